@@ -6,6 +6,10 @@ BENCH := .venv-bench
 BIN := $(VENV)/bin
 SOURCES := src tests docs benchmarks
 
+# Python keeps its byte code, even where it is told not to: otherwise each process compiles the source again, and
+# tests start many.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -16,6 +20,7 @@ help:
 	@echo "make test-all  the slow ones too, and all others with bounds checked at every access of compiled code"
 	@echo "make system-packages  PostgreSQL and Chromium from Debian, which some tests need; they are left out without"
 	@echo "make fuzz      model files, manifests, recordings and raw logs changed at random, for an hour; FUZZ_SECONDS=60 for less"
+	@echo "make mutation  small changes made to a copy of the source: which do the tests notice? MUTATION_OPTIONS='--changes 60'"
 	@echo "make bench     speed, side by side with other libraries; results in out/bench/"
 	@echo "make bench BENCH_OPTIONS='--against REVISION'  the same rows with another revision's code, in turns"
 	@echo "make bench-choices  what each choice in the compiled loops gains"
@@ -68,8 +73,7 @@ serve: $(VENV)/.service
 
 .PHONY: population
 population: $(VENV)/.run
-	$(BIN)/python -m keydyn.population.shipping
-	$(BIN)/python -m keydyn.decisions.calibration.background
+	$(BIN)/python -m keydyn.lab.shipped
 
 .PHONY: lint
 lint: $(VENV)/.dev
@@ -123,6 +127,11 @@ FUZZ_SECONDS ?= 3600
 .PHONY: fuzz
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS)
+
+# What was done is kept in out/mutation/changes.csv: a run that was stopped goes on where it was.
+.PHONY: mutation
+mutation: $(VENV)/.dev
+	$(BIN)/python -m tests.mutation.run $(MUTATION_OPTIONS)
 
 .PHONY: bench
 bench: $(BENCH)/.peers

@@ -97,10 +97,10 @@ def measured(name: str, tick: float | None, data: Path | None, out: Path, jobs: 
     keystrokes = dataset.keystrokes if tick is None else on_clock(dataset.keystrokes, tick)
     protocol = MonacoTappert.password() if name == "password" else MonacoTappert()
     row = Row(name, recorded_samples(keystrokes), protocol, dataset.checksums, "none")
-    parts = Parts(out / f"{name}-{'own' if tick is None else f'{tick:g}'}", False)
-    (scores,) = scored_of(score_rows([row], [PopulationDetector()], parts, jobs)).values()
+    parts = Parts(out / f"{name}-{'own' if tick is None else f'{tick:g}'}", n_jobs=jobs)
+    (scores,) = scored_of(score_rows([row], [PopulationDetector()], parts)).values()
     pieces = [strangers_piece(row, pair, 0) for pair in pairs()]
-    made = run_pieces(pieces, parts, jobs, None)
+    made = run_pieces(pieces, parts)
     claims = pd.concat([made[piece.names[0]].to_pandas() for piece in pieces], ignore_index=True)
     decided = decisions_table(claims.assign(dataset=name), 0).frame.iloc[0]
     cells = [

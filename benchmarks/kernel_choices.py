@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from rebuilding import rebuilt
 
 from keydyn.arrays import compiled
-from keydyn.model.engine.densities import Densities, log_densities, prepare_cells
-from keydyn.model.engine.elementary import exponential, logarithm
+from keydyn.model.engine.densities import Densities, exponential, log_densities, logarithm, prepare_cells
 from keydyn.model.engine.expectation import posteriors
-from keydyn.model.engine.layout import Observed, Walk, Work, variant_of
+from keydyn.model.engine.layout import FitRoom, Observed, Walk, variant_of
 from keydyn.model.engine.recursions import backward, forward, scale_densities
 from keydyn.model.families.family import families_of
 from keydyn.model.fit.batch import Batch
@@ -46,6 +45,7 @@ class Step:
         fits.tables.transitions[..., 0] = RNG.dirichlet([3.0, 3.0], (len(fits.tables.transitions), 2))
         self.n, self.events, self.span, self.rules = data.n_events, batch.events, batch.spans[0], fits.rules
         self.tables, self.sums, self.work = fits.tables, fits.sums, fits._work()
+        self.job = fits._job(self.work)
         self.all_at_once = self.work._replace(density=np.empty((self.n, 2, 1)), largest=np.empty((self.n, 1)))
 
     def log_densities(self) -> Floats:
@@ -63,7 +63,7 @@ class Step:
     def run(self, function: Any, variant: Any = TWO_STATES, work: Any = None) -> Floats:
         """All that an expectation step finds, by a form of `expectation`."""
         room = work or self.work
-        function(variant, self.span, self.rules, self.events, self.tables, self.sums, room)
+        function(variant, self.span, self.job._replace(work=room))
         return np.concatenate([room.scores.ravel(), self.sums.transitions.ravel(), self.sums.moments.ravel()])
 
 
@@ -74,9 +74,9 @@ def step_of(n_sequences: int = N_SEQUENCES) -> Step:
 
 
 @compiled
-def expectation(variant: Any, span: Any, rules: Any, events: Any, tables: Any, sums: Any, work: Any) -> None:
+def expectation(variant: Any, span: Any, job: Any) -> None:
     """γ, ξ and their sums, as every fit computes them."""
-    posteriors(variant, span, rules, events, tables, sums, work)
+    posteriors(variant, span, job)
 
 
 @fresh
@@ -186,7 +186,7 @@ def walk_of(events: Any, tables: Any) -> Any:
 @fresh
 def work_with(density: Floats, largest: Floats, work: Any) -> Any:
     states, inverse, scores = work.states, work.inverse, work.scores
-    return Work(density, largest, states, inverse, scores, work.worst, work.increments)
+    return FitRoom(density, largest, states, inverse, scores, work.worst, work.increments)
 
 
 @fresh

@@ -8,7 +8,7 @@ import numpy as np
 import workloads
 
 from keydyn import Sequences
-from keydyn.model.data.label_codes import Labels
+from keydyn.model.data.label_codes import LabelCodes
 from keydyn.model.fit import many
 from keydyn.model.watch import filter_bank
 
@@ -85,7 +85,7 @@ def all_pairs() -> Parts:
 def joined_labels() -> Parts:
     types = np.array([f"key{n}" for n in range(workloads.N_TYPES)])
     texts = types[np.random.default_rng(0).integers(0, len(types), N_SESSIONS)].tolist()
-    places, labels = {text: n for n, text in enumerate(types.tolist())}, Labels(types)
+    places, labels = {text: n for n, text in enumerate(types.tolist())}, LabelCodes(types)
     return (
         "list of labels joined and looked up at once",
         lambda: np.fromiter(map(places.get, texts), np.int64, len(texts)),

@@ -62,15 +62,15 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
     import uvicorn
     from fastapi import FastAPI
 
-    from keydyn.service.clock import wall_clock
     from keydyn.service.live.endpoint import UVICORN, watch_router
     from keydyn.service.live.live_sessions import LiveSessions
-    from keydyn.service.live.peer import Limits
-    from keydyn.service.live.session import Admitted, Arrival
+    from keydyn.service.live.peer import LiveLimits
+    from keydyn.service.live.session import Admitted
     from keydyn.service.serving import warm
     from keydyn.service.storage.database import Database
     from keydyn.service.storage.sealing import DataKey
     from keydyn.service.storage.tables import metadata, profiles, tenants, users
+    from keydyn.service.wall_clock import wall_clock
 
     verifier, database, key = known_people(), Database(url), DataKey.new()
     metadata.create_all(database.engine)
@@ -87,14 +87,13 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
 
     database.write(fill)
 
-    def admit(arrival: Arrival) -> Admitted:
-        user = arrival.user
+    def admit(user: str, headers: Any, address: str, hello: Any) -> Admitted:
         return Admitted(
-            "t", user, user, arrival.hello.session, verifier.person(user), verifier.background, "shipped", -1,
+            "t", user, user, hello.session, verifier.person(user), verifier.background, "shipped", -1,
             verifier.watching, key, "key:bench", True,
         )  # fmt: skip
 
-    limits = Limits(sessions_per_user=1000, tick_s=tick, keystrokes_per_s=1e9)
+    limits = LiveLimits(sessions_per_user=1000, tick_s=tick, keystrokes_per_s=1e9)
     engine = LiveSessions(database, wall_clock, limits)
 
     @contextlib.asynccontextmanager

@@ -78,6 +78,8 @@ SPECIAL = re.compile(r"(`+[^`]*`+)|(\w_)(?!\w)|([|])")
 
 def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain text: a trailing underscore or a bar outside of code and examples is itself."""
+    if what == "data" and lines and lines[0] in str(type(obj).__doc__):
+        lines.clear()  # a constant without a docstring shows that of its type
     if what in ("attribute", "property") and lines:
         lines[0] = lines[0].replace(": ", "; ")
     split: list[str] = []
@@ -110,9 +112,16 @@ def skip_foreign(app: Sphinx, what: str, name: str, obj: Any, skip: bool, option
     return True if foreign or name.endswith("_request") else None
 
 
+def leave_out_of_search(app: Sphinx, doctree: Any) -> None:
+    """Design decisions answer questions that readers of the guides do not ask; the map leads to them."""
+    if app.env.docname.startswith("decisions/"):
+        app.env.metadata[app.env.docname]["nosearch"] = True
+
+
 def setup(app: Sphinx) -> None:
     write_pages()
     write_http_pages()
     # Before napoleon, which has the default priority of 500.
     app.connect("autodoc-process-docstring", escape, priority=400)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("doctree-read", leave_out_of_search)

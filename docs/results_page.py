@@ -18,7 +18,7 @@ from pathlib import Path
 
 from keydyn.cli import app
 from keydyn.lab.frame.outputs import read_values
-from keydyn.lab.frame.study import ResultsPage, Run, Study
+from keydyn.lab.frame.study import PageRun, ResultsPage, Study
 from keydyn.lab.run_study import STUDIES
 
 DOCS = Path(__file__).parent
@@ -27,10 +27,11 @@ LONG = 24
 
 OVERVIEW = """# Results
 
-What was measured with keydyn: one row and one page per study. The answers are computed from the tables of
-the studies. Unless a page says otherwise, the data are the five public datasets of the paper; Mobile is
-shown without and with the phone's sensors (Mobile+). Figures from the paper are labelled as published, and
-everything else was measured here.
+What was measured with keydyn: one row and one page per study. The first row says how far stated error rates
+hold for people and places that nothing was learnt from, which is what keydyn is judged by. The answers are
+computed from the tables of the studies. Unless a page says otherwise, the data are the five public datasets
+of the paper; Mobile is shown without and with the phone's sensors (Mobile+). Figures from the paper are
+labelled as published, and everything else was measured here.
 
 """
 
@@ -51,7 +52,7 @@ other work may have run, without the compiling that each installation does once.
 """
 
 
-def finished(out: Path, study: Study, run: Run) -> Path | None:
+def finished(out: Path, study: Study, run: PageRun) -> Path | None:
     """The folder of a run, if it is there and complete."""
     folder = out / (run.folder or study.name)
     if (folder / "run.json").exists():
@@ -101,7 +102,7 @@ def page_of(out: Path, study: Study, page: ResultsPage) -> str:
     return "\n\n".join(part for part in [*parts, *short, *long, *how] if part) + "\n"
 
 
-def tables_of(folder: Path, run: Run) -> tuple[list[str], list[str]]:
+def tables_of(folder: Path, run: PageRun) -> tuple[list[str], list[str]]:
     """Each table under a heading, after a sentence on how to read it; short ones, then long ones."""
     short, long = [], []
     for name, reading in run.tables.items():
@@ -117,7 +118,7 @@ def tables_of(folder: Path, run: Run) -> tuple[list[str], list[str]]:
     return short, long
 
 
-def figures_of(folder: Path, run: Run) -> list[str]:
+def figures_of(folder: Path, run: PageRun) -> list[str]:
     """Each figure with its caption; the files are copied."""
     shown = []
     for name, caption in run.figures.items():
@@ -133,7 +134,7 @@ def figures_of(folder: Path, run: Run) -> list[str]:
     return shown
 
 
-def made_by(study: Study, run: Run, folder: Path) -> str:
+def made_by(study: Study, run: PageRun, folder: Path) -> str:
     """The command, the version, the day and how long it took."""
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     data = ["--data", "FOLDER"] if "data" in study.options else []
@@ -146,11 +147,14 @@ def made_by(study: Study, run: Run, folder: Path) -> str:
 
 
 def overview(out: Path, pages: dict[str, ResultsPage]) -> str:
-    """The page of all studies: one row each."""
+    """The page of all studies: one row each; of a study without a folder, from the values that were kept."""
     rows = ["| Question | Answer |", "| --- | --- |"]
     for name, page in pages.items():
         study = STUDIES[name]
-        answer = answered(out / (page.runs[0].folder or study.name), page)
+        folder = out / (page.runs[0].folder or study.name)
+        kept = DOCS / "results" / "tables" / folder.name
+        there = (folder / "run.json").exists()
+        answer = answered(folder, page) if there else page.answer(read_values(kept, page.values))
         rows.append(f"| [{page.question}](results/{name}.md) | {answer} |")
     names = "\n".join(f"results/{name}" for name in pages)
     return OVERVIEW + "\n".join(rows) + "\n" + CLOSING + names + "\n```\n"
@@ -178,8 +182,13 @@ def main() -> None:
     (DOCS / "results").mkdir(exist_ok=True)
     written = {}
     for study in STUDIES.values():
-        if study.page and (text := page_of(arguments.out, study, study.page)):
-            (DOCS / "results" / f"{study.name}.md").write_text(text, encoding="utf-8")
+        if study.page is None:
+            continue
+        path = DOCS / "results" / f"{study.name}.md"
+        if text := page_of(arguments.out, study, study.page):
+            path.write_text(text, encoding="utf-8")
+        # The page of a study that was not run again stays as it is.
+        if path.exists():
             written[study.name] = study.page
     (DOCS / "results.md").write_text(overview(arguments.out, written), encoding="utf-8")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,19 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
         save(Figure(figsize=(0.5, 0.5)), path, **options)
 
     monkeypatch.setattr(Figure, "savefig", sketch)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--order-seed N` runs the tests in another order, to see whether any depends on those before it."""
+    parser.addoption("--order-seed", help="shuffle the files of tests, and the tests of each, by this seed")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Files stay together, because their tests share what is expensive to set up."""
+    if (seed := config.getoption("--order-seed")) is not None:
+        shuffled = random.Random(seed)
+        places = {path: shuffled.random() for path in dict.fromkeys(item.path for item in items)}
+        items.sort(key=lambda item: (places[item.path], shuffled.random()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 THOROUGH = 100
 # A busy machine is no reason to fail.
@@ -11,6 +11,10 @@ settings.register_profile(
 )
 # The same examples in every run: `make test` does not fail by chance.
 settings.register_profile("short", settings.get_profile("thorough"), max_examples=30, derandomize=True)
+# Without looking for the smallest example that fails: whether one fails is all that `make mutation` asks.
+settings.register_profile(
+    "unshrunk", settings.get_profile("short"), phases=[Phase.explicit, Phase.generate], print_blob=False
+)
 settings.load_profile("thorough")
 
 

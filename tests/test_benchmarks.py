@@ -82,7 +82,7 @@ def test_a_function_is_rebuilt_with_parts_replaced_at_any_depth():
     # ln of the scale, which is e, is missing in the second
     np.testing.assert_allclose(heights[1] - heights[0], 1.0, rtol=1e-12)
     assert {"densities.cells_of", "densities.prepare_cells"} < set(made)
-    assert "elementary.logarithm" not in made
+    assert "densities.logarithm" not in made
 
 
 def test_targets_need_what_they_refer_to():

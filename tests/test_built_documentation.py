@@ -69,3 +69,5 @@ def test_search_finds_pages_offline(built: Path, browser: Browser) -> None:
     found = [link.get_attribute("href") for link in page.query_selector_all("#search-results li a")]
     context.close()
     assert any("guide/decisions" in str(link) for link in found)
+    # Design decisions are left out.
+    assert not any("decisions/00" in str(link) for link in found)

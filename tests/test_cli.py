@@ -38,17 +38,6 @@ def test_help_and_version():
     assert keydyn_command("demo", "--help").stdout.count("--users")
 
 
-def test_help_does_not_import_the_numerical_stack():
-    """Asking for help must not cost seconds."""
-    code = (
-        "import sys; from keydyn.cli import app; "
-        "heavy = {'numpy', 'numba', 'scipy', 'pandas', 'sklearn', 'matplotlib'} & set(sys.modules); "
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-
-
 def test_demo(tmp_path):
     """It identifies, verifies, watches, and leaves tables, figures, a model and the recordings."""
     out = tmp_path / "out"

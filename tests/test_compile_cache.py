@@ -7,10 +7,12 @@ import stat
 import subprocess
 import sys
 
+import numba
 import pytest
 
 import keydyn
 from keydyn import compile_cache
+from keydyn.arrays import compiled
 
 # Compiles one small function and prints its result, and how often it was compiled and loaded.
 WORK = """
@@ -74,15 +76,21 @@ def test_processes_that_compile_at_the_same_time_leave_a_cache_that_holds(tmp_pa
     assert outcome(start(tmp_path)) == LOADED
 
 
+def larger_by_one(number):
+    return number + 1
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
-def test_without_a_private_folder_there_is_no_cache_and_all_works(tmp_path):
+def test_without_a_private_folder_there_is_no_cache_and_all_works(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    assert outcome(start(tmp_path / "file")) == COMPILED
-    open_to_all = tmp_path / "open"
-    open_to_all.mkdir()
-    open_to_all.chmod(0o777)
-    assert outcome(start(open_to_all)) == COMPILED
-    assert list(open_to_all.rglob("*.nbc")) == []
+    for name, mode in (("open", 0o777), ("private", 0o700)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    for name in ("file", "open", "private"):
+        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / name))
+        assert compiled(larger_by_one)(1) == 2
+    kept = [path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*.nbc")]
+    assert kept == ["private"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
@@ -110,26 +118,42 @@ def test_where_the_package_cannot_be_written_the_user_has_a_folder(tmp_path, mon
     (package / "__pycache__").touch()
     monkeypatch.setattr(compile_cache, "PACKAGE", package)
     monkeypatch.setattr(compile_cache, "user_caches", lambda: tmp_path / "caches")
-    folder = compile_cache._folder.__wrapped__("")
+    folder = compile_cache._folder.__wrapped__("", "model")
     assert folder.parent == tmp_path / "caches" / "keydyn"
     if os.name == "posix":
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     (tmp_path / "file").touch()
     monkeypatch.setattr(compile_cache, "user_caches", lambda: tmp_path / "file")
-    assert compile_cache._folder.__wrapped__("") is None
+    assert compile_cache._folder.__wrapped__("", "model") is None
 
 
-def test_folders_of_former_sources_go(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("changed", "outdated"),
+    [
+        ("arrays.py", {"model", "population", "decisions"}),
+        ("model/a.py", {"model", "population", "decisions"}),
+        ("population/score/b.py", {"population"}),
+        ("service/c.py", set()),
+    ],
+)
+def test_folders_of_former_sources_go(tmp_path, monkeypatch, changed, outdated):
+    """Compiled code contains that of other files, of its own package or of the model."""
     package = tmp_path / "package"
-    (package / "model").mkdir(parents=True)
-    (package / "arrays.py").touch()
+    for name in ("arrays.py", "model/a.py", "population/score/b.py", "decisions/d.py", "service/c.py"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).touch()
     monkeypatch.setattr(compile_cache, "PACKAGE", package)
-    before = compile_cache._folder.__wrapped__("")
-    os.utime(package / "arrays.py", (1, 1))
-    after = compile_cache._folder.__wrapped__("")
-    assert before != after
-    assert not before.exists()
-    assert after.is_dir()
+
+    def folders():
+        names = ("model", "population", "decisions")
+        return {name: compile_cache._folder.__wrapped__("", name) for name in names}
+
+    before = folders()
+    os.utime(package / changed, (1, 1))
+    after = folders()
+    assert {name for name in before if before[name] != after[name]} == outdated
+    assert {name for name in before if not before[name].exists()} == outdated
+    assert all(folder.is_dir() for folder in after.values())
 
 
 def test_no_compiled_function_returns_an_array():

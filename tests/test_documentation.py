@@ -24,7 +24,7 @@ from tests.documents import PAGES, ROOT, Block, all_blocks, blocks_of, needs_ser
 matplotlib.use("Agg")
 
 # Guides to pages in a browser, where nothing is programmed.
-IN_A_BROWSER = {"admin", "page"}
+IN_A_BROWSER = {"admin"}
 # They open a browser, start a server, ask another machine, or take long and have tests of their own.
 NOT_RUN = (
     "keydyn serve",

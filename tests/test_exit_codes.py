@@ -31,15 +31,16 @@ COMMANDS = {
     "data list": "keydyn.datasets.published.fetching.data_folders",
     "data fetch fable": "keydyn.datasets.published.fetching.fetch_dataset",
     "data check": "keydyn.datasets.published.fetching.check_files",
-    "study all": "keydyn.lab.frame.dataset_rows.available_rows",
+    "study all": "keydyn.lab.frame.dataset_rows.load_row",
     **{
-        f"study {name}": "keydyn.lab.frame.dataset_rows.available_rows"
+        f"study {name}": "keydyn.lab.frame.dataset_rows.load_row"
         for name in ("recognition", "continuous", "recommended", "relatives", "population", "verification")
     },
     **{
-        f"study {name}": "keydyn.lab.frame.long_texts.available_texts"
+        f"study {name}": "keydyn.lab.frame.long_texts.load_text"
         for name in ("goodness-of-fit", "calibration", "model-choice")
     },
+    "study transfer": "keydyn.lab.transfer.places.load_place",
     **{
         f"service database {name}": "keydyn.service.settings.default_database"
         for name in ("upgrade", "check", "rotate-key", "backup x", "restore x")

@@ -12,12 +12,12 @@ from typing import Any, get_args
 import httpx
 import pytest
 
-from keydyn.service.clock import wall_clock
-from keydyn.service.live import protocol
+from keydyn.service.live import frame_text
 from keydyn.service.people.keystroke_payload import TypedSample
+from keydyn.service.wall_clock import wall_clock
 from keydyn.service.wire.both_ways import decoded
-from keydyn.service.wire.frames import ClientFrame
 from keydyn.service.wire.requests import SampleBody
+from keydyn.service.wire.watch_frames import ClientFrame
 from tests.documents import DOCS, program
 from tests.service.conftest import opened
 from tests.service.http.test_access import ROUTES
@@ -140,7 +140,7 @@ def test_the_page_of_watched_sessions_has_every_frame_and_field() -> None:
         assert set(re.findall(r"^\| `(\w+)` \|", frames[name], re.M)) == set(kind.__struct_fields__)
         example = re.search(r"```json\n(.*?)```", frames[name], re.S)
         assert example is not None
-        protocol.parsed(example[1])
+        frame_text.parsed(example[1])
 
 
 def test_the_sample_on_the_page_of_formats_is_one() -> None:

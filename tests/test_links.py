@@ -136,6 +136,12 @@ def test_the_map_leads_to_every_page_with_two_clicks() -> None:
     assert pages <= within(2, MAP)
 
 
+def test_no_two_pages_have_the_same_title() -> None:
+    """A reader who searches for a title, or looks for it in the sidebar, finds one page."""
+    titles = Counter(parsed(page)[1].content for page in PAGES if page.is_relative_to(DOCS))
+    assert [title for title, count in titles.items() if count > 1] == []
+
+
 @pytest.mark.parametrize(("question", "where"), FIRST_QUESTIONS.items())
 def test_newcomers_find_an_answer_with_two_clicks(question: str, where: str) -> None:
     """The map is linked in README, and the answer in the map's paragraph that asks the question."""

@@ -23,7 +23,7 @@ import pytest
 
 from keydyn.client import Client
 from keydyn.datasets import make_typists
-from keydyn.service.clock import wall_clock
+from keydyn.service.wall_clock import wall_clock
 from tests.documents import DOCS, PAGES, ROOT, blocks_of
 from tests.service.conftest import opened
 from tests.service.running import running
@@ -44,7 +44,9 @@ NAMING = [
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 ADDRESS = "http://127.0.0.1:8421"
 # Their examples read real recordings, as the docstrings say.
-WITH_RECORDINGS = {f"keydyn.datasets.{name}" for name in ("Dataset", "load_dataset", "fetch_dataset")}
+WITH_RECORDINGS = {
+    f"keydyn.datasets.{name}" for name in ("Dataset", "load_dataset", "fetch_dataset", "stream_aalto")
+}
 
 
 @cache

@@ -119,7 +119,7 @@ def main(folder: Path = Path(__file__).parent) -> None:
     others = Samples.of(typing(LEARNT, first_user=1000), first="missing")
     background = Background.learnt(PopulationDetector(), others)
     verifier = enrolled(background, frame)
-    calibration = background.calibration
+    calibration = background.calibrations.typical
     print(f"lock-outs per hour that are supported: {calibration.supported_lockouts:.2f}")
     draw_scores(verifier, frame, folder / "science_scores.png")
     draw_suspicion(verifier, frame, calibration.lockout_level(LOCKOUTS), folder / "science_suspicion.png")

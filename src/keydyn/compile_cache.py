@@ -28,7 +28,9 @@ def keep_on_disk(dispatcher: Any, function: Callable[..., object]) -> None:
     """Let a compiled function look for its code on disk, and leave it there; in memory alone if it cannot."""
     config: Any = numba.config
     given = config.CACHE_DIR
-    folder = _folder(given)
+    # keydyn.population.score.kernel: its code may contain that of other files of the population.
+    _, package, *_ = f"{function.__module__}..".split(".")
+    folder = _folder(given, package)
     if folder is None:
         return
     try:
@@ -85,16 +87,17 @@ class _Files(IndexDataCacheFile):
 
 
 @cache
-def _folder(given: str) -> Path | None:
-    """A private folder for the present state of the sources: where the user says, or beside the package, or
-    among the user's caches. None if there is none.
+def _folder(given: str, package: str) -> Path | None:
+    """A private folder for the compiled functions of a package and the present state of the sources: where
+    the user says, or beside the package, or among the user's caches. None if there is none.
 
     Numba looks only at the file of a function to see whether its code still holds, not at those of the
-    functions that it calls.
+    functions that it calls. These are in the same package or in `model`.
     """
-    sources = [PACKAGE / "arrays.py", Path(__file__), *sorted((PACKAGE / "model").rglob("*.py"))]
+    paths = {path for name in ("model", package) for path in (PACKAGE / name).rglob("*.py")}
+    sources = [PACKAGE / "arrays.py", Path(__file__), *sorted(paths)]
     stamps = [(path.name, path.stat().st_mtime_ns) for path in sources]
-    name = f"compiled-{hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]}"
+    name = f"compiled-{package}-{hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]}"
     for parent in [Path(given)] if given else [PACKAGE / "__pycache__", user_caches() / "keydyn"]:
         folder = parent / name
         try:
@@ -105,7 +108,7 @@ def _folder(given: str) -> Path | None:
                 continue
         except OSError:
             continue
-        for outdated in parent.glob("compiled-*") if is_new and not given else ():
+        for outdated in parent.glob(f"compiled-{package}-*") if is_new and not given else ():
             if outdated != folder:
                 shutil.rmtree(outdated, ignore_errors=True)
         return folder

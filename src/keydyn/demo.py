@@ -47,7 +47,7 @@ DETECTOR = "pohmm-recommended"
 PASSIVE = "bold white on dark_orange3"
 
 
-class Typing(NamedTuple):
+class DemoTyping(NamedTuple):
     """What was typed: by those who are enrolled, all of it, at enrolment and later; and by others.
 
     `states` are the true hidden states of what was typed later.
@@ -109,7 +109,7 @@ def run(out: Path, n_users: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _simulated(n_users: int, seed: int) -> Typing:
+def _simulated(n_users: int, seed: int) -> DemoTyping:
     total, samples = n_users + CALIBRATING + STRANGERS, TRAINING + QUERIES
     typed = make_typists(total, samples, "copied", KEYS, return_states=True, random_state=seed)
     states, user, later = typed.pop("state"), typed["user"], typed["session"] >= TRAINING
@@ -118,7 +118,7 @@ def _simulated(n_users: int, seed: int) -> Typing:
     def rows(which: pd.Series[bool]) -> pd.DataFrame:
         return typed[which].reset_index(drop=True)
 
-    return Typing(
+    return DemoTyping(
         recorded=rows(enrolled),
         known=rows(enrolled & ~later),
         asked=rows(enrolled & later),
@@ -128,7 +128,7 @@ def _simulated(n_users: int, seed: int) -> Typing:
     )
 
 
-def _enrol(typing: Typing, folder: Path) -> Verifier:
+def _enrol(typing: DemoTyping, folder: Path) -> Verifier:
     with working("calibrating"):
         targets = Targets(lockouts_per_hour=LOCKOUTS_PER_HOUR)
         verifier = Verifier(make_detector(DETECTOR), targets).calibrate(typing.calibrating, n_jobs=2)
@@ -222,7 +222,7 @@ def _watched_text(watched: dict[str, Any], user: object) -> str:
     )
 
 
-def _show_states(typing: Typing, user: object, session: object, out: Path) -> dict[str, float]:
+def _show_states(typing: DemoTyping, user: object, session: object, out: Path) -> dict[str, float]:
     """The hidden states of a sample, coloured in the text and drawn; and how many are right in all samples.
 
     The model is one of intervals alone: most keys are too rare to show both states, and in trials a type for
@@ -261,7 +261,7 @@ def _of(keystrokes: pd.DataFrame, user: object) -> pd.DataFrame:
     return keystrokes[keystrokes["user"] == user].reset_index(drop=True)
 
 
-def _write(out: Path, typing: Typing, rates: pd.DataFrame, user: object, session: object) -> None:
+def _write(out: Path, typing: DemoTyping, rates: pd.DataFrame, user: object, session: object) -> None:
     with replacing(out / "recognition.csv") as temporary:
         rates.to_csv(temporary)
     save_recordings(typing.known, out / "typing.csv")

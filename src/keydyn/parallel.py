@@ -178,7 +178,7 @@ def on_cluster(engine: str) -> Iterator[None]:
     except (OSError, TimeoutError) as error:
         raise EngineError(f"no Dask scheduler answers at {engine}: {error}") from error
     with client:
-        _check_workers(client, engine)
+        _check_workers(client, engine, PATIENCE)
         register_parallel_backend(BACKEND, _backend())
         try:
             with parallel_config(backend=BACKEND, client=client), warnings.catch_warnings():
@@ -200,10 +200,10 @@ def version() -> str:
     return __version__
 
 
-def _check_workers(client: Any, engine: str) -> None:
-    """An `EngineError` unless there are workers and all have this version of the package."""
+def _check_workers(client: Any, engine: str, seconds: float) -> None:
+    """An `EngineError` unless there are workers in this time and all have this version of the package."""
     try:
-        client.wait_for_workers(1, timeout=PATIENCE)
+        client.wait_for_workers(1, timeout=seconds)
     except TimeoutError:
         raise EngineError(f"{engine}: the scheduler has no workers") from None
     answers = client.run(version, on_error="return")

@@ -12,8 +12,8 @@ from msgspec import structs
 from sqlalchemy import func, select
 
 from keydyn.client import Client, NotEnrolled, NotFound, ServiceProblem, Webhook, verify_signature
-from keydyn.service.clock import wall_clock
 from keydyn.service.storage.tables import profiles, samples, users
+from keydyn.service.wall_clock import wall_clock
 from tests.client.flaky_proxy import ANSWER_CUT, ANSWER_LOST, LOST, PASS, flaky
 from tests.service.conftest import opened
 from tests.service.jobs.receiver import receiving

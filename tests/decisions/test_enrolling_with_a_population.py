@@ -13,6 +13,7 @@ from keydyn.cli import app
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.decisions.calibration import background
+from keydyn.decisions.calibration.amounts import CALIBRATIONS
 from keydyn.decisions.calibration.background import (
     Background,
     calibration_file,
@@ -20,7 +21,6 @@ from keydyn.decisions.calibration.background import (
     shipped_background,
     write_background,
 )
-from keydyn.decisions.calibration.calibration import CALIBRATION
 from keydyn.decisions.folder.folder import read_manifest
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
@@ -106,25 +106,26 @@ def test_a_calibration_lies_beside_its_population(learnt, people, tmp_path):
     read = read_background(path, PopulationModel.load(path))
     assert read.cohort == ()
     for name in ("lengths", "intercept", "slope", "impostor", "low", "high", "genuine", "suspicion"):
-        np.testing.assert_array_equal(getattr(read.calibration, name), getattr(learnt.calibration, name))
-    assert read.calibration.n_people == 12
+        for again, one in zip(read.calibrations.each, learnt.calibrations.each, strict=True):
+            np.testing.assert_array_equal(getattr(again, name), getattr(one, name))
+    assert read.calibrations.n_people == 12
     with pytest.raises(ValueError, match="is the calibration of a different population from"):
         read_background(path, PopulationModel.shipped())
     people.save(calibration_file(path))
     with pytest.raises(ValueError, match=r"holds a .*, not a Calibration"):
         read_background(path, people)
-    cohort = Background(learnt.pattern, (learnt.pattern.anyone(),), learnt.calibration, ("anyone",))
+    cohort = Background(learnt.pattern, (learnt.pattern.anyone(),), learnt.calibrations, ("anyone",))
     with pytest.raises(ValueError, match="only a population that is its own cohort"):
         write_background(path, cohort)
 
 
 def test_the_shipped_calibration_is_that_of_the_shipped_population(tmp_path, monkeypatch):
     known = shipped_background()
-    assert known.calibration.population == PopulationModel.shipped().sha256
-    assert known.calibration.n_people == PopulationModel.shipped().parameters.n_people
+    assert known.calibrations.population == PopulationModel.shipped().sha256
+    assert known.calibrations.n_people == PopulationModel.shipped().parameters.n_people
     other = tmp_path / "shipped.keydyn"
-    other.write_bytes(replace(known.calibration, population="0" * 64).packed())
-    assert CALIBRATION.parsed(other.read_bytes(), other).population == "0" * 64
+    other.write_bytes(replace(known.calibrations, population="0" * 64).packed())
+    assert CALIBRATIONS.parsed(other.read_bytes(), other).population == "0" * 64
     monkeypatch.setattr(background, "SHIPPED", other)
     with pytest.raises(ValueError, match="the calibration of another population: run make population"):
         shipped_background.__wrapped__()

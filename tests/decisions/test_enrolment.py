@@ -44,20 +44,27 @@ def test_typing_is_taken():
         (lambda: robot(sample(), 150.0, 80.0), "too regular"),
         (lambda: sample(keys=list("abcde")), "5 keystrokes, fewer than 6"),
         (lambda: sample(keys=["F13"] * 10), "0 keystrokes of known keys, fewer than 4"),
-        (
-            lambda: one_sample(list("abcdefgh"), [0, *PRESS[:-1]], [None] * 8),
-            "1 intervals, 0 holds",
-        ),
-        (
-            lambda: one_sample(list("abcdefgh"), PRESS, [0, 95, *[None] * 6]),
-            "0 intervals, 1 holds",
-        ),
     ],
 )
 def test_what_is_no_typing_or_too_little_is_refused(typed, reason):
     found = quality(typed())
     assert not found.accepted
     assert any(reason in each for each in found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("press", "release", "remark"),
+    [
+        ([0, *PRESS[:-1]], [None, *PRESS[1:]], "1 interval and 1 hold"),
+        (PRESS, [0, *PRESS[1:]], "8 holds"),
+        (PRESS, [*(time + 70 for time in PRESS[:-1]), PRESS[-1] + 9_000], "1 hold"),
+    ],
+)
+def test_times_that_no_hand_makes_are_remarked_on(press, release, remark):
+    """They do not refuse a sample: what else was typed is as good as ever."""
+    found = quality(one_sample(list("abcdefgh"), press, release))
+    assert found.accepted
+    assert any(each.endswith(f"hands can do: {remark}") for each in found.remarks)
 
 
 def test_a_copy_of_an_earlier_sample_is_refused():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.commands.people import answers
+from keydyn.commands.people import folder_options
 from keydyn.decisions.decision import LEAST_KEYSTROKES, LEAST_KNOWN, Evidence, evidence
 from keydyn.detectors import make_detector
 from keydyn.keystrokes.one_sample import recorded_samples
@@ -17,8 +17,8 @@ def test_keystrokes_are_counted(detector, known):
     """A model without event types knows every key."""
     template = make_detector(detector).fit(recorded_samples(typed(users=("ann",), n_keys=8)))
     frame = typed(1, users=("ann",), n_samples=3, n_keys=8)
-    frame.loc[8:10, "keyname"] = "ß"
-    frame.loc[16:, "keyname"] = "null"
+    frame.loc[8:10, "keyname"] = ["ß", "ö", "ß"]
+    frame.loc[16:, "keyname"] = ["null", "nil"] * 4
     found = evidence(recorded_samples(frame), template)
     # Seven pairs each; of ß only the last five keys, four pairs, are as at enrolment, of null none is.
     pairs = [(7, 7), (7, 4), (7, 0)] if detector == "pohmm" else [(0, 0)] * 3
@@ -53,4 +53,4 @@ def test_shortages_are_told(found, reasons):
 
 
 def test_the_commands_have_the_same_defaults():
-    assert (answers.LEAST_KEYSTROKES, answers.LEAST_KNOWN) == (LEAST_KEYSTROKES, LEAST_KNOWN)
+    assert (folder_options.LEAST_KEYSTROKES, folder_options.LEAST_KNOWN) == (LEAST_KEYSTROKES, LEAST_KNOWN)

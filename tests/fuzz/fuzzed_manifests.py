@@ -14,7 +14,7 @@ KEY = b"a key of no consequence"
 DIGESTS = [f"{n:064x}" for n in range(7)]
 PEOPLE = tuple(Person(user, 5, 60, DIGESTS[n], DIGESTS[3]) for n, user in enumerate(("ann", "bob", "é")))
 COHORT = (Member("ann", DIGESTS[0]), Member("zoe", DIGESTS[4]))
-MANIFEST = Manifest("pohmm", ("pressure",), "", COHORT, DIGESTS[5], DIGESTS[6], PEOPLE)
+MANIFEST = Manifest("pohmm", ("pressure",), "", COHORT, DIGESTS[4], DIGESTS[5], DIGESTS[6], PEOPLE)
 
 
 def manifests() -> Target:

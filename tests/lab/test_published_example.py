@@ -15,7 +15,7 @@ from keydyn.lab.frame.score_datasets import rank_rows, ranked_of
 @pytest.mark.slow
 def test_the_example(recordings, tmp_path):
     """The first sample of the first essay user: 81 keys on average, and 23 for the average penalty."""
-    table = rank_rows([load_row("essay", recordings)], ["pohmm"], Parts(tmp_path), n_jobs=2)
+    table = rank_rows([load_row("essay", recordings)], ["pohmm"], Parts(tmp_path, n_jobs=2))
     ranks = ranked_of(table)["essay", "pohmm"]
     levels = RankPenalty().levels(ranks)[: ranks.lengths[0]]
     own = ranks.own[0]

@@ -55,7 +55,7 @@ def row(request, recordings):
 
 def test_recognition(row, tmp_path):
     """Accuracy and equal error rate to three decimals, and which entries are bold."""
-    table = score_rows([row], published.DETECTORS, Parts(tmp_path), n_jobs=2)
+    table = score_rows([row], published.DETECTORS, Parts(tmp_path, n_jobs=2))
     found = recognition_figures(scored_of(table))
     for key, figures in found.items():
         mean, std = figures.users.mean(), figures.users.std()
@@ -68,7 +68,7 @@ def test_recognition(row, tmp_path):
 
 def test_rejection_times(row, tmp_path):
     """Average maximum rejection times to within 0.2 % or 0.015, and to all digits where ties are shared."""
-    table = rank_rows([row], ["hmm", "pohmm"], Parts(tmp_path), n_jobs=2)
+    table = rank_rows([row], ["hmm", "pohmm"], Parts(tmp_path, n_jobs=2))
     for key, ranks in ranked_of(table).items():
         found = continuous(ranks, replicates=1).rejection
         mean, std = published.REJECTION_TIME[key]

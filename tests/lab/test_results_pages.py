@@ -88,7 +88,7 @@ def test_other_numbers_in_the_tables_give_another_answer(name):
 def test_one_dataset_is_enough_for_an_answer(name):
     """As with --dataset; what is measured on one dataset needs no range."""
     values = values_of(name)
-    key = next(key for key in ("dataset", "truth") if key in next(iter(values.values())))
+    key = next(key for key in ("dataset", "truth", "dataset_to") if key in next(iter(values.values())))
     one = sorted({label for frame in values.values() for label in frame[key]} - {"all"})[0]
     some = {table: frame[frame[key].isin((one, "all"))] for table, frame in values.items()}
     answer = PAGES[name].answer(some)
@@ -135,3 +135,18 @@ def test_pages_are_written_from_the_folders_of_studies(tmp_path, monkeypatch):
     overview = (docs / "results.md").read_text()
     assert overview.count("](results/") == 1
     assert "results/recommended\n```" in overview
+
+
+def test_the_page_of_a_study_that_was_not_run_again_stays(tmp_path, monkeypatch):
+    """The overview then has the answer from the values that were kept."""
+    docs, kept = tmp_path / "docs", tmp_path / "docs" / "results" / "tables" / "recommended"
+    kept.mkdir(parents=True)
+    (kept / "choices.csv").write_text(
+        "dataset,chosen,eer_on_the_others,acc,eer\nall,a,0.1,,\nfable,a,0.1,0.2,0.3\n"
+    )
+    (docs / "results" / "recommended.md").write_text("As it was.")
+    monkeypatch.setattr(results_page, "DOCS", docs)
+    monkeypatch.setattr("sys.argv", ["results_page.py", str(tmp_path / "out")])
+    results_page.main()
+    assert (docs / "results" / "recommended.md").read_text() == "As it was."
+    assert "30\u00a0% (Fable) on the dataset itself" in (docs / "results.md").read_text()

@@ -10,12 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.commands.shared_options import JobsOption
 from keydyn.lab import run_study
 from keydyn.lab.frame.options import SeedOption
 from keydyn.lab.frame.study import Plan, ResultsPage, Study, study
 from keydyn.lab.frame.tables import plain_table
-from keydyn.lab.run_study import STUDIES, command_of
+from keydyn.lab.run_study import STUDIES, RunOptions, command_of
 
 pytestmark = pytest.mark.usefixtures("sketched")
 
@@ -26,7 +25,7 @@ def made_up(name="made-up", leaves=("numbers",), **attributes) -> Study:
     """A study that writes one table, of which its option is the number."""
 
     @study(name, tables=leaves, **attributes)
-    def plan(number: int = 3, jobs: JobsOption = -1, seed: SeedOption = 0) -> Plan:
+    def plan(number: int = 3, seed: SeedOption = 0) -> Plan:
         """Is a number a number?
 
         Example: `keydyn study made-up --number 4`
@@ -39,7 +38,7 @@ def made_up(name="made-up", leaves=("numbers",), **attributes) -> Study:
             outputs.report("Numbers", ["How numbers came about."], [], facts)
             return [table]
 
-        return Plan(lambda parts, _: number, lambda _: {"study": name}, write, ["only an example"])
+        return Plan(lambda parts: number, lambda _: {}, write, ["only an example"])
 
     return plan
 
@@ -84,7 +83,7 @@ def test_options_of_the_run_stand_around_jobs_and_seed():
 def test_a_file_that_is_not_declared_is_refused(tmp_path):
     """It would be left behind by the next run."""
     with pytest.raises(ValueError, match=r"does not declare tables/numbers\.csv"):
-        run_study.run_study(made_up(leaves=("others",)), {}, tmp_path, "", False)
+        run_study.run_study(made_up(leaves=("others",)), {}, RunOptions(tmp_path))
     assert not (tmp_path / "run.json").exists()
 
 
@@ -107,14 +106,14 @@ def test_the_results_page_shows_only_what_the_study_leaves():
 
 def test_a_report_begins_with_the_question_and_the_answer(tmp_path):
     one = made_up(report=lambda: page_with("numbers"))
-    run_study.run_study(one, {"number": 7}, tmp_path, "", False)
+    run_study.run_study(one, {"number": 7}, RunOptions(tmp_path))
     report = (tmp_path / "report.html").read_text()
     assert report.index("Which number is it?") < report.index("It is 7.") < report.index("How numbers came")
 
 
 def test_run_json_says_whether_the_study_was_resumed(tmp_path):
     for resumed in (False, True):
-        run_study.run_study(made_up(), {}, tmp_path, "", False)
+        run_study.run_study(made_up(), {}, RunOptions(tmp_path))
         assert json.loads((tmp_path / "run.json").read_text()).get("resumed", False) == resumed
         (tmp_path / "parts").mkdir(exist_ok=True)
         (tmp_path / "parts" / "one.parquet").touch()
@@ -127,10 +126,10 @@ def test_study_all_runs_the_studies_of_the_paper(monkeypatch, tmp_path):
     done = runner.invoke(app, ["study", "all", "--data", "here", "--out", str(tmp_path), "--seed", "5"])
     assert done.exit_code == 0, done.output
     assert [one.name for one, *_ in calls] == ["recognition", "continuous", "simulation", "goodness-of-fit"]
-    for one, options, out, engine, fresh, _ in calls:
+    for one, options, run in calls:
         assert options["seed"] == 5
         assert ("data" in options) == (one.name != "simulation")
-        assert (out, engine, fresh) == (tmp_path / one.name, "", False)
+        assert run == RunOptions(tmp_path / one.name)
 
 
 def test_every_study_is_a_command_with_help_and_an_example():

@@ -205,12 +205,19 @@ def test_bad_input_is_refused(samples):
         model.enrol(samples)
     with pytest.raises(ValueError, match="no samples"):
         model.enrol(samples[[]])
-    zero = people(n_people=1, n_samples=1)
-    zero.loc[2, "timerelease"] = zero.loc[2, "timepress"]
-    with pytest.raises(ValueError, match="time must be positive"):
-        model.enrol(Samples.of(zero, kind="long text"))
     with pytest.raises(ValueError, match="no events"):
         model.sample(model.anyone(), [])
+
+
+def test_a_time_of_0_is_missing(samples):
+    """It has no logarithm, and says no more than that the clock is coarse."""
+    model = PopulationModel(hidden_states=False).fit(samples)
+    zero = people(n_people=1, n_samples=1)
+    zero.loc[2, "timerelease"] = zero.loc[2, "timepress"]
+    lost = zero.assign(timerelease=zero["timerelease"].where(zero.index != 2))
+    found, expected = (model.enrol(Samples.without_vectors(frame)) for frame in (zero, lost))
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.scale, expected.scale)
 
 
 def test_pieces_cover_everything_once():

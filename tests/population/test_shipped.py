@@ -7,9 +7,9 @@ import pytest
 
 from keydyn.datasets import make_typists
 from keydyn.keystrokes.samples import Samples
+from keydyn.lab.shipped import published_people
 from keydyn.population import PopulationModel
 from keydyn.population.model import SHIPPED
-from keydyn.population.shipping import published_people
 
 
 @pytest.fixture(scope="module")

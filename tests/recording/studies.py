@@ -13,15 +13,15 @@ import httpx
 import numpy as np
 import uvicorn
 
-from keydyn.recording.participants import COUNTS, Participants, Quality
+from keydyn.recording.participants import COUNTS, Participants, RecorderQuality
 from keydyn.recording.prompts import Study, read_study
 from keydyn.recording.recorded import opened
 from keydyn.recording.server import create_app
-from keydyn.service.clock import wall_clock
 from keydyn.service.http.gate import HttpProtocol
+from keydyn.service.wall_clock import wall_clock
 
 SECRET = "the-secret-of-this-test"
-NOTHING: dict[str, Any] = dict.fromkeys(Quality.model_fields, 0) | {"clock_tick_ms": None}
+NOTHING: dict[str, Any] = dict.fromkeys(RecorderQuality.__struct_fields__, 0) | {"clock_tick_ms": None}
 
 
 def typed(seed: int, n_keys: int = 30, **quality: int) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def test_corrections_and_short_texts_by_kind(page, clock):
     assert page.send(0, typed(0, corrections=2)).json()["reasons"] == []
     clock.now += 5000
     assert "in one go" in page.send(1, typed(1, corrections=1)).json()["reasons"][0]
-    # A clock that is set back keeps nobody for longer than the break.
+    # After a clock was set back, the wait is no longer than the break.
     assert page.send(1, typed(1)).json()["reasons"] == []
     clock.now -= 10**9
     assert page.state()["participant"]["wait_s"] == 5
@@ -191,7 +191,7 @@ def test_two_participants_at_once_do_not_mix(tmp_path):
 def test_what_cannot_be_stored_can_be_sent_again(page, tmp_path, monkeypatch):
     page.consent()
     with monkeypatch.context() as full:
-        full.setattr(CsvSamples, "append", lambda *_: refuse(OSError(errno.ENOSPC, "No space left")))
+        full.setattr(CsvSamples, "add", lambda *_: refuse(OSError(errno.ENOSPC, "No space left")))
         answer = page.send(0, typed(0))
         assert (answer.status_code, answer.json()["type"]) == (507, "urn:keydyn:problem:not-stored")
         assert "No space left" in answer.json()["detail"]

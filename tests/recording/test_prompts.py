@@ -17,7 +17,7 @@ def test_lines_or_paragraphs_of_plain_text(tmp_path):
     assert [prompt.text for prompt in lines.prompts] == ["one line", "another"]
     wrapped = study_of(tmp_path, "a paragraph\nof two lines\n \nanother one\n", "a.txt")
     assert [prompt.text for prompt in wrapped.prompts] == ["a paragraph of two lines", "another one"]
-    # Whoever gives no text is asked for consent all the same.
+    # Without a text of its own, a study asks for consent all the same.
     assert "which keys you press" in lines.consent
 
 
@@ -47,16 +47,19 @@ def test_a_shuffled_order_differs_between_people_and_sittings_and_not_between_ru
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "prompts: Field required"),
-        ("prompts = []", "prompts: Tuple should have at least 1"),
-        ('[[prompts]]\ntext = "a"\n[[prompts]]\ntext = ""', "prompts.2.text: String should have at least 1"),
-        ('[[prompts]]\ntext = "a"\nkind = "spoken"', "prompts.1.kind: Input should be 'copy', 'fixed'"),
+        ("", "missing required field `prompts`"),
+        ("prompts = []", "prompts: Expected `array` of length >= 1"),
+        ('[[prompts]]\ntext = "a"\n[[prompts]]\ntext = ""', "prompts.2.text: Expected `str` of length >= 1"),
+        (
+            '[[prompts]]\ntext = "a"\nkind = "spoken"',
+            "prompts.1.kind: Invalid enum value 'spoken'; it is one of copy, fixed",
+        ),
         ('[[prompts]]\ntext = "a"\nkeystrokes = 9', 'keystrokes applies only to prompts of the kind "free"'),
         ('[[prompts]]\ntext = "a\\nb"\nkind = "password"', "a password text must have only one line"),
-        ('[[prompts]]\ntext = "a\\u0007"', "prompts.1.text: String should match pattern"),
-        ('sitings = 2\n[[prompts]]\ntext = "a"', "sitings: Extra inputs are not permitted"),
+        ('[[prompts]]\ntext = "a\\u0007"', "prompts.1.text: Expected `str` matching regex"),
+        ('sitings = 2\n[[prompts]]\ntext = "a"', "unknown field `sitings`"),
         ('sittings = 1000\nrepetitions = 1000\n[[prompts]]\ntext = "a"', "1,000,000 samples"),
-        ('break_between_prompts = -1\n[[prompts]]\ntext = "a"', "greater than or equal to 0"),
+        ('break_between_prompts = -1\n[[prompts]]\ntext = "a"', "break_between_prompts: Expected `int` >= 0"),
         ("title = ", "Invalid value"),
     ],
 )
@@ -84,5 +87,5 @@ def test_the_example_of_the_guide(tmp_path):
     study = study_of(tmp_path, example)
     assert len(study.course("p01")) == 2 * (1 + 10 + 1)
     # Every setting is explained.
-    names = [*Study.model_fields, *Prompt.model_fields]
+    names = [*Study.__struct_fields__, *Prompt.__struct_fields__]
     assert [name for name in names if f"`{name}`" not in guide and f"\n{name} =" not in guide] == []

@@ -9,6 +9,7 @@ import os
 
 import pandas as pd
 import pytest
+from msgspec import convert
 from typer.testing import CliRunner
 
 from keydyn import __version__
@@ -30,7 +31,7 @@ def consenting(participants, user="ann"):
 
 
 def take(participants, place, seed, user="ann", **more):
-    return participants.take(Attempt.model_validate({"user": user, "place": place, **typed(seed, **more)}))
+    return participants.take(convert({"user": user, "place": place, **typed(seed, **more)}, Attempt))
 
 
 def as_sent(frame, user, session):

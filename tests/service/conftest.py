@@ -1,16 +1,18 @@
-"""Databases for tests: SQLite always, PostgreSQL where it is installed."""
+"""Databases for tests, SQLite always and PostgreSQL where it is installed; and a running service."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.upgrading import upgrade
 from tests.left_out import leave_out
 from tests.service.postgres import PostgresServer, binary
+from tests.service.running import Service, running
 
 
 @pytest.fixture(scope="session")
@@ -59,3 +61,18 @@ def opened(url: str) -> Iterator[Database]:
     upgrade(database)
     yield database
     database.close()
+
+
+@pytest.fixture
+def service(request: pytest.FixtureRequest, sqlite_url: str) -> Iterator[Service]:
+    """A running service on SQLite, with the settings that a test asks for."""
+    for database in opened(sqlite_url):
+        database.close()
+    with running(sqlite_url, **getattr(request, "param", {})) as found:
+        yield found
+
+
+@pytest.fixture
+def client(service: Service) -> httpx.Client:
+    """A client with all scopes."""
+    return service.client()

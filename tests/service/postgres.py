@@ -95,7 +95,7 @@ class PostgresServer:
             os.kill(process, signal.SIGKILL)
         while any(_alive(process) for process in processes):
             time.sleep(0.01)
-        # Where nobody collects dead processes, the server takes itself for one that still runs.
+        # If dead processes are not collected, the server takes itself for one that still runs.
         (self.folder / "data/postmaster.pid").unlink()
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class PostgresServer:
             try:
                 self.start()
             except subprocess.CalledProcessError:
-                # Somebody else may have taken the port meanwhile.
+                # Another process may have taken the port meanwhile.
                 if last:
                     raise
             else:

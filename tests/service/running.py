@@ -5,12 +5,14 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
 import httpx
 import uvicorn
+from sqlalchemy import exists, select, true
 
 from keydyn.service import accounts
 from keydyn.service.http.app import create_app
@@ -19,6 +21,7 @@ from keydyn.service.live.endpoint import UVICORN
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
+from keydyn.service.storage.tables import jobs
 
 KEYS = MasterKeys([b"k" * 32])
 STARTED = 1_700_000_000_000
@@ -48,12 +51,7 @@ class Service:
 
     def key(self, tenant="default", scopes=accounts.SCOPES):
         """A new API key."""
-
-        def change(connection):
-            owner = accounts.tenant_named(connection, KEYS, tenant, self.clock())
-            return accounts.create_key(connection, owner, "test", scopes, self.clock())[1]
-
-        return self.database.write(change)
+        return accounts.new_key(self.database, KEYS, self.clock, tenant, "test", scopes)[1]
 
     def client(self, key=None, **headers):
         """A client that sends this key, or a new one of the tenant "default"."""
@@ -62,13 +60,29 @@ class Service:
         self._clients.append(client)
         return client
 
+    def idle(self):
+        """Wait until no job is left to do: templates are learnt and people compared off the request path.
+
+        A job that was put off is not waited for if the clock stands still: nothing changes any more.
+        """
+        until = time.monotonic() + 180
+        left = jobs.c.due_at <= self.clock() if isinstance(self.clock, MovedClock) else true()
+        while True:
+            with self.database.reading() as connection:
+                if not connection.execute(select(exists().where(left))).scalar():
+                    return
+            assert time.monotonic() < until, "jobs are still to be done"
+            time.sleep(0.02)
+
     def close(self):
         for client in self._clients:
             client.close()
 
 
 @contextmanager
-def running(database_url: str, clock=None, keys=KEYS, port=0, **settings) -> Iterator[Service]:
+def running(
+    database_url: str, clock=None, keys=KEYS, port=0, http=HttpProtocol, **settings
+) -> Iterator[Service]:
     """Serve a database that has its tables."""
     clock = clock or MovedClock()
     database = Database(database_url)
@@ -84,7 +98,7 @@ def running(database_url: str, clock=None, keys=KEYS, port=0, **settings) -> Ite
             access_log=False,
             server_header=False,
             lifespan="on",
-            http=HttpProtocol,
+            http=http,
             **UVICORN,
         )
         server = uvicorn.Server(config)

@@ -61,6 +61,7 @@ def test_backup_and_restore(database_url, tmp_path, request):
         enrol(client, "ada", 0)
         accepted = client.post("/v1/users/ada/verify", json={"keystrokes": keystrokes_of(0, 6)})
         assert accepted.json()["answer"] == "accept"
+        service.idle()
         # While the service runs.
         back_up, restore = BLOCKS
         run(back_up, tmp_path, KEYDYN_DATABASE=database_url)

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from keydyn.client import Client
-from keydyn.service.clock import wall_clock
+from keydyn.service.wall_clock import wall_clock
 from tests.documents import PAGES, ROOT, needs_service
 from tests.service.conftest import opened
 from tests.service.running import running
@@ -72,8 +72,8 @@ def served(sqlite_url: str, tmp_path: Path) -> Iterator[Served]:
         yield Served(service.url, tmp_path, environment | {"KEY": service.key()})
 
 
-# In `make test` those that newcomers read first.
-FIRST = ("README.md", "service.md")
+# In `make test` the one that newcomers read first.
+FIRST = ("service.md",)
 CASES = [
     pytest.param(page, id=str(page.relative_to(ROOT)), marks=[] if page.name in FIRST else pytest.mark.slow)
     for page in SERVED

@@ -30,7 +30,7 @@ def keystrokes_of(user: int, session: int):
 
 
 def enrol(client, name, user, samples=5, **body):
-    """Create somebody and enrol their first samples."""
+    """Create a person and enrol their first samples."""
     made = client.post("/v1/users", json={"id": name})
     assert made.status_code == 201, made.text
     for session in range(samples):

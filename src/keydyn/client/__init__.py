@@ -1,6 +1,7 @@
 """A client of the service: typed answers, and requests that are sent again where that can help."""
 
-from keydyn.client.answers import (
+from keydyn.client.client import Client
+from keydyn.client.received import (
     NotEnrolled,
     NotFound,
     NotTyping,
@@ -11,8 +12,7 @@ from keydyn.client.answers import (
     UnexpectedAnswerError,
     verify_signature,
 )
-from keydyn.client.client import Client
-from keydyn.client.watch import Watch
+from keydyn.client.watched_session import Watch
 from keydyn.service.wire.answers import (
     Candidate,
     Decision,

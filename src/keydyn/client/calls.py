@@ -11,14 +11,14 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import httpx
 
-from keydyn.client.answers import ServiceProblem, ServiceUnreachable, TooManyAttempts, problem, read
+from keydyn.client.received import ServiceProblem, ServiceUnreachable, TooManyAttempts, problem, read
 from keydyn.service.wire.both_ways import encoded
 from keydyn.service.wire.requests import KeyEvent
 from keydyn.service.wire.requests import Keystroke as SentKeystroke
 
 Result = TypeVar("Result")
 
-# Answers of a service that is busy, or of a proxy before one that is not there.
+# Statuses of a service that is busy, or of a proxy whose service is down.
 LATER = {429, 502, 503, 504}
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.2, 5.0
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from msgspec import structs
 
 from keydyn.client.calls import Calls, Keystrokes, sample
-from keydyn.client.watch import Watch
+from keydyn.client.watched_session import Watch
 from keydyn.service.wire.answers import (
     Decision,
     Erased,
@@ -25,7 +25,6 @@ from keydyn.service.wire.answers import (
     WebhooksAnswer,
 )
 from keydyn.service.wire.both_ways import Settings
-from keydyn.service.wire.frames import Hello
 from keydyn.service.wire.requests import (
     ClaimBody,
     IdentifyBody,
@@ -35,6 +34,7 @@ from keydyn.service.wire.requests import (
     TypedText,
     WebhookBody,
 )
+from keydyn.service.wire.watch_frames import Hello
 
 
 class Client:

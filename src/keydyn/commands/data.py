@@ -14,7 +14,7 @@ from keydyn.terminal import JsonOption, print_json, say, show_table
 if TYPE_CHECKING:
     from keydyn.datasets.published.fetching import FileState
 
-app = group("data", "List, fetch and check the paper's five datasets.")
+app = group("data", "List, fetch and check the published datasets.")
 
 EVERYTHING = "all"
 WORDS = {
@@ -37,12 +37,12 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
     Example: `keydyn data list`
     """
     from keydyn.datasets.published.catalogue import CATALOGUE
-    from keydyn.datasets.published.fetching import data_folders, find_file
+    from keydyn.datasets.published.fetching import data_folders, find_data
 
     folders = data_folders(data)
     full, short = [], []
     for entry in CATALOGUE.values():
-        paths = {file.source: find_file(file, folders) for file in entry.files}
+        paths = {file.source: find_data(file, folders) for file in entry.files}
         n_present = sum(path is not None for path in paths.values())
         about = ("name", "title", "category", "description", "citation", "terms")
         found = {source: path and str(path) for source, path in paths.items()}
@@ -66,7 +66,8 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
 @every_command
 def fetch(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Datasets; by default all of them.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Datasets; by default all but aalto."),
     ] = None,
     data: Annotated[
         Path | None,
@@ -86,11 +87,11 @@ def fetch(
 
     Examples: `keydyn data fetch` · `keydyn data fetch fable --data recordings`
     """
-    from keydyn.datasets.published.catalogue import entry_of
+    from keydyn.datasets.published.catalogue import PUBLISHED, entry_of
     from keydyn.datasets.published.fetching import FetchError, fetch_dataset
 
     rows: list[dict[str, Any]] = []
-    for name in _names(names or [EVERYTHING]):
+    for name in _names(names) if names else PUBLISHED:
         entry = entry_of(name)
         row: dict[str, Any] = {"dataset": name, "files": [], "error": None}
         try:

@@ -67,13 +67,17 @@ def fit(
     `keydyn population fit first.parquet --also second.parquet --out people.keydyn`
     """
     from keydyn.decisions.calibration.background import write_background, write_population
+    from keydyn.keystrokes.impossible import without_impossible
     from keydyn.keystrokes.samples import Samples
     from keydyn.parallel import using
     from keydyn.population import PopulationModel
 
     used = listed(sensors)
     files = [reading, *(replace(reading, file=file) for file in also or ())]
-    samples = (Samples.of(one.recording()[0].keystrokes, sensors=used, first="missing") for one in files)
+    samples = (
+        without_impossible(Samples.of(one.recording()[0].keystrokes, sensors=used, first="missing"))
+        for one in files
+    )
     first = next(samples)
     with using(engine), share_bar(hidden=as_json) as show:
         people = PopulationModel(hidden_states=states).fit(
@@ -130,7 +134,7 @@ def _calibrated(people: PopulationModel, samples: Samples, n_jobs: int, quiet: b
     except ValueError as error:
         warn(f"no calibration is written: {error}")
         return None
-    return Background(PopulationDetector(population=people), (), learnt.calibration)
+    return Background(PopulationDetector(population=people), (), learnt.calibrations)
 
 
 def _show(people: PopulationModel, name: str, as_json: bool) -> None:

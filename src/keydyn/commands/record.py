@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.service.options import needs_service
+from keydyn.commands.service.service_options import needs_service
 from keydyn.exit_codes import UsageError
 from keydyn.terminal import JsonOption, print_json, say, show_table
 
@@ -52,6 +52,8 @@ def record(
     `keydyn record --ask-user --text study.toml --out typing.parquet`
     """
     with needs_service():
+        from msgspec import structs
+
         from keydyn.recording.participants import COUNTS, Participants, check_user
         from keydyn.recording.prompts import read_study
         from keydyn.recording.recorded import opened
@@ -63,7 +65,7 @@ def record(
         check_user(each)
     study, prompts_sha256 = read_study(text)
     if exact:
-        study = study.model_copy(update={"exact": True})
+        study = structs.replace(study, exact=True)
     with opened(out, text, prompts_sha256, COUNTS) as (recorded, about), opening(out.parent) as open_page:
         participants = Participants(study, recorded, about, users or None)
 

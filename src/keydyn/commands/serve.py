@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.service.options import DatabaseOption, ServiceKeyOption, needs_service
+from keydyn.commands.service.service_options import DatabaseOption, ServiceKeyOption, needs_service
 from keydyn.progress import working
 from keydyn.terminal import JsonOption, print_json, say
 

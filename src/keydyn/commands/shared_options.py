@@ -44,7 +44,7 @@ def key_of(key_file: Path | None) -> bytes | None:
 
 
 def population_of(path: Path | None) -> PopulationModel | None:
-    """What the file holds; None if no file is named."""
+    """The population in a file; None if no file is named."""
     from keydyn.population import PopulationModel
 
     return None if path is None else PopulationModel.load(path)

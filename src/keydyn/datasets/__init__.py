@@ -1,10 +1,11 @@
-"""The paper's five datasets, simulated typists and your own recordings, in one schema."""
+"""Published datasets, simulated typists and your own recordings, in one schema."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from keydyn.datasets.files.recordings import load_recordings, save_recordings
+    from keydyn.datasets.published.aalto import reported_people, stream_aalto
     from keydyn.datasets.published.fetching import (
         FetchError,
         FileState,
@@ -26,6 +27,8 @@ _MODULES = {
     "load_recordings": "files.recordings",
     "save_recordings": "files.recordings",
     "dataset_summary": "published.loading",
+    "reported_people": "published.aalto",
+    "stream_aalto": "published.aalto",
     "make_typists": "simulated.typists",
     "stream_typists": "simulated.typists",
 }
@@ -40,7 +43,9 @@ __all__ = [
     "load_dataset",
     "load_recordings",
     "make_typists",
+    "reported_people",
     "save_recordings",
+    "stream_aalto",
     "stream_typists",
 ]
 

@@ -1,5 +1,6 @@
 """From scores to decisions whose error rates are stated, measured and kept."""
 
+from keydyn.decisions.calibration.amounts import Calibrations
 from keydyn.decisions.calibration.background import Background, shipped_background
 from keydyn.decisions.calibration.calibration import Calibration, MatchRate
 from keydyn.decisions.calibration.operating_point import (
@@ -19,6 +20,7 @@ from keydyn.decisions.folder.enrolled_bytes import (
     enrolled_of,
     template_bytes,
 )
+from keydyn.decisions.known_twice import find_twice
 from keydyn.decisions.liveness.copies import Fingerprints, fingerprints_bytes, fingerprints_of
 from keydyn.decisions.verifier import Verifier
 from keydyn.decisions.watching.sessions import WatchedSessions
@@ -30,6 +32,7 @@ __all__ = [
     "DRIFTED",
     "Background",
     "Calibration",
+    "Calibrations",
     "Candidate",
     "Costs",
     "CountedRates",
@@ -53,6 +56,7 @@ __all__ = [
     "counted_rates",
     "enrolled_of",
     "enrolment_quality",
+    "find_twice",
     "fingerprints_bytes",
     "fingerprints_of",
     "recorded_samples",

@@ -8,16 +8,18 @@ so that no attacker can widen a template.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from keydyn.arrays import Floats
 from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.comparisons import Comparisons
 from keydyn.decisions.decision import Evidence, evidence
 from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
 from keydyn.decisions.liveness.not_typed import not_typed, remarks, tick_of, times_of
 from keydyn.detectors import Detector, PopulationDetector
+from keydyn.keystrokes.impossible import without_impossible
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel, Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
@@ -103,6 +105,7 @@ class Enrolled:
     template : what samples are scored against
     samples, keys : how many it was learnt from
     fingerprints : by which copies of those samples, and of later ones that were remembered, are recognised
+    comparisons : scores of those samples in the names of others who are enrolled
     enrolment : the template as it was enrolled, if it has been updated since
     previous : the template before the last update, if that can be undone
 
@@ -121,6 +124,7 @@ class Enrolled:
     fingerprints: Fingerprints
     enrolment: Detector | None = None
     previous: Detector | None = None
+    comparisons: Comparisons = field(default_factory=Comparisons.none)
 
     @property
     def drift(self) -> float:
@@ -212,17 +216,16 @@ def enrolment_quality(
     """
     if len(sample) != 1:
         raise ValueError(f"the quality is that of one sample, not of {len(sample)}")
-    copied = -np.inf
+    sample, copied = without_impossible(sample), -np.inf
     if earlier is not None:
         if secret is None:
             raise ValueError("earlier fingerprints can be compared only with the secret that keys them")
         copied = float(copy_evidence(sample, earlier, secret)[0])
     counts = _counts(sample, background)
-    reasons = [*_zero_times(sample), *not_typed(sample, copied), *counts.shortage()]
+    reasons = [*not_typed(sample, copied), *counts.shortage()]
     tick = tick_of(times_of(sample))
-    return EnrolmentQuality(
-        counts.keystrokes, counts.known, tick, tuple(reasons), tuple(remarks(sample, counts))
-    )
+    remarked = (*_missing_times(sample), *remarks(sample, counts))
+    return EnrolmentQuality(counts.keystrokes, counts.known, tick, tuple(reasons), remarked)
 
 
 def _counts(sample: Samples, background: Background | None) -> Evidence:
@@ -234,9 +237,15 @@ def _counts(sample: Samples, background: Background | None) -> Evidence:
     return Evidence(there, there)
 
 
-def _zero_times(sample: Samples) -> list[str]:
-    """Times that have no logarithm."""
-    intervals, holds = (int(count) for count in (times_of(sample) <= 0).sum(axis=0))
-    if intervals + holds == 0:
+def _missing_times(sample: Samples) -> list[str]:
+    """Times that were not recorded, or that no hand makes."""
+    intervals, holds = (int(count) for count in np.isnan(times_of(sample)).sum(axis=0))
+    # A sample's first interval is always missing.
+    found = [
+        f"{n} {name}{'' if n == 1 else 's'}"
+        for n, name in ((intervals - 1, "interval"), (holds, "hold"))
+        if n
+    ]
+    if not found:
         return []
-    return [f"times of 0 ms, which no model of times can take: {intervals} intervals, {holds} holds"]
+    return [f"left out, because not recorded or not what hands can do: {' and '.join(found)}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -33,11 +34,12 @@ class Claim(NamedTuple):
     score: float
     counts: Evidence
     copied: float
+    enrolled: int  # keys that the person enrolled with
 
     @property
     def keys(self) -> int:
-        """Keystrokes of the sample."""
-        return int(self.sample.sequences.lengths[0])
+        """Keystrokes that tell something: those of keys that the detector knows."""
+        return max(self.counts.known, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class Judge:
         scores, terms = self.background.explained_scores(user, one.template, samples)
         counts = evidence(samples, one.template)
         copies = copy_evidence(samples, one.fingerprints, self.secret).tolist()
-        claims = map(Claim, _each(samples), scores.tolist(), counts, copies)
+        claims = map(Claim, _each(samples), scores.tolist(), counts, copies, repeat(one.keys))
         ends = samples.sequences.offsets.tolist()
         found = []
         for n, claim in enumerate(claims):
@@ -70,7 +72,7 @@ class Judge:
         return [self._identification(people, sample, scores[n]) for n, sample in enumerate(_each(samples))]
 
     def _decision(self, user: str, claim: Claim, spoke: tuple[Spokes, Spokes]) -> Decision:
-        calibration = self.background.calibration
+        calibration = self.background.calibrations.at(claim.enrolled)
         rate = calibration.false_match_rate(claim.score, claim.keys)
         llr, interval = calibration.ratio(claim.score, claim.keys), (rate.low, rate.high)
         answer, reasons = self._answer(claim)
@@ -85,15 +87,14 @@ class Judge:
         if shortage:
             return UNSURE, (*shortage, *doubts)
         answers = self.at.answers(
-            self.background.calibration, np.array([claim.score]), np.array([claim.keys])
+            self.background.calibrations.at(claim.enrolled), np.array([claim.score]), np.array([claim.keys])
         )
         return answers[0], tuple(doubts)
 
     def _identification(
         self, people: Mapping[str, Enrolled], sample: Samples, scores: Floats
     ) -> Identification:
-        calibration, keys = self.background.calibration, sample.sequences.lengths
-        llr = calibration.llr(scores, keys)
+        llr, rates = self._meanings(list(people.values()), scores, sample)
         # All enrolled people are equally probable before the sample is looked at.
         logs = np.append(llr + np.log((1.0 - STRANGER) / len(llr)), np.log(STRANGER))
         posterior = np.exp(logs - np.logaddexp.reduce(logs))
@@ -102,12 +103,22 @@ class Judge:
         first = people[users[best]]
         counts = evidence(sample, first.template)[0]
         copied = float(copy_evidence(sample, first.fingerprints, self.secret)[0])
-        answer, reasons = self._answer(Claim(sample, float(scores[best]), counts, copied))
-        rates = calibration.false_match_rates(scores, np.full(len(scores), keys[0]))
+        answer, reasons = self._answer(Claim(sample, float(scores[best]), counts, copied, first.keys))
         columns = (values[order].tolist() for values in (posterior, llr, rates))
         candidates = tuple(map(Candidate, [users[u] for u in order], *columns))
         nobody = answer != ACCEPT or bool(posterior[-1] >= posterior[best])
         return Identification(candidates, nobody, float(posterior[-1]), counts, reasons)
+
+    def _meanings(self, people: list[Enrolled], scores: Floats, sample: Samples) -> tuple[Floats, Floats]:
+        """(U,) likelihood ratios and false-match rates of scores, by how much each person enrolled with."""
+        llr, rates = np.empty(len(scores)), np.empty(len(scores))
+        keys = np.full(len(scores), max(evidence(sample, people[0].template)[0].known, 1))
+        calibrations = [self.background.calibrations.at(one.keys) for one in people]
+        for calibration in set(calibrations):
+            same = np.array([one is calibration for one in calibrations])
+            llr[same] = calibration.llr(scores[same], keys[same])
+            rates[same] = calibration.false_match_rates(scores[same], keys[same])
+        return llr, rates
 
 
 def _each(samples: Samples) -> list[Samples]:

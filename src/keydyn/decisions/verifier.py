@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from threading import Lock
@@ -15,6 +16,7 @@ import pandas as pd
 
 from keydyn.arrays import Floats
 from keydyn.decisions.calibration.background import Background, nobody, shipped_background
+from keydyn.decisions.calibration.comparisons import OwnPlace, own_rate
 from keydyn.decisions.calibration.operating_point import OperatingPoint, Targets
 from keydyn.decisions.calibration.trials import suspicion_of
 from keydyn.decisions.decision import LEAST_KEYSTROKES, LEAST_KNOWN, Decision, Identification
@@ -22,11 +24,13 @@ from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.folder.folder import changing, new_secret, read_folder
 from keydyn.decisions.judging import Judge
 from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.decisions.own_people import beside_own, compared, place_of
 from keydyn.decisions.watching.sessions import WatchedSessions, watched_sessions
 from keydyn.decisions.watching.watch import Watch
 from keydyn.decisions.watching.watched import Watching
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.templates import fit_templates
+from keydyn.evaluation.rates.confidence import Rate
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
@@ -35,6 +39,7 @@ from keydyn.population import PopulationModel
 Typing = pd.DataFrame | Samples
 # A sample may update a template where at most this share of strangers would score as high.
 CONFIDENT = 0.001
+UNCALIBRATED = "the verifier is not calibrated: call calibrate, or use shipped or learn"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +48,22 @@ class State:
 
     background: Background | None
     people: Mapping[str, Enrolled]
+    # Enrolled too, but not asked about: those of a folder of which only some people were read
+    others: Mapping[str, Enrolled] = field(default_factory=dict)
+    # Whether people change the background: not if it was given as they change it
+    learning: bool = True
+
+    @property
+    def everyone(self) -> dict[str, Enrolled]:
+        """All who are enrolled."""
+        return {**self.others, **self.people}
+
+    @cached_property
+    def beside(self) -> Background | None:
+        """The background as the people who are enrolled change it."""
+        if self.background is None or not self.learning:
+            return self.background
+        return beside_own(self.background, self.everyone)
 
 
 class Verifier:
@@ -69,8 +90,8 @@ class Verifier:
     >>> enrolled = verifier.enrol("ada", ada[ada["session"] < 5])
     >>> verifier.verify("ada", ada[ada["session"] == 5]).answer
     'accept'
-    >>> verifier.verify("ada", other[other["session"] == 5]).answer
-    'reject'
+    >>> verifier.verify("ada", other[other["session"] == 5]).accepted
+    False
     """
 
     def __init__(
@@ -109,14 +130,17 @@ class Verifier:
         sensors: tuple[str, ...] = (),
         secret: bytes | None = None,
         people: Mapping[str, Enrolled] | None = None,
+        learning: bool = True,
     ) -> Self:
         """A verifier with a calibrated background and people who were enrolled with it.
 
         `secret` is the one that keys their fingerprints. This takes microseconds, so that a program which
-        keeps people in a database can make a verifier for each request.
+        keeps people in a database can make a verifier for each request. Without `learning`, the people do not
+        change the background: it is used as it is.
         """
         verifier = cls(background.pattern, at, secret=secret)
-        verifier._state, verifier.sensors = State(background, MappingProxyType(dict(people or {}))), sensors
+        state = State(background, MappingProxyType(dict(people or {})), learning=learning)
+        verifier._state, verifier.sensors = state, sensors
         return verifier
 
     @classmethod
@@ -136,7 +160,7 @@ class Verifier:
         `keydyn.decisions.calibration.background.FOLDS` + 1.
         """
         typed = recorded_samples(samples, sensors)
-        learnt = Background.learnt(detector or PopulationDetector(), typed, True, n_jobs, progress)
+        learnt = Background.learnt(detector or PopulationDetector(), typed, n_jobs=n_jobs, progress=progress)
         return cls.of(learnt, at, sensors)
 
     def calibrate(self, samples: Typing, n_jobs: int | None = None, progress: Progress | None = None) -> Self:
@@ -157,8 +181,39 @@ class Verifier:
 
     @property
     def background(self) -> Background:
-        """What decisions rest on besides the enrolled people."""
+        """What decisions rest on besides the enrolled people; see `in_use`."""
+        if self._state.background is None:
+            raise ValueError(UNCALIBRATED)
+        return self._state.background
+
+    @property
+    def in_use(self) -> Background:
+        """The background as the enrolled people change it: they join the cohort and move the calibration."""
         return self._ready()[1]
+
+    @property
+    def place(self) -> OwnPlace:
+        """What the enrolled people's comparisons with each other say of this place.
+
+        Examples
+        --------
+        >>> verifier.place.people  # too few to learn from
+        0
+        """
+        return place_of(self.background, self._state.everyone)
+
+    def own_rate(self, false_match: float = Targets.false_match) -> Rate | None:
+        """The share of comparisons among the enrolled people that would be accepted at this target.
+
+        None with too few people, or where the calibration was learnt from the place's own people.
+
+        Examples
+        --------
+        >>> verifier.own_rate() is None  # a single person has nobody to be compared with
+        True
+        """
+        people = {user: one.comparisons for user, one in self._state.everyone.items()}
+        return own_rate(self.in_use.calibrations, people, false_match)
 
     def person(self, user: str) -> Enrolled:
         """The template and fingerprints of an enrolled user; a `ValueError` if there is no such user."""
@@ -188,18 +243,28 @@ class Verifier:
             for user, template, group in zip(samples, templates, groups, strict=True)
         }
         with self._writing:
-            self._state = replace(self._state, people=MappingProxyType({**self._state.people, **newly}))
+            state = self._state
+            people = {**state.people, **newly}
+            if state.background is not None:
+                typed, everyone = dict(zip(samples, groups, strict=True)), {**state.others, **people}
+                for user, comparisons in compared(state.background, everyone, typed).items():
+                    newly[user] = people[user] = replace(people[user], comparisons=comparisons)
+            self._state = replace(state, people=MappingProxyType(people))
         return newly
 
     def remove(self, user: str) -> None:
         """Remove a user, from the cohort too; a `ValueError` if there is no such user."""
         with self._writing:
             _person(self._state, user)
-            left = {name: one for name, one in self._state.people.items() if name != user}
+            left = {
+                name: replace(one, comparisons=one.comparisons.without(user))
+                for name, one in self._state.people.items()
+                if name != user
+            }
             background = self._state.background
             if background is not None:
                 background = background.without(user)
-            self._state = State(background, MappingProxyType(left))
+            self._state = replace(self._state, background=background, people=MappingProxyType(left))
 
     def _change(self, user: str, changed: Callable[[Enrolled], Enrolled]) -> None:
         """Replace one person's entry; the caller holds the lock for writing."""
@@ -296,18 +361,20 @@ class Verifier:
     def watch_many(self, users: Sequence[str], level: float | None = None) -> WatchedSessions:
         """Follow many sessions, each in the name of one of these users; one call advances all of them."""
         state, background = self._ready()
-        claimed = [_person(state, user).template for user in users]
-        watching = self._watching(background) if level is None else Watching(level)
-        return watched_sessions(background, claimed, watching, [background.place(user) for user in users])
+        people = [_person(state, user) for user in users]
+        watching = self._watching(background, people) if level is None else Watching(level)
+        beside = background.watched
+        places = [beside.place(user) for user in users]
+        return watched_sessions(beside, [one.template for one in people], watching, places)
 
     def watch_pool(self, sessions: int) -> WatchedSessions:
         """Room for a number of sessions; `WatchedSessions.restart` begins each in a user's name.
 
         Only with a population.
         """
-        background = self.background
+        _, background = self._ready()
         anyone = list(nobody(self.pattern)) * sessions
-        return watched_sessions(background, anyone, self._watching(background), [-1] * sessions)
+        return watched_sessions(background.watched, anyone, self._watching(background), [-1] * sessions)
 
     def suspicion(self, user: str, samples: Typing) -> Floats:
         """(N,) the suspicion after each key of samples that are complete, each watched in the user's name.
@@ -317,13 +384,18 @@ class Verifier:
         """
         state, background = self._ready()
         typed = recorded_samples(samples, self.sensors)
-        templates = [_person(state, user).template, *background.beside(user)]
+        templates = [_person(state, user).template, *background.watched.beside(user)]
         return suspicion_of(type(self.pattern).score_events_many(templates, typed), typed.sequences.offsets)
+
+    def watching_for(self, user: str) -> Watching:
+        """How sessions in a user's name are watched, given how much the user enrolled with."""
+        state, background = self._ready()
+        return self._watching(background, [_person(state, user)])
 
     @property
     def watching(self) -> Watching:
         """How sessions are watched: the right person is locked out as rarely as the operating point says."""
-        return self._watching(self.background)
+        return self._watching(self.in_use)
 
     def hidden_states(self, user: str, samples: Typing) -> Floats:
         """(N, 2) probability that the user was active, or paused, at each key; only with a population."""
@@ -351,9 +423,9 @@ class Verifier:
         >>> Verifier.load("people").users
         ['ada']
         """
-        state, background = self._ready()
+        state, _ = self._ready()
         with changing(Path(folder), key, anew=True) as change:
-            change.commit(background, state.people, self.secret, self.sensors)
+            change.commit(state.background, state.people, self.secret, self.sensors)
 
     @classmethod
     def load(
@@ -368,20 +440,25 @@ class Verifier:
         A `ValueError` says what is wrong with the folder, or names a user who is not enrolled.
         """
         found = read_folder(Path(folder), key, users)
-        return cls.of(found.background, at, found.manifest.sensors, found.secret, found.people)
+        verifier = cls.of(found.background, at, found.manifest.sensors, found.secret, found.people)
+        verifier._state = replace(verifier._state, others=MappingProxyType(found.others))
+        return verifier
 
     def _ready(self) -> tuple[State, Background]:
         """The people and the background of one moment; a `ValueError` if there is no background yet."""
         state = self._state
-        if state.background is None:
-            raise ValueError("the verifier is not calibrated: call calibrate, or use shipped or learn")
-        return state, state.background
+        beside = state.beside
+        if beside is None:
+            raise ValueError(UNCALIBRATED)
+        return state, beside
 
     def _judge(self, background: Background) -> Judge:
         return Judge(background, self.at, self.least, self.secret)
 
-    def _watching(self, background: Background) -> Watching:
-        return Watching(background.calibration.lockout_level(self.at.lockouts_per_hour))
+    def _watching(self, background: Background, people: Sequence[Enrolled] = ()) -> Watching:
+        """For these people, or for any: what they enrolled with decides how soon suspicion is meant."""
+        amounts = [one.keys for one in people] or None
+        return Watching(background.calibrations.lockout_level(self.at.lockouts_per_hour, amounts))
 
 
 def _person(state: State, user: str) -> Enrolled:

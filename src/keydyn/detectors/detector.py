@@ -40,12 +40,12 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import make_detector
+    >>> from keydyn.detectors import detector_names, make_detector
     >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> own, other = samples[samples.users == 0], samples[samples.users == 1]
-    >>> detector = make_detector("manhattan").fit(own[:6])
-    >>> bool(detector.score(own[6:]).mean() > detector.score(other).mean())
+    >>> samples = Samples.of(make_typists(3, 8))
+    >>> own, others = samples[samples.users == 0], samples[samples.users != 0]
+    >>> fitted = [make_detector(name).prepare(samples).fit(own[:6]) for name in detector_names()]
+    >>> all(detector.score(own[6:]).mean() > detector.score(others).mean() for detector in fitted)
     True
     """
 

@@ -30,18 +30,7 @@ class MeanTemplate(Detector):
 
 @register
 class Manhattan(MeanTemplate):
-    """Negative city-block distance to the mean vector.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import Manhattan
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = Manhattan().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """Negative city-block distance to the mean vector."""
 
     name: ClassVar[str] = "manhattan"
     title: ClassVar[str] = "Manhattan"
@@ -57,16 +46,6 @@ class ScaledManhattan(MeanTemplate):
     The deviation is that of all samples of all users, as in the paper (`scale="everyone"`, learnt by
     `prepare`), or that of the training samples, as in Killourhy and Maxion (`scale="template"`). A feature
     without deviation is not scaled.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import ScaledManhattan
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(4, 8))
-    >>> scores = ScaledManhattan().prepare(samples).fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
     """
 
     name: ClassVar[str] = "manhattan-scaled"
@@ -99,18 +78,7 @@ class ScaledManhattan(MeanTemplate):
 
 @register
 class FilteredManhattan(Detector):
-    """City-block distance to the mean of what lies within three standard deviations of the mean.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import FilteredManhattan
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = FilteredManhattan().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """City-block distance to the mean of what lies within three standard deviations of the mean."""
 
     name: ClassVar[str] = "manhattan-filtered"
     title: ClassVar[str] = "Manhattan (filtered)"
@@ -128,18 +96,7 @@ class FilteredManhattan(Detector):
 
 @register
 class Euclidean(MeanTemplate):
-    """Negative squared Euclidean distance to the mean vector.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import Euclidean
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = Euclidean().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """Negative squared Euclidean distance to the mean vector."""
 
     name: ClassVar[str] = "euclidean"
     title: ClassVar[str] = "Euclidean"
@@ -151,18 +108,7 @@ class Euclidean(MeanTemplate):
 
 @register
 class NormedEuclidean(Euclidean):
-    """Negative squared Euclidean distance divided by the lengths of both vectors.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import NormedEuclidean
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = NormedEuclidean().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """Negative squared Euclidean distance divided by the lengths of both vectors."""
 
     name: ClassVar[str] = "euclidean-normed"
     title: ClassVar[str] = "Euclidean (normed)"
@@ -173,18 +119,7 @@ class NormedEuclidean(Euclidean):
 
 @register
 class Mahalanobis(MeanTemplate):
-    """Negative squared Mahalanobis distance, by the covariance of the training vectors (pseudo-inverse).
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import Mahalanobis
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = Mahalanobis().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """Negative squared Mahalanobis distance, by the covariance of the training vectors (pseudo-inverse)."""
 
     name: ClassVar[str] = "mahalanobis"
     title: ClassVar[str] = "Mahalanobis"
@@ -201,18 +136,7 @@ class Mahalanobis(MeanTemplate):
 
 @register
 class NormedMahalanobis(Mahalanobis):
-    """Negative squared Mahalanobis distance divided by the lengths of both vectors.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import NormedMahalanobis
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = NormedMahalanobis().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """Negative squared Mahalanobis distance divided by the lengths of both vectors."""
 
     name: ClassVar[str] = "mahalanobis-normed"
     title: ClassVar[str] = "Mahalanobis (normed)"
@@ -223,18 +147,7 @@ class NormedMahalanobis(Mahalanobis):
 
 @register
 class NearestNeighbour(Detector):
-    """Negative squared Mahalanobis distance to the nearest training vector.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import NearestNeighbour
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = NearestNeighbour().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """Negative squared Mahalanobis distance to the nearest training vector."""
 
     name: ClassVar[str] = "nearest-neighbour"
     title: ClassVar[str] = "Nearest neighbour (Mahalanobis)"
@@ -252,18 +165,7 @@ class NearestNeighbour(Detector):
 
 @register
 class OutlierCount(MeanTemplate):
-    """Minus the number of features more than 1.96 standard deviations from the mean.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import OutlierCount
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = OutlierCount().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """Minus the number of features more than 1.96 standard deviations from the mean."""
 
     name: ClassVar[str] = "outlier-count"
     title: ClassVar[str] = "Outlier count (z-score)"
@@ -283,18 +185,7 @@ class OutlierCount(MeanTemplate):
 
 @register
 class NearestMean(Detector):
-    """Negative Euclidean distance to the nearest of the means that k-means finds.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import NearestMean
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = NearestMean(n_clusters=2).fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """Negative Euclidean distance to the nearest of the means that k-means finds."""
 
     name: ClassVar[str] = "k-means"
     title: ClassVar[str] = "k-means"
@@ -348,16 +239,6 @@ class OneClass(Detector):
     Radial basis functions, ν = 0.5, γ = 1 / number of features. Features are scaled to 0 … 1 over all samples
     of all users through `prepare` (the published protocol) or, with `scale="template"`, to mean 0 and
     standard deviation 1 over the training samples.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import OneClass
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(4, 8))
-    >>> scores = OneClass().prepare(samples).fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
     """
 
     name: ClassVar[str] = "svm"

@@ -14,8 +14,8 @@ from keydyn.model import HMM, POHMM, fit_many
 from keydyn.model.data.vocabulary import Types, is_single
 from keydyn.model.families.family import Family
 from keydyn.model.families.student import LogStudent, Student
-from keydyn.model.fit.learning import parameter_names
 from keydyn.model.fit.many import score_many
+from keydyn.model.fit.threads import parameter_names
 from keydyn.model.model_files import MODEL, packed
 
 # Fewer than MANY models of the same text are as fast one by one, and more than SIDE_BY_SIDE in one call gain
@@ -132,18 +132,7 @@ class Markov(Detector):
 
 @register
 class PublishedHMM(Markov):
-    """The two-state HMM with the settings of the published tables.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import PublishedHMM
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = PublishedHMM().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """The two-state HMM with the settings of the published tables."""
 
     name: ClassVar[str] = "hmm"
     title: ClassVar[str] = "HMM"
@@ -154,18 +143,7 @@ class PublishedHMM(Markov):
 
 @register
 class PublishedPOHMM(Markov):
-    """The two-state POHMM with the settings of the published tables.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import PublishedPOHMM
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = PublishedPOHMM().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """The two-state POHMM with the settings of the published tables."""
 
     name: ClassVar[str] = "pohmm"
     title: ClassVar[str] = "POHMM"
@@ -181,16 +159,6 @@ class RecommendedPOHMM(Markov):
     Times have a log-Student-t and sensors a Student-t distribution with `df` degrees of freedom; None takes
     the log-normal and the normal. `spread_features` is the model's. `keydyn study recommended` chose the
     defaults.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import RecommendedPOHMM
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = RecommendedPOHMM().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
     """
 
     name: ClassVar[str] = "pohmm-recommended"

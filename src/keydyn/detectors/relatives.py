@@ -71,18 +71,7 @@ class RelativeDetector(Detector):
 
 @register
 class ContextDetector(RelativeDetector):
-    """The context-HMM: thirds of the preceding interval select the emission and transition tables.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import ContextDetector
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = ContextDetector().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """The context-HMM: thirds of the preceding interval select the emission and transition tables."""
 
     name: ClassVar[str] = "context-hmm"
     title: ClassVar[str] = "context-HMM"
@@ -93,18 +82,7 @@ class ContextDetector(RelativeDetector):
 
 @register
 class PartlyDetector(RelativeDetector):
-    """The continuous partly-HMM: locations are linear in the preceding value, transitions are logits.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import PartlyDetector
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = PartlyDetector().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
-    """
+    """The continuous partly-HMM: locations are linear in the preceding value, transitions are logits."""
 
     name: ClassVar[str] = "partly-hmm"
     title: ClassVar[str] = "partly-HMM"
@@ -119,16 +97,6 @@ class PartiallyDetector(RelativeDetector):
 
     Which events have a label is taken as given, so that models differ only in what they say about values and
     labels.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import PartiallyDetector
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(2, 8))
-    >>> scores = PartiallyDetector().fit(samples[:6]).score(samples[6:])
-    >>> bool(scores[:2].mean() > scores[2:].mean())  # the first two are the person's own
-    True
     """
 
     name: ClassVar[str] = "partially-hmm"

@@ -30,18 +30,6 @@ class Population:
     ----------
     users : (U,) in the order of first appearance
     detectors : the template of each
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import fit_population
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(3, 8))
-    >>> population = fit_population("pohmm", samples[samples.numbers < 6])
-    >>> population.users.tolist(), population.detectors[0].title
-    ([0, 1, 2], 'POHMM')
-    >>> population.score_events(samples[:1]).shape
-    (11, 3)
     """
 
     users: Types

@@ -56,54 +56,27 @@ if TYPE_CHECKING:
     )
     from keydyn.evaluation.scores import Scores
 
+# The names of each module.
 _NAMES = {
-    "continuous.event_ranks": ("EventRanks",),
-    "continuous.lockout": ("PenaltyAndReward", "RankPenalty"),
-    "continuous.online": ("OnlinePenalties", "OnlinePenalty", "OnlineTrusts"),
-    "continuous.penalty": ("TrustSettings", "rank_penalty", "ranks"),
-    "continuous.rejection": ("Actions", "Continuous", "Times"),
-    "protocols.failures": ("Failures", "find_failures"),
-    "protocols.protocol": (
-        "Chronological",
-        "Enrolment",
-        "KillourhyMaxion",
-        "LeaveOneOut",
-        "MonacoTappert",
-        "OpenSet",
-        "Protocol",
-        "Split",
-    ),
-    "protocols.running": (
-        "Enrolled",
-        "enrolments",
-        "ranks_of",
-        "score_protocol",
-        "scores_after",
-        "scores_and_ranks",
-        "scores_of",
-    ),
-    "rates.confidence": ("Rate", "compare_with_best", "mean_rate", "signed_rank_p", "trials_needed"),
-    "rates.error_curve": (
-        "ErrorCurve",
-        "equal_error_rate",
-        "fnmr_at_fmr",
-        "zero_miss_rate",
-        "zero_rejection_rate",
-    ),
-    "rates.fairness": ("error_rates_by", "median_intervals"),
-    "rates.identification": ("Identification", "identification"),
-    "rates.likelihood_ratios": ("cllr", "min_cllr", "reliability"),
-    "rates.verification": (
-        "TITLES",
-        "MeanCurve",
-        "Verification",
-        "mean_curve",
-        "recognition",
-        "verification",
-    ),
-    "scores": ("Scores",),
+    "continuous.event_ranks": "EventRanks",
+    "continuous.lockout": "PenaltyAndReward RankPenalty",
+    "continuous.online": "OnlinePenalties OnlinePenalty OnlineTrusts",
+    "continuous.penalty": "TrustSettings rank_penalty ranks",
+    "continuous.rejection": "Actions Continuous Times",
+    "protocols.failures": "Failures find_failures",
+    "protocols.protocol": "Chronological Enrolment KillourhyMaxion LeaveOneOut MonacoTappert "
+    "OpenSet Protocol Split",
+    "protocols.running": "Enrolled enrolments ranks_of score_protocol scores_after scores_and_ranks "
+    "scores_of",
+    "rates.confidence": "Rate compare_with_best mean_rate signed_rank_p trials_needed",
+    "rates.error_curve": "ErrorCurve equal_error_rate fnmr_at_fmr zero_miss_rate zero_rejection_rate",
+    "rates.fairness": "error_rates_by median_intervals",
+    "rates.identification": "Identification identification",
+    "rates.likelihood_ratios": "cllr min_cllr reliability",
+    "rates.verification": "TITLES MeanCurve Verification mean_curve recognition verification",
+    "scores": "Scores",
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = ["Actions", "Continuous", "EventRanks", "OnlinePenalties", "OnlinePenalty", "OnlineTrusts"]
 __all__ += ["PenaltyAndReward", "RankPenalty", "Times", "TrustSettings", "rank_penalty", "ranks"]
 __all__ += ["Chronological", "Enrolled", "Enrolment", "Failures", "KillourhyMaxion", "LeaveOneOut"]

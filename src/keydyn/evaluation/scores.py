@@ -124,28 +124,27 @@ class Scores:
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, normalisation: str = "min-max") -> Scores:
         """What `to_frame` made, in the same order of queries; users in the order in which they appear."""
-        query = frame.groupby(["fold", "user", "session"], sort=False, observed=True).ngroup().to_numpy()
+        query, labels = queries_of(frame)
         # An open set's first fold lacks some templates, so that references alone would be out of order.
         owners, references = pd.unique(frame["user"]), pd.unique(frame["reference"])
         seen = pd.unique(np.concatenate([np.asarray(owners), np.asarray(references)]))
         users = seen[np.isin(seen, np.asarray(references))]
         reference = frame["reference"].astype("category").cat.remove_unused_categories()
         template = reference.cat.set_categories(users).cat.codes.to_numpy()
-        first = np.unique(query, return_index=True)[1]
-        raw = np.full((len(first), len(users)), np.nan)
+        raw = np.full((query.max() + 1, len(users)), np.nan)
         trials = np.zeros(raw.shape, dtype=bool)
         raw[query, template] = frame["score"]
         trials[query, template] = frame["trial"]
-        queries = frame.iloc[first]
-        return cls(
-            np.asarray(queries["user"]),
-            np.asarray(queries["session"]),
-            np.asarray(queries["fold"], dtype=np.int64),
-            users,
-            raw,
-            trials,
-            normalisation,
-        )
+        return cls(*labels, users, raw, trials, normalisation)
+
+
+def queries_of(frame: pd.DataFrame) -> tuple[Integers, tuple[Types, Types, Integers]]:
+    """The number of each row's query, in order of appearance; and owner, session and fold of each query."""
+    groups = frame.groupby(["fold", "user", "session"], sort=False, observed=True)
+    query: Integers = groups.ngroup().to_numpy().astype(np.int64)
+    first = frame.iloc[np.unique(query, return_index=True)[1]]
+    fold = np.asarray(first["fold"], dtype=np.int64)
+    return query, (np.asarray(first["user"]), np.asarray(first["session"]), fold)
 
 
 def min_max(raw: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """From raw key events to keystrokes, sequences and feature vectors."""
 
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
+from keydyn.keystrokes.impossible import without_impossible
 from keydyn.keystrokes.long_text import long_text_vectors, time_bounds
 from keydyn.keystrokes.one_sample import one_sample
 from keydyn.keystrokes.pairing import events_of, pair_events
@@ -30,4 +31,5 @@ __all__ = [
     "sequences_of",
     "time_bounds",
     "timing_features",
+    "without_impossible",
 ]

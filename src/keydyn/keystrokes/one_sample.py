@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers
+from keydyn.keystrokes.impossible import without_impossible
 from keydyn.keystrokes.samples import Samples, check_sensor_names, families_of
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, beyond, check_times, refuse
 from keydyn.model import Sequences
@@ -99,9 +100,9 @@ def times_given(values: Any, column: str, n: int) -> Floats:
 
 
 def recorded_samples(keystrokes: pd.DataFrame | Samples, sensors: tuple[str, ...] = ()) -> Samples:
-    """Samples for decisions, from keystrokes in the schema; `Samples` are checked and returned as they are.
+    """Samples for decisions, from keystrokes in the schema or from `Samples`; impossible times are missing.
 
-    They have no feature vectors: templates that can be stored do not need any.
+    From keystrokes they have no feature vectors: templates that can be stored do not need any.
 
     Examples
     --------
@@ -120,8 +121,7 @@ def recorded_samples(keystrokes: pd.DataFrame | Samples, sensors: tuple[str, ...
         samples = one_sample(keys, press, release, user, session, further)
     else:
         samples = Samples.without_vectors(keystrokes, sensors)
-    _refuse_zero_times(samples)
-    return samples
+    return without_impossible(samples)
 
 
 def _is_plain(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> bool:
@@ -139,19 +139,3 @@ def _is_plain(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> bool:
         if not (set(map(type, labels)) in ({int}, {str}) and len(set(labels)) == 1):
             return False
     return True
-
-
-def _refuse_zero_times(samples: Samples) -> None:
-    """A time of 0 ms has no logarithm; a `ValueError` says where it is and what can be done."""
-    sequences = samples.sequences
-    zero = (sequences.X <= 0) & (np.array(samples.emission) == "lognormal")
-    if zero.any():
-        row, k = (int(place) for place in np.argwhere(zero)[0])
-        s = int(np.searchsorted(sequences.offsets, row, side="right")) - 1
-        user, session = samples.names[s]
-        name = (sequences.feature_names or ())[k]
-        raise ValueError(
-            f"user {user}, session {session}, keystroke {row - int(sequences.offsets[s]) + 1}: {name} is "
-            "0 ms, which no model of times can take; --clean leaves such times out, as do the rules "
-            "equal_presses and zero_durations of keydyn.keystrokes.clean"
-        )

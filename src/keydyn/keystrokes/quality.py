@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, find_ticks, on_grid
+from keydyn.keystrokes.impossible import impossible
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_lengths, sample_of_row, sample_starts
 
 # Shorter samples can be alike by chance on a coarse clock.
@@ -43,12 +44,14 @@ EVENT_KINDS = {
 KEYSTROKE_KINDS = {
     "missing_releases": "keystrokes without a release",
     "zero_durations": "keystrokes released at the time they were pressed",
+    "impossible_holds": "holds that no hand makes; missing for models of people",
     "long_holds": "keystrokes held for longer than {long_hold:g} ms",
 }
 INTERVAL_KINDS = {
     "overlaps": "keys released after the next was pressed (rollover)",
     "own_overlaps": "keys released after they themselves were pressed again",
     "equal_presses": "presses at the same time as the previous one",
+    "impossible_intervals": "intervals that no hand makes; missing for models of people",
     "pauses": "intervals longer than {pause:g} ms",
     "on_system_tick": "intervals within 1 ms of a multiple of 15.625 ms",
 }
@@ -136,6 +139,7 @@ class QualityReport:
         they fall on (the step, if no coarser one was found), `on_tick` the share of intervals up to 400 ms
         that do, and `on_system_tick` the share of all intervals within 1 ms of a multiple of 15.625 ms
     duplicates : the samples that are copies of earlier ones, and which ones they copy
+    twice : pairs of users who are likely one person, where `keydyn.decisions.find_twice` was asked
     pause, long_hold : the number of milliseconds above which an interval is a pause and a hold is long
 
     Examples
@@ -154,6 +158,11 @@ class QualityReport:
     duplicates: pd.DataFrame
     pause: float = PAUSE
     long_hold: float = LONG_HOLD
+    twice: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["user", "other", "minutes"]))
+
+    def with_twice(self, pairs: pd.DataFrame) -> QualityReport:
+        """The report with pairs of users who are likely one person, as `find_twice` gives them."""
+        return replace(self, twice=pairs)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -171,6 +180,7 @@ class QualityReport:
             "samples": _records(self.samples),
             "clocks": _records(self.clocks),
             "duplicates": _records(self.duplicates),
+            "twice": _records(self.twice.astype(object).where(self.twice.notna(), None)),
         }
 
     def __str__(self) -> str:
@@ -196,6 +206,7 @@ class QualityReport:
                 f"user {copy.user}, session {copy.session} is the same recording as "
                 f"user {copy.same_as_user}, session {copy.same_as_session}"
             )
+        lines += twice_in_words(self.twice)
         return "\n".join(lines)
 
 
@@ -225,6 +236,19 @@ def quality_of(
     return QualityReport(samples, clocks, find_duplicates(keystrokes), float(pause), float(long_hold))
 
 
+def twice_in_words(pairs: pd.DataFrame) -> list[str]:
+    """A line for each pair of users who are likely one person."""
+    columns = (pairs[name].tolist() for name in ("user", "other", "minutes"))
+    return [
+        f"users {user} and {other}: likely the same person{_apart(minutes)}"
+        for user, other, minutes in zip(*columns, strict=True)
+    ]
+
+
+def _apart(minutes: float) -> str:
+    return "" if np.isnan(minutes) else f", recorded {_amount(max(round(minutes), 1), 'minute')} apart"
+
+
 def _intervals(keystrokes: pd.DataFrame, starts: Integers) -> Floats:
     """Press to press; NaN for a sample's first keystroke."""
     press = keystrokes["timepress"].to_numpy()
@@ -242,9 +266,13 @@ def _count_by_sample(
     overlaps = np.zeros(len(press), dtype=bool)
     overlaps[1:] = release[:-1] > press[1:]
     overlaps[starts] = False
+    keys = pd.factorize(keystrokes["keyname"])[0]
+    wrong_intervals, wrong_holds = impossible(intervals, held, keys, starts)
     findings = {
         "missing_releases": np.isnan(release),
         "zero_durations": held == 0,
+        "impossible_holds": wrong_holds,
+        "impossible_intervals": wrong_intervals,
         "long_holds": held > long_hold,
         "overlaps": overlaps,
         "own_overlaps": _own_overlaps(keystrokes, starts),

@@ -295,6 +295,25 @@ class Samples:
         table = None if self.feature_table is None else self.feature_table.iloc[chosen]
         return Samples(names, self.sequences[chosen], self.emission, table, self.kind)
 
+    def first_keys(self, n: int | None) -> Samples:
+        """The first n keystrokes of all samples together, without vectors; all samples if n is None.
+
+        Examples
+        --------
+        >>> from keydyn.datasets import make_typists
+        >>> from keydyn.keystrokes import Samples
+        >>> Samples.of(make_typists(1, 4)).first_keys(30).sequences.lengths.tolist()
+        [11, 11, 8]
+        """
+        if n is None or n >= self.sequences.n_events:
+            return self
+        if n < 1:
+            raise ValueError(f"the number of keystrokes must be 1 or more, not {n}")
+        whole = self[: int(np.searchsorted(self.sequences.offsets, n))].sequences
+        offsets = np.minimum(whole.offsets, n)
+        parts = whole.X[:n], whole.codes[:n], whole.event_types, offsets, whole.feature_names, whole.names
+        return Samples(self.names[: len(whole)], Sequences(*parts), self.emission)
+
 
 def families_of(features: Sequence[str]) -> tuple[str, ...]:
     """The family that each feature is modelled by: log-normal for times, normal for sensors."""

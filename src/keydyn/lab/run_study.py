@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from inspect import Parameter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +26,7 @@ from keydyn.lab.recognition.study import recognition
 from keydyn.lab.recommended.study import recommended
 from keydyn.lab.relatives.study import relatives
 from keydyn.lab.simulation.study import simulation
+from keydyn.lab.transfer.study import transfer
 from keydyn.lab.verification.study import verification
 from keydyn.progress import share_bar, working
 from keydyn.terminal import JsonOption, least_width, print_json, say, show, show_table, terminal_width, warn
@@ -38,40 +39,49 @@ if TYPE_CHECKING:
 STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
-        *(recognition, recommended, continuous, relatives, population, verification),
+        *(transfer, recognition, recommended, continuous, relatives, population, verification),
         *(simulation, goodness_of_fit, calibration, model_choice, evaluate),
     )
 }
 
 
-def run_study(
-    study: Study, options: dict[str, Any], out: Path | None, engine: str, fresh: bool, as_json: bool = False
-) -> Facts:
+@dataclass(frozen=True)
+class RunOptions:
+    """How a study is run: the options that every study has."""
+
+    out: OutOption = None
+    jobs: JobsOption = -1
+    engine: EngineOption = ""
+    fresh: FreshOption = False
+    as_json: JsonOption = False
+
+
+def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
     """The course of every study: the work, part by part; then tables, figures and report; run.json last.
 
-    Returned is what --json prints.
+    `options` are those of the study itself. Returned is what --json prints.
     """
-    from keydyn.lab.frame.outputs import Outputs
+    from keydyn.lab.frame.outputs import Outputs, environment
     from keydyn.lab.frame.resuming import Parts
     from keydyn.parallel import using
 
-    began, folder = time.perf_counter(), out or Path("out") / study.name
+    began, folder = time.perf_counter(), run.out or Path("out") / study.name
     plan = study.plan(**options)
     for line in plan.warnings:
         warn(line)
     # A folder that cannot be made is reported before any work.
     outputs = Outputs(folder, study.files(), study.page)
-    parts = Parts(folder / "parts", fresh)
-    resumed = {"resumed": True} if parts.any() else {}
-    with using(engine), share_bar(hidden=as_json) as show_progress, _resumable():
-        result = plan.work(parts, show_progress)
+    with using(run.engine), share_bar(hidden=run.as_json) as show_progress, _resumable():
+        parts = Parts(folder / "parts", run.fresh, run.jobs or -1, show_progress)
+        resumed = {"resumed": True} if parts.any() else {}
+        result = plan.work(parts)
         show_progress("tables and figures", 1.0)
         # The folder may have been used by another study before.
         outputs.clear(name for each in STUDIES.values() for name in each.files())
-        facts = plan.facts(result)
+        facts = {"study": study.name, **environment(), **plan.facts(result)}
         tables = plan.write(outputs, result, facts)
         outputs.finish({**facts, **resumed}, began)
-    if not as_json:
+    if not run.as_json:
         show_results(tables, folder, began)
     return results_of(study.name, tables, folder, began) | {"warnings": plan.warnings}
 
@@ -120,30 +130,18 @@ def command_of(study: Study) -> Callable[..., None]:
     Typer reads a command's signature, which is therefore put together here.
     """
 
-    def command(out: Path | None, engine: str, fresh: bool, as_json: bool, **options: Any) -> None:
-        results = run_study(study, options, out, engine, fresh, as_json)
-        if as_json:
+    def command(**given: Any) -> None:
+        run = RunOptions(**{name: given.pop(name) for name in of_run})
+        results = run_study(study, given, run)
+        if run.as_json:
             print_json(results)
 
-    parameters = parameters_of(study.plan)
-    # Those of the run stand around --jobs and --seed.
-    run = {
-        "out": _option("out", OutOption, None),
-        "jobs": parameters["jobs"],
-        "engine": _option("engine", EngineOption, ""),
-        **({"seed": parameters["seed"]} if "seed" in parameters else {}),
-        "fresh": _option("fresh", FreshOption, False),
-        "as_json": _option("as_json", JsonOption, False),
-    }
-    ordered: dict[str, Parameter] = {}
-    for name, parameter in parameters.items():
-        ordered |= run if name == "jobs" else {name: parameter}
+    own, of_run = parameters_of(study.plan), parameters_of(RunOptions)
+    # --seed stands among the options of the run, behind the first three.
+    seed = {"seed": own.pop("seed")} if "seed" in own else {}
+    first, rest = (dict(list(of_run.items())[part]) for part in (slice(3), slice(3, None)))
     command.__name__, command.__doc__ = study.name, study.help
-    return every_command(with_parameters(command, ordered))
-
-
-def _option(name: str, annotation: Any, default: Any) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    return every_command(with_parameters(command, {**own, **first, **seed, **rest}))
 
 
 @every_command
@@ -159,11 +157,12 @@ def run_all(
     as_json: JsonOption = False,
 ) -> None:
     """Run the studies of the paper; the help of the command is `ALL_HELP`."""
-    shared, results = {"data": data, "jobs": jobs, "seed": seed}, []
+    shared, results = {"data": data, "seed": seed}, []
     for study in STUDIES.values():
         if study.in_the_paper:
             options = {name: value for name, value in shared.items() if name in study.options}
-            results.append(run_study(study, options, out / study.name, engine, fresh, as_json))
+            run = RunOptions(out / study.name, jobs, engine, fresh, as_json)
+            results.append(run_study(study, options, run))
     if as_json:
         print_json(results)
 
@@ -218,7 +217,6 @@ def _rebuilt(folder: Path, facts: Facts) -> list[Table]:
     from keydyn.lab.frame.outputs import Outputs
 
     study = STUDIES.get(facts["study"])
-    rebuild = study.rebuild if study else None
-    if study is None or rebuild is None:
-        raise ValueError(f"the study {facts['study']!r} has no scores to build its report from; run it again")
-    return rebuild(Outputs(folder, study.files(), study.page), facts, int(facts.get("seed", 0)))
+    if study is None:
+        raise ValueError(f"there is no study {facts['study']!r} that could build this report")
+    return study.rebuild(Outputs(folder, study.files(), study.page), facts)

@@ -16,8 +16,8 @@ from keydyn import files
 from keydyn.arrays import Floats, Given
 from keydyn.files import Kind, Tensor, Tensors, Values, check_tensors, declared
 from keydyn.model.data.sequences import as_sequences, check_weights
-from keydyn.model.fit.learning import Learner
 from keydyn.model.fit.many import fit_many, score_many
+from keydyn.model.fit.threads import Learner
 from keydyn.model.model_files import MODEL, contents_of
 from keydyn.model.pohmm import POHMM
 

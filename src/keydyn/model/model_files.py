@@ -15,11 +15,10 @@ from keydyn.files import Field, Kind, Tensor, Tensors, Values, many, probabiliti
 from keydyn.model.data import vocabulary
 from keydyn.model.data.settings import Smoothing, check_settings
 from keydyn.model.families.family import Emission, Family, families_of, family
-from keydyn.model.fit.estimator import State
+from keydyn.model.fit.estimator import ModelState
 from keydyn.model.fit.result import FitResult
-from keydyn.model.theta.event_chain import EventChain
 from keydyn.model.theta.given import check_emission
-from keydyn.model.theta.parameters import Marginal, Parameters
+from keydyn.model.theta.parameters import ByType, EventChain, Marginal, Parameters
 
 if TYPE_CHECKING:
     from keydyn.model.pohmm import POHMM
@@ -252,7 +251,7 @@ def _built(values: Values, tensors: Tensors) -> POHMM:
         floored=floored(values, tensors),
         **of_a_fit(values, tensors),
     )
-    model._state = State(result, len(parameters.families), feature_names(values), values["closed"])
+    model._state = ModelState(result, len(parameters.families), feature_names(values), values["closed"])
     return model
 
 
@@ -302,16 +301,10 @@ def _parameters(values: Values, tensors: Tensors) -> Parameters:
         tables = {name: tensors[f"marginal.{name}"] for name in OF_THE_MARGINAL}
         marginal = Marginal(**tables, emission=emissions("marginal.emission", tensors, families))
         probabilities("chain.prob", tensors["chain.prob"])
-    return Parameters.of(
-        values["event_types"],
-        tensors["startprob"],
-        pairs,
-        tensors["transmat"],
-        emissions("emission", tensors, families),
-        _chain(tensors, pairs, has_prob=marginal is not None),
-        marginal,
-        values["smoothing"],
-    )
+    own = emissions("emission", tensors, families)
+    by_type = ByType(tensors["startprob"], pairs, tensors["transmat"], own)
+    chain = _chain(tensors, pairs, has_prob=marginal is not None)
+    return Parameters.of(values["event_types"], by_type, marginal, chain, values["smoothing"])
 
 
 def _chain(tensors: Tensors, pairs: Integers, has_prob: bool) -> EventChain:

@@ -22,7 +22,7 @@ from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import SINGLE_TYPE
 from keydyn.model.families.family import Emission
 from keydyn.model.fit.chunks import Chunks
-from keydyn.model.fit.estimator import Estimator, State
+from keydyn.model.fit.estimator import Estimator, ModelState
 from keydyn.model.model_files import restorable
 from keydyn.model.theta import given
 from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters, opened
@@ -156,14 +156,14 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         """
         made = cls(**({"smoothing": None} | parameters))
         theta = given.given_parameters(
-            event_types, startprob, transmat, emission, event_startprob, event_transmat, made.marginals
+            event_types, startprob, transmat, emission, (event_startprob, event_transmat), made.marginals
         )
         if parameters.get("n_states", theta.n_states) != theta.n_states:
             raise ValueError(f"n_states is {made.n_states}, but startprob has {theta.n_states} states")
         made.n_states = theta.n_states
         made.emission = [e.distribution if e.distribution.settings() else e.family for e in theta.emission]
         made._settings(len(emission))
-        made._state = State.of(theta)
+        made._state = ModelState.of(theta)
         return made
 
     def summary(self, most: int = MOST_ROWS) -> Summary:

@@ -110,7 +110,7 @@ def feature_order(samples: Samples) -> tuple[str, ...]:
 
 
 def observations(samples: Samples, features: tuple[str, ...], vocabulary: Types) -> Observations:
-    """The samples as the model sees them; a `ValueError` names a time that is not positive."""
+    """The samples as the model sees them; a time of 0, which has no logarithm, is missing."""
     if len(samples) == 0:
         raise ValueError("there are no samples")
     if feature_order(samples) != features:
@@ -128,10 +128,7 @@ def observations(samples: Samples, features: tuple[str, ...], vocabulary: Types)
     for f, column in enumerate(columns):
         if samples.emission[column] != "lognormal":
             continue
-        wrong = values[:, f] <= 0
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise ValueError(f"{sequences.place(row, column)}: a time must be positive, not {values[row, f]}")
+        values[values[:, f] <= 0, f] = np.nan
         values[:, f] = np.log(values[:, f])
         jacobian[:, f] = -values[:, f]
     codes = translation(sequences.event_types, vocabulary)[sequences.codes]

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from keydyn import files
 from keydyn.arrays import Floats, Integers
-from keydyn.keystrokes.samples import Samples
+from keydyn.datasets.simulated.keyboard import KEYS
+from keydyn.datasets.simulated.typed_keys import copied_keys
+from keydyn.keystrokes.samples import Names, Samples, families_of
+from keydyn.model import Sequences
 from keydyn.model.data.settings import generator_of
 from keydyn.model.data.vocabulary import as_labels
 from keydyn.population.chain import posteriors
@@ -21,12 +24,22 @@ from keydyn.population.drawing import drawn, drawn_people
 from keydyn.population.learn.groups import Progress
 from keydyn.population.learn.learning import check_parts, learn, learn_more
 from keydyn.population.parameters import Parameters, Template
-from keydyn.population.saved import TEMPLATE, fingerprint, packed, packed_template, parsed, read
+from keydyn.population.saved import (
+    PEOPLE,
+    TEMPLATE,
+    fingerprint,
+    packed,
+    packed_people,
+    packed_template,
+    parsed,
+    read,
+)
 from keydyn.population.score.fitted import Fitted, Ready
 from keydyn.population.score.kernel import Asked
 from keydyn.population.stream.streams import PopulationStream, PopulationStreams
 
 SHIPPED = Path(__file__).parent / "shipped.keydyn"
+SHIPPED_PEOPLE = Path(__file__).parent / "shipped_people.keydyn"
 
 
 class PopulationModel:
@@ -140,6 +153,10 @@ class PopulationModel:
             raise ValueError("enrol takes the samples of one person; these are of several")
         fitted = self._fitted
         return fitted.enrolled(fitted.parameters.seen(samples))
+
+    def enrol_each(self, samples: Samples) -> list[Template]:
+        """A template per user of the samples, in the order in which users first appear."""
+        return self._fitted.enrolled_each(samples)
 
     def anyone(self) -> Template:
         """A person of whom no sample is known: the population itself."""
@@ -285,6 +302,32 @@ class PopulationModel:
         fitted = self._fitted
         return drawn_people(fitted.parameters, fitted.sha256, n, generator_of(random_state))
 
+    def retyped(
+        self,
+        templates: Sequence[Template],
+        n_samples: int,
+        n_keys: int,
+        random_state: int | np.random.Generator | None = None,
+    ) -> Samples:
+        """English passages as each of these people would type them; the users are numbered from 0.
+
+        Examples
+        --------
+        >>> retyped = PopulationModel.shipped().retyped(PopulationModel.shipped_people()[:3], 2, 50, 0)
+        >>> len(retyped), sorted(set(retyped.users.tolist()))
+        (6, [0, 1, 2])
+        """
+        random = generator_of(random_state)
+        texts = np.array(KEYS, dtype=object)[copied_keys(n_samples, n_keys)]
+        typed = [self.typed_by(templates, keys.tolist(), random) for keys in texts]
+        names: Names = [(user, n) for user in range(len(templates)) for n in range(n_samples)]
+        X = np.concatenate([one[user] for user in range(len(templates)) for one in typed])
+        table = pd.DataFrame(X, columns=list(self.parameters.features))
+        events = np.tile(texts.ravel(), len(templates))
+        features = sorted(self.parameters.features)
+        sequences = Sequences.from_arrays(table[features], events, [n_keys] * len(names))
+        return Samples(names, sequences, families_of(features))
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write what was learnt; the file is there in full or not at all.
 
@@ -329,6 +372,30 @@ class PopulationModel:
         0
         """
         return cls.load(SHIPPED)
+
+    @classmethod
+    def shipped_people(cls) -> list[Template]:
+        """The people from whom the shipped population was learnt, without their names.
+
+        Examples
+        --------
+        >>> len(PopulationModel.shipped_people())
+        115
+        """
+        return cls.shipped().parsed_people(files.read(SHIPPED_PEOPLE), SHIPPED_PEOPLE)
+
+    def packed_people(self, templates: Sequence[Template]) -> bytes:
+        """The contents of a file with the templates of many people, to three digits."""
+        self._fitted.check(templates)
+        return packed_people(self.sha256, templates)
+
+    def parsed_people(self, contents: bytes, path: str | PathLike[str]) -> list[Template]:
+        """The templates that `packed_people` was given; `path` is for messages."""
+        templates = PEOPLE.parsed(contents, path)
+        self._fitted.check(templates)
+        if not all(map(self._fitted.fits, templates)):
+            raise files.ModelFileError(f"{path} has a different size from the templates of its population")
+        return templates
 
     def save_template(self, template: Template, path: str | PathLike[str]) -> None:
         """Write a person's template; the file is there in full or not at all."""

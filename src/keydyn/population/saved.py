@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from os import PathLike
 from typing import Any
 
@@ -191,3 +192,33 @@ def packed_template(template: Template) -> bytes:
     """The contents of a file with a person's template."""
     values = {name: getattr(template, name) for name in TEMPLATE.fields}
     return TEMPLATE.packed(values, {name: getattr(template, name) for name in _OF_A_TEMPLATE})
+
+
+def _people(values: Values, tensors: Tensors) -> list[Template]:
+    wide = {name: tensors[name].astype(np.float64) for name in _OF_A_TEMPLATE}
+    return [
+        Template(
+            values["population"],
+            **{name: of_all[u].copy() for name, of_all in wide.items()},
+            n_samples=int(tensors["n_samples"][u]),
+            n_events=int(tensors["n_events"][u]),
+        )
+        for u in range(len(tensors["n_events"]))
+    ]
+
+
+# U people, whose numbers need not be exact: half precision, so that many take little room.
+_OF_PEOPLE = {
+    name: replace(of_one, shape=("U", *of_one.shape), bounds=files.finite, dtype=np.float16)
+    for name, of_one in _OF_A_TEMPLATE.items()
+} | dict.fromkeys(("n_samples", "n_events"), Tensor(("U",), within(0, files.MOST_COUNTED), np.int64))
+PEOPLE = declared(Kind("PopulationPeople", {"population": files.sha256}, lambda values: _OF_PEOPLE, _people))
+
+
+def packed_people(population: str, templates: Sequence[Template]) -> bytes:
+    """The contents of a file with templates of many people."""
+    tensors: Tensors = {
+        name: np.stack([getattr(one, name) for one in templates]).astype(of_all.dtype)
+        for name, of_all in _OF_PEOPLE.items()
+    }
+    return PEOPLE.packed({"population": population}, tensors)

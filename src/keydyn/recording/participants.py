@@ -9,42 +9,38 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from msgspec import structs
 
 from keydyn.exit_codes import UsageError
 from keydyn.keystrokes.schema import check_keystrokes
 from keydyn.recording.prompts import Prompt, Study, Task
 from keydyn.recording.recorded import About, Consent, Recorded, with_run
-from keydyn.service.clock import Clock, wall_clock
 from keydyn.service.problems import Problem
+from keydyn.service.wall_clock import Clock, wall_clock
+from keydyn.service.wire.both_ways import about
+from keydyn.service.wire.requests import Request
 
 MOST_KEYSTROKES = 5000
 USER = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-User = Annotated[str, StringConstraints(pattern=USER)]
+User = Annotated[str, about(pattern=USER)]
 # Only what the recorder calls keys: no characters.
-KeyName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,32}$")]
-Time = Annotated[float, Field(strict=True, ge=0, le=1e9, allow_inf_nan=False)]
-Count = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
+KeyName = Annotated[str, about(pattern=r"^[a-z0-9_]{1,32}$")]
+Time = Annotated[float, about(ge=0, le=1e9)]
+Count = Annotated[int, about(ge=0, le=1_000_000)]
 
 
-class Strict(BaseModel):
-    """A part of a request: unknown fields are an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Keystrokes(Strict):
+class Columns(Request, frozen=True):
     """One sample, as columns; times in milliseconds since the first press."""
 
-    keyname: Annotated[list[KeyName], Field(max_length=MOST_KEYSTROKES)]
-    timepress: Annotated[list[Time], Field(max_length=MOST_KEYSTROKES)]
-    timerelease: Annotated[list[Time | None], Field(max_length=MOST_KEYSTROKES)]
+    keyname: Annotated[list[KeyName], about(max_length=MOST_KEYSTROKES)]
+    timepress: Annotated[list[Time], about(max_length=MOST_KEYSTROKES)]
+    timerelease: Annotated[list[Time | None], about(max_length=MOST_KEYSTROKES)]
 
 
-class Quality(Strict):
+class RecorderQuality(Request, frozen=True):
     """What the recorder reports of a sample; see docs/guide/recorder.md."""
 
-    clock_tick_ms: Annotated[float, Field(strict=True, ge=0, le=1000)] | None
+    clock_tick_ms: Annotated[float, about(ge=0, le=1000)] | None
     missing_releases: Count
     repeats: Count
     corrections: Count
@@ -61,7 +57,7 @@ class Quality(Strict):
     forgotten: Count
 
 
-COUNTS = ("keystrokes", *Quality.model_fields)
+COUNTS = ("keystrokes", *RecorderQuality.__struct_fields__)
 # Why a text must be typed again: it is not what was typed, or was not typed as it is.
 REFUSED = {
     "pastes": "Text was pasted.",
@@ -74,19 +70,19 @@ REFUSED = {
 CORRECTED = "The text was corrected. It must be typed in one go."
 
 
-class Attempt(Strict):
+class Attempt(Request, frozen=True, kw_only=True):
     """What a participant has typed for the sample at this place of their course."""
 
     user: User
     place: Count
-    attempts: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
-    keystrokes: Keystrokes
-    quality: Quality
+    attempts: Annotated[int, about(ge=1, le=1000)] = 1
+    keystrokes: Columns
+    quality: RecorderQuality
     device: Literal["keyboard", "phone"] = "keyboard"
 
 
 def check_user(user: str) -> None:
-    """`UsageError` if a participant cannot be called so."""
+    """A `UsageError` if this cannot be the name of a participant."""
     if not re.fullmatch(USER, user):
         raise UsageError(
             f"a participant cannot be called {user!r}: use at most 64 letters, digits, ., - and _"
@@ -100,13 +96,13 @@ class Participants:
         self,
         study: Study,
         recorded: Recorded,
-        about: About,
+        known: About,
         users: Sequence[str] | None = None,
         clock: Clock = wall_clock,
     ) -> None:
         self.study, self.users = study, None if users is None else tuple(users)
         self._recorded, self._clock = recorded, clock
-        self._about = with_run(about, _date(clock()), study.exact)
+        self._about = with_run(known, _date(clock()), study.exact)
         recorded.write_about(self._about)
         self._lock, self._courses = threading.Lock(), dict[str, list[Task]]()
         self._done = recorded.done()
@@ -165,11 +161,10 @@ class Participants:
             raise Problem(409, "other-consent", "The consent text has changed", "Reload the page.")
         with self._lock:
             if not self._consented(user):
-                agreed = {user: Consent(consent_sha256=consent_sha256, at=_date(self._clock()))}
-                everybody = self._about.participants | agreed
-                about = self._about.model_copy(update={"participants": everybody})
-                self._recorded.write_about(about)
-                self._about = about
+                agreed = {user: Consent(consent_sha256, _date(self._clock()))}
+                changed = structs.replace(self._about, participants=self._about.participants | agreed)
+                self._recorded.write_about(changed)
+                self._about = changed
 
     def take(self, attempt: Attempt) -> list[str]:
         """Keep a sample, or return the reasons why it must be typed again."""
@@ -195,7 +190,7 @@ class Participants:
                 "attempts": attempt.attempts,
                 "device": attempt.device,
                 "keystrokes": len(attempt.keystrokes.keyname),
-                **attempt.quality.model_dump(),
+                **structs.asdict(attempt.quality),
             }
             if reasons:
                 self._recorded.note(line)
@@ -263,7 +258,7 @@ class Participants:
 
 def _frame(attempt: Attempt, task: Task, session: int, prompt: Prompt) -> pd.DataFrame:
     """The sample in the schema; a `Problem` if its times cannot be, or if it has keys that are secret."""
-    columns = attempt.keystrokes.model_dump()
+    columns = structs.asdict(attempt.keystrokes)
     if len({len(column) for column in columns.values()}) > 1:
         raise _unusable("there are not as many times as there are keys")
     positions = [str(n) for n in range(1, len(columns["keyname"]) + 1)]
@@ -277,9 +272,8 @@ def _frame(attempt: Attempt, task: Task, session: int, prompt: Prompt) -> pd.Dat
 
 
 def _reasons(attempt: Attempt, prompt: Prompt) -> list[str]:
-    quality = attempt.quality.model_dump()
-    reasons = [words for name, words in REFUSED.items() if quality[name]]
-    if prompt.kind in ("fixed", "password") and quality["corrections"]:
+    reasons = [words for name, words in REFUSED.items() if getattr(attempt.quality, name)]
+    if prompt.kind in ("fixed", "password") and attempt.quality.corrections:
         reasons.append(CORRECTED)
     if len(attempt.keystrokes.keyname) < prompt.least and not reasons:
         reasons.append("The text was too short.")

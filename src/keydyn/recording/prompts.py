@@ -8,11 +8,12 @@ import tomllib
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+import msgspec
 
 from keydyn.regular_files import read_regular
+from keydyn.service.wire.both_ways import about
 
 LARGEST = 1 << 20
 MOST_SAMPLES = 100_000
@@ -33,33 +34,28 @@ each keystroke is recorded instead of the key.
 The recording is kept in a file on this computer, under the name of the participant. Typing rhythm can \
 identify people. You can stop at any time."""
 
+Kind = Literal["copy", "fixed", "password", "free"]
+Order = Literal["fixed", "shuffled"]
+CHOICES = {"kind": get_args(Kind), "order": get_args(Order)}
 # Text for the page: no control characters but line breaks.
-Words = Annotated[
-    str, StringConstraints(min_length=1, max_length=20_000, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]+$")
-]
-Seconds = Annotated[int, Field(strict=True, ge=0, le=WEEK)]
-Times = Annotated[int, Field(strict=True, ge=1, le=1000)]
+Words = Annotated[str, about(min_length=1, max_length=20_000, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]+$")]
+Seconds = Annotated[int, about(ge=0, le=WEEK)]
+Times = Annotated[int, about(ge=1, le=1000)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
-
-
-class Prompt(_Strict):
+class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One text, or a question that is answered in the participant's own words."""
 
     text: Words
-    kind: Literal["copy", "fixed", "password", "free"] = "copy"
+    kind: Kind = "copy"
     repetitions: Times | None = None
-    keystrokes: Annotated[int, Field(strict=True, ge=1, le=5000)] | None = None
+    keystrokes: Annotated[int, about(ge=1, le=5000)] | None = None
 
-    @model_validator(mode="after")
-    def _fitting(self) -> Self:
+    def __post_init__(self) -> None:
         if self.kind in ("fixed", "password") and "\n" in self.text:
             raise ValueError(f"a {self.kind} text must have only one line")
         if self.kind != "free" and self.keystrokes is not None:
             raise ValueError('keystrokes applies only to prompts of the kind "free"')
-        return self
 
     @property
     def least(self) -> int:
@@ -70,7 +66,7 @@ class Prompt(_Strict):
         return max(1, int(len(self.text) * (1 if whole else ENOUGH)))
 
 
-class Study(_Strict):
+class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a file of prompts says."""
 
     title: Words = "Typing study"
@@ -78,21 +74,19 @@ class Study(_Strict):
     consent: Words = CONSENT
     sittings: Times = 1
     repetitions: Times = 1
-    order: Literal["fixed", "shuffled"] = "fixed"
-    seed: Annotated[int, Field(strict=True, ge=0)] = 0
-    exact: Annotated[bool, Field(strict=True)] = False
+    order: Order = "fixed"
+    seed: Annotated[int, about(ge=0)] = 0
+    exact: bool = False
     break_between_prompts: Seconds = 0
     break_between_sittings: Seconds = 0
-    prompts: Annotated[tuple[Prompt, ...], Field(min_length=1, max_length=1000)]
+    prompts: Annotated[tuple[Prompt, ...], about(min_length=1, max_length=1000)]
 
-    @model_validator(mode="after")
-    def _not_endless(self) -> Self:
+    def __post_init__(self) -> None:
         samples = self.sittings * len(list(self._sitting(1)))
         if samples > MOST_SAMPLES:
             raise ValueError(
                 f"it asks each participant for {samples:,} samples; at most {MOST_SAMPLES:,} are allowed"
             )
-        return self
 
     @property
     def consent_sha256(self) -> str:
@@ -127,7 +121,7 @@ class Task(NamedTuple):
 
 
 def read_study(path: Path) -> tuple[Study, str]:
-    r"""A file of prompts and its SHA-256: plain text, or TOML if it is called so.
+    r"""A file of prompts and its SHA-256: plain text, or TOML if its name ends in .toml.
 
     In plain text, paragraphs are separated by blank lines; without any, every line is a prompt.
 
@@ -147,13 +141,13 @@ def read_study(path: Path) -> tuple[Study, str]:
         contents = read_regular(path, LARGEST)
         text = contents.decode("utf-8-sig")
         found = tomllib.loads(text) if path.suffix.lower() == ".toml" else {"prompts": _plain(text)}
-        return Study.model_validate(found), sha256(contents).hexdigest()
+        return msgspec.convert(_stripped(found), Study), sha256(contents).hexdigest()
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path}: it is not UTF-8 text") from None
-    except ValidationError as error:
-        raise ValueError(f"{path}: {_first(error)}") from None
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path}: {_worded(str(error))}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -167,9 +161,20 @@ def _plain(text: str) -> list[dict[str, str]]:
     return [{"text": prompt} for prompt in prompts]
 
 
-def _first(error: ValidationError) -> str:
-    """The first thing that does not fit; prompts are counted from 1."""
-    found = error.errors()[0]
-    place = ".".join(str(part + 1) if isinstance(part, int) else part for part in found["loc"])
-    message = found["msg"].removeprefix("Value error, ")
-    return f"{place}: {message}" if place else message
+def _stripped(found: Any) -> Any:
+    """Without white space around texts."""
+    if isinstance(found, dict):
+        return {name: _stripped(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [_stripped(value) for value in found]
+    return found.strip() if isinstance(found, str) else found
+
+
+def _worded(message: str) -> str:
+    """What does not fit, and where; prompts are counted from 1."""
+    what, _, where = message.partition(" - at `$")
+    place = re.sub(r"\[(\d+)\]", lambda number: f".{int(number[1]) + 1}", where.rstrip("`"))
+    name = place.rpartition(".")[2]
+    if name in CHOICES:
+        what += f"; it is one of {', '.join(CHOICES[name])}"
+    return f"{place.lstrip('.')}: {what}" if place else what

@@ -18,11 +18,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from keydyn import __version__
-from keydyn.atomic import sync_folder, write_bytes, write_text
+from keydyn.atomic import sync_folder, write_bytes
 from keydyn.datasets import load_recordings, save_recordings
 from keydyn.decisions.folder.folder import locked
 from keydyn.exit_codes import UsageError
@@ -37,18 +37,14 @@ LARGEST_ABOUT = 1 << 26
 ATTEMPT = (*SAMPLE, *TASK, "kept", "recorded_at", "attempts", "device")
 
 
-class _Kept(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Consent(_Kept):
+class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A participant's consent: to which text, and when."""
 
     consent_sha256: str
     at: str
 
 
-class Run(_Kept):
+class RecordingRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One run of the command."""
 
     began: str
@@ -57,12 +53,12 @@ class Run(_Kept):
     exact: bool
 
 
-class About(_Kept):
+class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a recording rests on."""
 
     prompts_file: str
     prompts_sha256: str
-    runs: list[Run] = []
+    runs: list[RecordingRun] = []
     participants: dict[str, Consent] = {}
 
 
@@ -118,28 +114,19 @@ class AppendedFile:
         os.close(self._file)
 
 
-class CsvSamples:
+class CsvSamples(AppendedFile):
     """CSV, to which samples are appended."""
 
     def __init__(self, path: Path) -> None:
-        self._file = AppendedFile(path, _line([*COLUMNS, *TASK]))
+        super().__init__(path, _line([*COLUMNS, *TASK]))
 
     def frame(self) -> pd.DataFrame | None:
         """All samples; None if there are none."""
-        path = self._file.path
-        return load_recordings(path) if path.read_bytes().count(b"\n") > 1 else None
+        return load_recordings(self.path) if self.path.read_bytes().count(b"\n") > 1 else None
 
-    def append(self, sample: pd.DataFrame) -> None:
+    def add(self, sample: pd.DataFrame) -> None:
         """Add a sample, whole or not at all."""
-        self._file.append(sample.to_csv(index=False, header=False, lineterminator="\n").encode())
-
-    def cut_last(self, count: int) -> None:
-        """Remove the last keystrokes."""
-        self._file.cut_lines(count)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        self.append(sample.to_csv(index=False, header=False, lineterminator="\n").encode())
 
 
 class ParquetSamples:
@@ -153,14 +140,14 @@ class ParquetSamples:
         """All samples; None if there are none."""
         return self._frame
 
-    def append(self, sample: pd.DataFrame) -> None:
+    def add(self, sample: pd.DataFrame) -> None:
         """Add a sample, whole or not at all."""
         frames = [sample] if self._frame is None else [self._frame, sample]
         together = pd.concat(frames, ignore_index=True)
         save_recordings(together, self._path)
         self._frame = together
 
-    def cut_last(self, count: int) -> None:
+    def cut_lines(self, count: int) -> None:
         """Nothing: such a file is whole."""
 
     def close(self) -> None:
@@ -189,7 +176,7 @@ class Recorded:
         before = self._quality.size
         self.note(attempt)
         try:
-            self.samples.append(sample)
+            self.samples.add(sample)
         except BaseException:
             self._quality.cut(before)
             self.attempts.pop()
@@ -203,7 +190,7 @@ class Recorded:
 
     def write_about(self, about: About) -> None:
         """Store what the recording rests on."""
-        write_text(self._about_path, about.model_dump_json(indent=1) + "\n")
+        write_bytes(self._about_path, msgspec.json.format(msgspec.json.encode(about), indent=1) + b"\n")
 
     def close(self) -> None:
         """Close the files."""
@@ -232,7 +219,7 @@ class Recorded:
             last = each.iloc[-1]
             line = expected.get((str(last["user"]), str(last["session"])))
             if line is not None and line["keystrokes"] != str(last["keystrokes"]):
-                self.samples.cut_last(int(last["keystrokes"]))
+                self.samples.cut_lines(int(last["keystrokes"]))
                 each = each.iloc[:-1]
         there = set(zip(each["user"].astype(str), each["session"].astype(str), strict=True))
         agreed = [row for row in attempts if row["kept"] != "1" or (row["user"], row["session"]) in there]
@@ -257,7 +244,7 @@ def opened(
         if about is None:
             if out.exists() and out.stat().st_size:
                 raise UsageError(f"{out} exists and was not written by keydyn record: give another --out")
-            about = About(prompts_file=prompts.name, prompts_sha256=prompts_sha256)
+            about = About(prompts.name, prompts_sha256)
         if about.prompts_sha256 != prompts_sha256:
             raise UsageError(
                 f"{out} was recorded with different prompts from those in {prompts}: give another --out, or "
@@ -273,8 +260,8 @@ def opened(
 def with_run(about: About, now: str, exact: bool) -> About:
     """With one more run, of this version; `exact` may have been requested on the command line."""
     recorder = (files("keydyn.service") / "pages" / "recorder.js").read_bytes()
-    run = Run(began=now, keydyn=__version__, recorder_sha256=sha256(recorder).hexdigest(), exact=exact)
-    return about.model_copy(update={"runs": [*about.runs, run]})
+    run = RecordingRun(now, __version__, sha256(recorder).hexdigest(), exact)
+    return msgspec.structs.replace(about, runs=[*about.runs, run])
 
 
 def about_path(out: Path) -> Path:
@@ -285,10 +272,10 @@ def about_path(out: Path) -> Path:
 def _read_about(out: Path) -> About | None:
     path = about_path(out)
     try:
-        return About.model_validate_json(read_regular(path, LARGEST_ABOUT))
+        return msgspec.json.decode(read_regular(path, LARGEST_ABOUT), type=About)
     except FileNotFoundError:
         return None
-    except ValidationError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ValueError(f"{path}: not in the format that keydyn record writes") from None
 
 

@@ -13,37 +13,37 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import uvicorn
-from fastapi import Depends, FastAPI, Request, Response
-from pydantic import StringConstraints
+from fastapi import FastAPI, Request, Response
 
 from keydyn.exit_codes import UsageError
-from keydyn.recording.participants import Attempt, Participants, Strict, User
-from keydyn.service.http import page_files
+from keydyn.recording.participants import Attempt, Participants, User
 from keydyn.service.http.gate import Gate, HttpProtocol
 from keydyn.service.http.problem_answers import add_handlers, answered
+from keydyn.service.http.routes import pages
+from keydyn.service.http.routing import Call, Routes
 from keydyn.service.metrics import Metrics
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Deployment
+from keydyn.service.wire.both_ways import about
+from keydyn.service.wire.requests import Request as Body
 
 HOST = "127.0.0.1"
 # The address holds a secret, and arguments of programs are visible to everyone on this machine: the browser
 # gets a file that only the user can read, and which leads it there.
 REDIRECT = '<!doctype html><title>keydyn record</title><meta http-equiv="refresh" content="0; url={}">'
 
-State = dict[str, Any]
 
-
-class Who(Strict):
+class Who(Body, frozen=True):
     """The participant whose state is requested; null before one was chosen."""
 
     user: User | None = None
 
 
-class Agreed(Strict):
+class Agreed(Body, frozen=True):
     """Consent to the text with this SHA-256."""
 
     user: User
-    consent_sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    consent_sha256: Annotated[str, about(pattern=r"^[0-9a-f]{64}$")]
 
 
 def create_app(
@@ -51,7 +51,7 @@ def create_app(
 ) -> FastAPI:
     """The application; `on_kept` is called when a sample is durable, before that is answered."""
     app = FastAPI(openapi_url=None)
-    metrics = Metrics()
+    routes, metrics = Routes("", "recording"), Metrics()
     app.state.metrics = metrics
     add_handlers(app)
 
@@ -69,16 +69,22 @@ def create_app(
         return answered(request, Problem(507, "not-stored", "The text could not be stored", detail))
 
     def page(request: Request) -> Response:
-        return page_files.answer(request, "record.html", page_files.POLICY)
+        return pages.answer(request, "record.html", pages.POLICY)
 
-    def state(body: Who) -> State:
+    @routes.route("POST", "/state", allowed)
+    def state(call: Call, body: Who) -> dict[str, Any]:
+        """What the page shows."""
         return participants.state(body.user)
 
-    def consent(body: Agreed) -> State:
+    @routes.route("POST", "/consent", allowed)
+    def consent(call: Call, body: Agreed) -> dict[str, Any]:
+        """Store a participant's consent."""
         participants.consent(body.user, body.consent_sha256)
         return participants.state(body.user)
 
-    def samples(body: Attempt) -> State:
+    @routes.route("POST", "/samples", allowed)
+    def samples(call: Call, body: Attempt) -> dict[str, Any]:
+        """Take a sample, or say why it must be typed again."""
         reasons = participants.take(body)
         if not reasons:
             on_kept()
@@ -86,9 +92,8 @@ def create_app(
 
     app.exception_handler(OSError)(not_stored)
     app.add_api_route("/", page)
-    app.add_api_route("/pages/{name}", page_files.part)
-    for route in (state, consent, samples):
-        app.add_api_route(f"/{route.__name__}", route, methods=["POST"], dependencies=[Depends(allowed)])
+    app.add_api_route("/pages/{name}", pages.part)
+    app.include_router(routes.router)
     # The same gate as the service's: names of the machine, sizes and times of requests, headers.
     app.add_middleware(Gate, deployment=Deployment(database="none"), metrics=metrics)
     return app

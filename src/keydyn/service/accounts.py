@@ -12,12 +12,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from keydyn.service.clock import HOUR, Clock
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
+from keydyn.service.storage.audit import Entry
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey, MasterKeys
 from keydyn.service.storage.tables import api_keys, tenants
+from keydyn.service.wall_clock import HOUR, Clock
 from keydyn.service.wire.both_ways import decoded, encoded
 from keydyn.service.wire.requests import TenantSettings
 
@@ -74,7 +75,7 @@ def tenant_named(
             audit_hash=b"",
         )
     )
-    audit.append(connection, new, now, "operator", "tenant.created", "", {})
+    audit.append(connection, new, Entry(now, "operator", "tenant.created"))
     return new
 
 
@@ -98,7 +99,7 @@ def create_key(
     """A new key: its id, and the key itself, which is shown once."""
     new, key = new_row(connection, tenant_id, scopes, now, name=name)
     details = {"key": new, "scopes": _known(scopes)}
-    audit.append(connection, tenant_id, now, "operator", "key.created", "", details)
+    audit.append(connection, tenant_id, Entry(now, "operator", "key.created", details=details))
     return new, key
 
 
@@ -155,7 +156,8 @@ def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
         return False
     opened = update(api_keys).where(api_keys.c.made_with == key_id, api_keys.c.revoked_at.is_(None))
     connection.execute(opened.values(revoked_at=now))
-    audit.append(connection, str(tenant_id), now, "operator", "key.revoked", "", {"key": key_id})
+    entry = Entry(now, "operator", "key.revoked", details={"key": key_id})
+    audit.append(connection, str(tenant_id), entry)
     return True
 
 
@@ -208,6 +210,19 @@ class PageSession:
     expires_at: int
 
 
+def new_key(
+    database: Database,
+    keys: MasterKeys,
+    clock: Clock,
+    tenant: str,
+    name: str = "",
+    scopes: Iterable[str] = SCOPES,
+) -> tuple[str, str]:
+    """The id of a new key of a tenant, made if there is none of that name, and the key itself."""
+    now = clock()
+    return database.write(lambda c: create_key(c, tenant_named(c, keys, tenant, now), name, scopes, now))
+
+
 def new_link(database: Database, keys: MasterKeys, clock: Clock, tenant: str, url: str) -> str:
     """A link that opens the page at an address, once, for a tenant; made if there is none of that name."""
     now = clock()
@@ -216,34 +231,30 @@ def new_link(database: Database, keys: MasterKeys, clock: Clock, tenant: str, ur
         settings = PAGE_SETTINGS if tenant == PAGE else None
         owner = tenant_named(connection, keys, tenant, now, settings)
         new, link = new_row(connection, owner, SCOPES, now, "kdl", expires_at=now + LINK)
-        audit.append(connection, owner, now, "operator", "link.created", "", {"link": new})
+        audit.append(connection, owner, Entry(now, "operator", "link.created", details={"link": new}))
         return link
 
     # What comes after # is not sent to any server, and is in no log.
     return f"{url.rstrip('/')}/#link={database.write(change)}"
 
 
-def open_by_link(database: Database, clock: Clock, link: str) -> PageSession:
-    """Exchange a link for a session; a `Problem` if it was used before, or is not valid."""
+def open_page(
+    database: Database, clock: Clock, *, link: str | None = None, key: str | None = None
+) -> PageSession:
+    """Open a session with a link, which works once, or with an API key that has the scope admin.
+
+    The session ends when that key is revoked. A `Problem` if the link or the key cannot be used.
+    """
 
     def change(connection: Connection) -> PageSession:
         now = clock()
-        holder = key_holder(connection, link, now)
-        # One change of the row: of two at the same time, one finds it used.
-        if holder is None or holder.kind != "link" or not revoke_row(connection, holder.key_id, now):
-            detail = "A link works once, within an hour. keydyn service link makes a new one."
-            raise Problem(401, "link-not-valid", "This link cannot be used", detail)
-        return _opened(connection, holder, now, BY_LINK)
-
-    return database.write(change)
-
-
-def open_by_key(database: Database, clock: Clock, key: str) -> PageSession:
-    """Open a session with an API key of the scope admin; it ends when that key is revoked."""
-
-    def change(connection: Connection) -> PageSession:
-        now = clock()
-        holder = key_holder(connection, key, now)
+        holder = key_holder(connection, link or key or "", now)
+        if link is not None:
+            # One change of the row: of two at the same time, one finds it used.
+            if holder is None or holder.kind != "link" or not revoke_row(connection, holder.key_id, now):
+                detail = "A link works once, within an hour. keydyn service link makes a new one."
+                raise Problem(401, "link-not-valid", "This link cannot be used", detail)
+            return _opened(connection, holder, now, BY_LINK)
         if holder is None or holder.kind != "key":
             raise Problem(401, "not-authenticated", "This API key is not valid", "")
         if "admin" not in holder.scopes:
@@ -259,7 +270,7 @@ def end_session(database: Database, clock: Clock, holder_id: str, tenant_id: str
     def change(connection: Connection) -> None:
         now = clock()
         if revoke_row(connection, holder_id, now):
-            audit.append(connection, tenant_id, now, f"session:{holder_id}", "page.closed", "", {})
+            audit.append(connection, tenant_id, Entry(now, f"session:{holder_id}", "page.closed"))
 
     database.write(change)
 
@@ -268,6 +279,6 @@ def _opened(connection: Connection, holder: KeyHolder, now: int, lasting: int) -
     until = now + lasting
     columns: dict[str, str | int] = {"expires_at": until, "made_with": holder.key_id}
     new, token = new_row(connection, holder.tenant_id, holder.scopes, now, "kds", **columns)
-    actor, details = f"{holder.kind}:{holder.key_id}", {"session": new}
-    audit.append(connection, holder.tenant_id, now, actor, "page.opened", "", details)
+    entry = Entry(now, f"{holder.kind}:{holder.key_id}", "page.opened", details={"session": new})
+    audit.append(connection, holder.tenant_id, entry)
     return PageSession(holder.tenant_id, token, holder.scopes, until)

@@ -21,8 +21,7 @@ from uvicorn.supervisors import Multiprocess
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.exit_codes import UsageError
-from keydyn.service.accounts import PAGE, SCOPES, create_key, new_link, tenant_named
-from keydyn.service.clock import wall_clock
+from keydyn.service.accounts import PAGE, new_key, new_link
 from keydyn.service.http.gate import HttpProtocol, is_loopback
 from keydyn.service.live.endpoint import UVICORN
 from keydyn.service.settings import Deployment
@@ -30,6 +29,7 @@ from keydyn.service.storage.database import Database
 from keydyn.service.storage.master_keys import open_master_keys
 from keydyn.service.storage.tables import api_keys
 from keydyn.service.storage.upgrading import upgrade
+from keydyn.service.wall_clock import wall_clock
 
 # How workers learn what was decided; the metrics of several processes are counted in a folder.
 DEPLOYMENT, SHARED_METRICS = "KEYDYN_DEPLOYMENT", "PROMETHEUS_MULTIPROC_DIR"
@@ -92,12 +92,7 @@ def first_key(deployment: Deployment) -> str | None:
         with database.reading() as connection:
             if connection.execute(select(api_keys.c.id).where(api_keys.c.kind == "key")).first() is not None:
                 return None
-        now = wall_clock()
-        return database.write(
-            lambda connection: create_key(
-                connection, tenant_named(connection, keys, "default", now), "first key", SCOPES, now
-            )[1]
-        )
+        return new_key(database, keys, wall_clock, "default", "first key")[1]
 
 
 def page_link(deployment: Deployment, address: str) -> str:
@@ -195,7 +190,7 @@ def _announce(listening: socket.socket, ready: Callable[[str], None]) -> None:
 def log_to_stderr() -> None:
     """Log what operators need, and nothing that names people."""
     logging.basicConfig(level=logging.INFO, format=FORMAT)
-    # They say nothing of use; httpx names addresses, and uvicorn paths, which have the names of users.
+    # Their messages are of no use here; httpx logs addresses, and uvicorn paths with the names of users.
     for chatty in ("httpx", "httpcore", "alembic", "numba", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 

@@ -42,6 +42,9 @@ class Deployment(BaseModel):
     concurrent: int = Field(32, ge=1, le=1024)
     live_sessions: int = Field(5000, ge=1)
     idle_seconds: float = Field(300.0, gt=0)
+    # Seconds in which a body must have arrived, and entries of the audit log that one request checks.
+    arrival_seconds: float = Field(15.0, gt=0)
+    checked_entries: int = Field(20_000, ge=1)
 
 
 def default_database() -> str:

@@ -12,6 +12,7 @@ from keydyn.decisions import Verifier
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.folder.folder import changing, read_manifest
 from keydyn.decisions.folder.manifest import file_of
+from tests.decisions.test_known_twice import TWICE
 from tests.decisions.typed_samples import OTHERS, background, manifest_of, typed, write_manifest
 
 
@@ -51,8 +52,20 @@ def test_fit_adds_people(folder):
     assert "4 users, 1 new, 0 enrolled again" in done.output
     assert names(folder) == ["ann", "bob", "eve", "zoe"]
     assert "Calibration: that of the folder (10 people)" in done.output
-    own = run("verify", folder / "later.csv", "--models", folder / "models", "--user", "zoe")
+    call = ("--models", folder / "models", "--user", "zoe", "--false-match-rate", 0.05)
+    own = run("verify", folder / "later.csv", *call)
     assert own.exit_code == 0, own.output
+
+
+def test_fit_names_users_who_are_likely_one_person(tmp_path):
+    some = TWICE[TWICE["user"].isin([*range(13), 1003, 1007])]
+    some.to_csv(tmp_path / "typing.csv", index=False)
+    done = run("fit", tmp_path / "typing.csv", "--out", tmp_path / "models", "--json")
+    assert done.exit_code == 0, done.output
+    assert "users 3 and 1003: likely the same person" in done.stderr
+    printed = json.loads(done.stdout)
+    assert sorted((pair["user"], pair["other"]) for pair in printed["twice"]) == [(3, 1003), (7, 1007)]
+    assert printed["enrolled"] == 15
 
 
 def test_fit_enrols_somebody_again(folder):

@@ -125,7 +125,9 @@ def test_copies_are_rejected(folder):
 
 
 def test_watch_reports_at_which_key(folder):
-    other = run("watch", folder / "ann.csv", "--models", folder / "models", "--user", "eve", "--json")
+    # Twelve keys are few: the level is one that the right person passes, too, now and then.
+    call = ("--models", folder / "models", "--user", "eve", "--lockouts-per-hour", 10, "--json")
+    other = run("watch", folder / "ann.csv", *call)
     assert other.exit_code == 1
     rows = json.loads(other.stdout)
     assert "reject" in {row["answer"] for row in rows}
@@ -209,7 +211,8 @@ def test_files_of_another_form(folder):
 
 def test_a_wrong_unit_is_noticed(folder):
     done = run("identify", folder / "later.csv", "--models", folder / "models", "--unit", "ns")
-    assert done.exit_code == 0
+    # No time is one of hands, so that there is nothing to judge by.
+    assert done.exit_code == 3
     assert "give `--unit ms`" in done.stderr
 
 
@@ -241,7 +244,7 @@ def test_zero_times_can_be_left_out(tmp_path):
     frame.loc[11, "timepress"] = frame.loc[10, "timepress"]
     frame.loc[20, "timerelease"] = frame.loc[20, "timepress"]
     frame.to_csv(tmp_path / "t.csv", index=False)
-    assert run("fit", tmp_path / "t.csv", "--out", tmp_path / "m").exit_code == 4
+    assert run("fit", tmp_path / "t.csv", "--out", tmp_path / "missing").exit_code == 0
     assert run("fit", tmp_path / "t.csv", "--out", tmp_path / "m", "--clean").exit_code == 0
     assert run("identify", tmp_path / "t.csv", "--models", tmp_path / "m", "--clean").exit_code == 0
 
@@ -297,7 +300,8 @@ def test_rejected_comes_before_unsure_and_unsure_before_accepted(folder, tmp_pat
     short = few(ann, "one keystroke").assign(user="short")
     for parts, code in (((ann,), 0), ((ann, short), 3), ((ann, short, eve), 1), ((short, eve), 1)):
         pd.concat(parts).to_csv(tmp_path / "some.csv", index=False)
-        done = run(command, tmp_path / "some.csv", "--models", folder / "models", "--user", "ann")
+        often = ("--lockouts-per-hour", 10) if command == "watch" else ()
+        done = run(command, tmp_path / "some.csv", "--models", folder / "models", "--user", "ann", *often)
         assert done.exit_code == code, done.output
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -11,8 +12,8 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.decisions import Verifier
 from keydyn.decisions.calibration.background import write_background
-from keydyn.service.clock import wall_clock
 from keydyn.service.storage.master_keys import open_master_keys
+from keydyn.service.wall_clock import wall_clock
 from tests.service.conftest import opened
 from tests.service.running import http_post, running
 from tests.service.typists import enrol, keystrokes_of
@@ -82,6 +83,7 @@ def test_people_are_listed_exported_and_erased(served, run, tmp_path):
     key = run("keys", "create").strip()
     client = served.client(key)
     enrol(client, "ada", 0)
+    served.idle()
     row = json.loads(run("users", "list", "--json"))[0]
     assert (row["id"], row["samples"], row["complete"]) == ("ada", 5, True)
     out = tmp_path / "ada.json"
@@ -102,7 +104,7 @@ def test_a_population_of_phones_lets_phones_in(served, run, tmp_path):
     body = {"keystrokes": keystrokes_of(0, 0), "device": "phone"}
     assert client.post("/v1/users/ada/samples", json=body).status_code == 422
     path = tmp_path / "phones.keydyn"
-    background = Verifier.shipped().background
+    background = replace(Verifier.shipped().background, cohort=(), members=())
     background.population.save(path)
     assert "calibrate" in run("population", "install", str(path), "--device", "phone", code=4)
     write_background(path, background)

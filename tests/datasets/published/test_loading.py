@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from keydyn.datasets import dataset_summary, load_dataset
-from keydyn.datasets.published.catalogue import NAMES
+from keydyn.datasets.published.catalogue import PUBLISHED
 from keydyn.keystrokes.schema import check_keystrokes
 
 PASSWORD_KEYS = ["period", "t", "i", "e", "five", "Shift.r", "o", "a", "n", "l", "Return"]
@@ -19,7 +19,7 @@ PASSWORD_KEYS = ["period", "t", "i", "e", "five", "Shift.r", "o", "a", "n", "l",
 
 @pytest.fixture(scope="session")
 def five(recordings):
-    return {name: load_dataset(name, recordings) for name in NAMES}
+    return {name: load_dataset(name, recordings) for name in PUBLISHED}
 
 
 def test_summary_is_the_papers_first_table(five):
@@ -35,7 +35,7 @@ def test_summary_is_the_papers_first_table(five):
     assert table["category"].tolist() == ["fixed", "fixed", "fixed", "constrained", "free"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_all_are_in_the_schema(five, name):
     """Complete and regular, with integer labels except in password, and keys as text."""
     dataset = five[name]

@@ -53,10 +53,8 @@ def test_claims_are_scored_beside_people_at_large():
     people, lengths = typists.people, typists.lengths
     cohort = [pattern.fresh().fit(samples[people == u]) for u in range(10)]
     assert lengths.tolist() == [10, 16]
-    seen = []
     asked = np.array([1, 4, 7])
-    trials = claims(pattern, typists, asked, Cohort(cohort, np.arange(10)), progress=seen.append)
-    assert seen == list(range(1, 10))
+    trials = claims(pattern, typists, asked, Cohort(cohort, np.arange(10)))
     assert len(trials.scores) == 3 * 3 * 3
     assert trials.genuine.sum() == 9
     rows = iter(zip(trials.scores, trials.claimed, trials.typist, strict=True))
@@ -74,7 +72,9 @@ def test_claims_are_scored_beside_people_at_large():
                         np.array([[one.score_events(query)[:length].sum() for one in these]])
                         for these in ([enrolled[claimed]], others)
                     )
-                    assert found[g] == pytest.approx(open_set_scores(own, beside)[0, 0], rel=1e-9)
+                    assert found[g] == pytest.approx(
+                        open_set_scores(own, beside, np.array([length]))[0, 0], rel=1e-9
+                    )
     assert len(trials.suspicion) == 9 * 16
     assert trials.offsets.tolist() == list(range(0, 9 * 16 + 1, 16))
     assert trials.n_people == 3
@@ -97,14 +97,14 @@ def test_folds_prepare_the_detector_on_others(monkeypatch):
     monkeypatch.setattr(PopulationDetector, "prepare", prepare)
     monkeypatch.setattr("keydyn.decisions.calibration.background.claims", noted)
     seen = []
-    learnt, trials = learnt_with_trials(PopulationDetector(), samples, False, 2, seen.append)
+    learnt, trials = learnt_with_trials(PopulationDetector(), samples, False, None, 2, seen.append)
     everybody = set(samples.users)
     assert len(asked) == FOLDS
     assert sorted(user for fold in asked for user in fold) == sorted(everybody)
     assert prepared == [*(everybody - fold for fold in asked), everybody]
     assert seen == [1, 2, 3, 4, 5]
     assert learnt.cohort == learnt.members == ()
-    assert learnt.calibration.n_people == trials.n_people == 11
+    assert learnt.calibrations.n_people == trials.n_people == 11
     # Everybody's claims to be those of the same fold.
     sizes = [len(fold) for fold in asked]
     assert len(trials.scores) == 3 * sum(size**2 for size in sizes)
@@ -159,7 +159,7 @@ def test_strangers_are_accepted_as_rarely_as_the_target_says(simulated, target):
     accepted = (
         np.array(
             [
-                verifier.at.answers(simulated.background.calibration, scores[:, u], keys)
+                verifier.at.answers(simulated.background.calibrations.at(4 * 40), scores[:, u], keys)
                 for u in range(len(users))
             ]
         ).T

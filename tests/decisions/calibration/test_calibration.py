@@ -141,7 +141,11 @@ def test_nobody_can_change_it_and_nonsense_is_refused() -> None:
             "suspicion",
         )
     }
+    unbounded = parts["impostor"].copy()
+    unbounded[0] = np.inf
     for wrong, problem in (
+        ({"impostor": unbounded}, "impostor must begin with what all reach"),
+        ({"genuine": parts["genuine"][:, ::-1].copy()}, "genuine must fall"),
         ({"slope": -parts["slope"]}, "slope has values"),
         ({"lengths": parts["lengths"][::-1].copy()}, "must rise"),
         ({"impostor": parts["impostor"][:, ::-1].copy()}, "must rise"),

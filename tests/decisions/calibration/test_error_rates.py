@@ -39,13 +39,14 @@ def test_counted_rates_are_those_of_decisions_made_one_by_one() -> None:
     frame = make_typists(n_users=3, n_samples=4, text="free", n_keys=60, random_state=3)
     background, at = shipped_background(), Targets(0.05)
     trials = claims_among(background, recorded_samples(frame))
-    whole = counted_rates(trials, background.calibration, at)[-1]
+    # Three of four samples of 60 keys enrol.
+    whole = counted_rates(trials, background.calibrations.at(3 * 60), at)[-1]
     by_sample = dict(iter(frame.groupby(["user", "session"], sort=False)))
     own, strangers = [], []
     for user, session in by_sample:
-        verifier = Verifier.of(background, at)
         for other in frame["user"].unique():
-            # Whoever is claimed is enrolled without the sample of this turn, as the typist is.
+            verifier = Verifier.of(background, at)
+            # The person claimed is enrolled without the sample of this turn, as the typist is.
             turn = sorted({n for name, n in by_sample if name == user}).index(session)
             numbers = sorted({n for name, n in by_sample if name == other})
             left = [by_sample[other, n] for place, n in enumerate(numbers) if place != turn]

@@ -288,7 +288,7 @@ def test_people_with_the_same_samples_are_refused(models, three):
 
 def test_people_in_one_folder_share_what_decisions_rest_on(models, zoe):
     own = background()
-    fewer = Background(own.pattern, own.cohort[:5], own.calibration, own.members[:5])
+    fewer = Background(own.pattern, own.cohort[:5], own.calibrations, own.members[:5])
     with changing(models) as change, pytest.raises(ValueError, match="the same detector, sensors, cohort"):
         change.commit(fewer, zoe, SECRET)
     with changing(models) as change, pytest.raises(ValueError, match="the same detector, sensors, cohort"):

@@ -14,7 +14,7 @@ from tests.examples import examples
 SHA = [f"{n:064x}" for n in range(8)]
 PEOPLE = tuple(Person(user, 5, 60, SHA[n], SHA[3]) for n, user in enumerate(("ann", "bob", "é")))
 COHORT = (Member("ann", SHA[0]), Member("zoe", SHA[4]))
-MANIFEST = Manifest("pohmm", ("pressure",), "", COHORT, SHA[5], SHA[6], PEOPLE)
+MANIFEST = Manifest("pohmm", ("pressure",), "", COHORT, "", SHA[5], SHA[6], PEOPLE)
 
 
 def plain():
@@ -50,7 +50,7 @@ def test_files():
     assert MANIFEST.files == names | {f"{SHA[6]}.key"}
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_earlier_versions_are_refused_with_the_command_that_enrols_again(version):
     """Their thresholds accept strangers, and samples to find others from were not kept."""
     earlier = {"format": "keydyn-models", "version": version, "users": [{"user": "ann", "threshold": 0.5}]}
@@ -73,10 +73,10 @@ HUGE = int("9" * 400)
         ('{"users": NaN}', "NaN is not a number"),
         ({}, "its format is None"),
         (plain() | {"format": "other"}, "its format is 'other'"),
-        (plain() | {"version": 4}, "its version is 4; this program reads 3"),
-        (plain() | {"version": 3.0}, "its version is 3.0"),
+        (plain() | {"version": 5}, "its version is 5; this program reads 4"),
+        (plain() | {"version": 4.0}, "its version is 4.0"),
         (plain() | {"version": True}, "its version is True"),
-        (plain() | {"version": "3"}, "its version is '3'"),
+        (plain() | {"version": "4"}, "its version is '4'"),
         (plain() | {"version": [3]}, r"its version is \[3\]"),
         (plain() | {"more": 1}, "fields that are not known: .'more'"),
         (plain() | {"users": {}}, "users is {}, not a list"),

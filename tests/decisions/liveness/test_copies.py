@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.decisions.liveness import copies
 from keydyn.decisions.liveness.copies import (
+    MOVES,
     Fingerprints,
     copy_evidence,
     fill_copy_evidence,
@@ -84,7 +84,7 @@ def test_a_coarse_clock_makes_no_copies():
 def test_matching_agrees_with_a_search_through_everything():
     """Few different hashes, so that they collide within the sample, among known ones and in the table."""
     random = np.random.default_rng(7)
-    moves = len(copies.MOVES)
+    moves = len(MOVES)
     for v, lengths in [(1, [1]), (5, [0, 3, 0, 9]), (20, [40, 1, 25])]:
         probes = random.integers(0, 40, (v, moves)).astype(np.uint32) * 0x01000001
         hashes = random.integers(0, 40, sum(lengths)).astype(np.uint32) * 0x01000001
@@ -100,20 +100,35 @@ def test_matching_agrees_with_a_search_through_everything():
             np.testing.assert_allclose(found[s], max(row[least].sum() for row in copied) - base)
 
 
-def test_the_oldest_are_dropped(enrolled, known, monkeypatch):
-    monkeypatch.setattr(copies, "MOST_SAMPLES", 30)
-    later = Fingerprints.of(samples(*times(15, np.random.default_rng(5))), SECRET)
+def numbered(n_samples: int, each: int, first: int) -> Fingerprints:
+    """Hashes that are numbers in a row, so that one can see which are left."""
+    hashes = np.arange(first, first + n_samples * each, dtype=np.uint32)
+    return Fingerprints(hashes, np.arange(n_samples + 1) * each)
+
+
+def test_the_oldest_are_dropped(enrolled, known):
+    """No more than 200 samples and 200,000 times are kept."""
+    later = Fingerprints.of(samples(*times(185, np.random.default_rng(5))), SECRET)
     both = known.added(later)
     assert len(known) == 20
-    assert len(both) == 30
+    assert len(both) == 200
     found = copy_evidence(samples(*enrolled), both, SECRET) > COPY_LIMIT
     assert not found[:5].any()
     assert found[5:].all()
-    monkeypatch.setattr(copies, "MOST_TIMES", 5 * (2 * len(TEXT) - 1))
-    assert len(known.added(later)) == 5
-    assert len(known.added(Fingerprints.none())) == 5
     with pytest.raises(ValueError, match="read-only"):
         known.hashes[0] = 0
+
+
+@pytest.mark.parametrize(
+    ("each", "n_samples", "left"), [(10, 210, 200), (1_000, 210, 200), (30_000, 7, 6), (100_000, 2, 2)]
+)
+def test_as_many_are_kept_as_fit(each, n_samples, left):
+    before = numbered(n_samples - 1, each, 0)
+    both = before.added(numbered(1, each, len(before.hashes)))
+    assert len(both) == left
+    np.testing.assert_array_equal(both.hashes, np.arange((n_samples - left) * each, n_samples * each))
+    np.testing.assert_array_equal(both.offsets, np.arange(left + 1) * each)
+    assert len(both.added(Fingerprints.none())) == left
 
 
 def test_the_latest_are_those_of_the_last_sample(known):

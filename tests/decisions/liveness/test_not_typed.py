@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from keydyn.datasets import load_dataset, make_typists
-from keydyn.decisions.liveness.not_typed import regularity_reason, spreads
+from keydyn.decisions.decision import Evidence
+from keydyn.decisions.liveness.not_typed import regularity_reason, remarks, spreads
 from keydyn.keystrokes.samples import Samples
 from tests.decisions.typing import samples, times
 
@@ -51,6 +54,24 @@ def test_few_times_say_nothing():
     found = spreads(samples(np.full((1, 8), 100.0), np.full((1, 8), 50.0), keys=list("abcdefgh")))
     assert np.isnan(found[0, 0])
     assert found[0, 1] < 1
+
+
+@pytest.mark.parametrize(("known", "is_said"), [(8, False), (6, False), (5, True), (0, True)])
+def test_keys_never_seen_are_remarked_on_above_a_quarter(known, is_said):
+    tau, hold = times(1, np.random.default_rng(2))
+    found = remarks(samples(tau, hold), Evidence(8, known))
+    assert [f"{8 - known} of 8 keystrokes are of keys never seen" in one for one in found] == [True] * is_said
+
+
+@pytest.mark.parametrize("absent", ["tau", "duration"])
+def test_intervals_and_holds_are_needed(absent):
+    typed = Samples.of(make_typists(1, 1))
+    names = typed.sequences.feature_names
+    assert absent in names
+    renamed = tuple("other" if name == absent else name for name in names)
+    other = replace(typed, sequences=replace(typed.sequences, feature_names=renamed))
+    with pytest.raises(ValueError, match=f"the samples have no feature '{absent}'"):
+        spreads(other)
 
 
 @pytest.mark.parametrize("name", ["keypad", "fable"])

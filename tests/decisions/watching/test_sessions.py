@@ -13,14 +13,16 @@ from keydyn.decisions import Verifier
 from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.watching.sessions import WatchedSessions
 from keydyn.decisions.watching.watch import LOCKED, TRUSTED, Watch
-from keydyn.decisions.watching.watched import Watching
+from keydyn.decisions.watching.watched import ABSENT, Watching
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.verification.watched_people import swapped
 from keydyn.population import PopulationModel
+from keydyn.population.stream.session_state import packed, parsed
+from tests.decisions.calibration.test_cohort import by_hand as score_by_hand
 from tests.population.simulated import people
 from tests.population.test_model import of
 
-SETTINGS = Watching(level=4.0, ratio_keeps=0.9, keep=0.8)
+SETTINGS = Watching(level=4.0, ratio_keeps=0.9, keep=0.8, allowed=0.05)
 
 
 RATES = np.zeros((2, 41))
@@ -37,8 +39,8 @@ CALIBRATION = Calibration(
 
 
 def evidence(sums, keys):
-    """The same by hand."""
-    score = 0.5 * sums[0] - logsumexp(0.5 * sums[1:]) + np.log(len(sums) - 1)
+    """The calibrated ratio, by hand."""
+    score = score_by_hand(sums[0], sums[1:].tolist(), max(keys, 1.0))
     share = np.clip(np.log(np.rint(keys) / 5) / np.log(20 / 5), 0, 1)
     # One genuine sample in a thousand is typed as a stranger would.
     few, many = (np.log(0.999 * np.exp(line) + 0.001) for line in (0.5 + 0.4 * score, 0.1 + 0.8 * score))
@@ -76,7 +78,7 @@ def by_hand(known, session):
         sums, keys = 0.9 * sums + term, 0.9 * keys + 1
         step = term[0] - (logsumexp(weights + term[1:]) - logsumexp(weights))
         weights = 0.8 * (weights + term[1:])
-        level = max(0.0, level - max(step, -2.0))
+        level = max(0.0, level - max(step, -2.0) - 0.05)
         locked |= level > 4.0
         rows.append((evidence(sums, keys), keys, level, locked))
     return np.array(rows)
@@ -163,6 +165,38 @@ def test_times_that_cannot_be_are_not_seen(known):
     np.testing.assert_array_equal(shown(same.update_values(values, list("abcda"))), shown(found))
 
 
+@pytest.mark.parametrize("sums", [ABSENT, 0.999999 * ABSENT])
+def test_a_state_leaves_someone_in_the_cohort(known, sums):
+    """Also after the keys that follow: a sum that is only just above absent falls with the next key."""
+    frame = known[2]
+    typed = frame[frame["session"] == 0]
+    sessions = watched(known)
+    sessions.update_keystrokes(typed.iloc[:20], np.zeros(20, dtype=int))
+    state = parsed(sessions.state([0]), sessions._record)
+    altered = state["sums"].copy()
+    altered[:, 1:-1] = sums
+    with pytest.raises(ValueError, match="leave nobody in the cohort"):
+        sessions.resume(packed(state | {"sums": altered}), [0])
+    # One who counts is enough.
+    altered[:, 2] = 0.0
+    sessions.resume(packed(state | {"sums": altered}), [0])
+    found = sessions.update_keystrokes(typed.iloc[20:], np.zeros(40, dtype=int))
+    assert np.isfinite(found.ratio).all()
+
+
+def test_a_key_that_no_person_could_have_typed_is_judged(known):
+    """Its term under everybody is below that of an absent member of the cohort."""
+    frame = known[2]
+    typed = frame[frame["session"] == 0]
+    sessions = watched(known)
+    sessions.update_keystrokes(typed.iloc[:20], np.zeros(20, dtype=int))
+    state = parsed(sessions.state([0]), sessions._record)
+    sessions.resume(packed(state | {"values": np.full_like(state["values"], 1e12)}), [0])
+    found = sessions.update_keystrokes(typed.iloc[20:], np.zeros(40, dtype=int))
+    assert np.isfinite(found.ratio).all()
+    assert np.isfinite(found.suspicion).all()
+
+
 def test_what_is_refused_leaves_nothing(known):
     model, templates, frame = known
     sessions = watched(known)
@@ -184,6 +218,8 @@ def test_what_is_refused_leaves_nothing(known):
         sessions.resume(sessions.state([1]), [0])
     with pytest.raises(ValueError, match="nobody"):
         WatchedSessions(model, [templates[0]], [], CALIBRATION, SETTINGS)
+    with pytest.raises(ValueError, match="follows one session, not 8"):
+        Watch(sessions)
     with pytest.raises(ValueError, match="level"):
         Watching(level=0.0)
     assert len(sessions.update(np.empty((0, 2)), [], []).ratio) == 0

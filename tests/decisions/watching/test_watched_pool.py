@@ -41,7 +41,7 @@ def pool_of(verifier, slots=9):
     pool.restart(
         [7, 3, 0, 5, 1, 8],
         [verifier.person(user).template.template_ for user in USERS],
-        [verifier.background.place(user) for user in USERS],
+        [verifier.in_use.watched.place(user) for user in USERS],
     )
     return pool, np.array([7, 3, 0, 5, 1, 8])
 
@@ -57,10 +57,11 @@ def lists(frame):
 def test_a_slot_of_a_pool_is_a_session_like_any_other(verifier, last):
     frame, who = last
     pool, slots = pool_of(verifier)
-    expected = verifier.watch_many(list(USERS)).update_keystrokes(frame, who)
+    expected = verifier.watch_many(list(USERS), verifier.watching.level).update_keystrokes(frame, who)
     np.testing.assert_array_equal(shown(pool.update_typed(*lists(frame), slots[who])), shown(expected))
     # Somebody leaves, and somebody else begins in the same slot.
-    pool.restart([7], [verifier.person("b").template.template_])
+    place = verifier.in_use.watched.place("b")
+    pool.restart([7], [verifier.person("b").template.template_], [place])
     mine = frame[who == 1]
     again = pool.update_typed(*lists(mine), np.full(len(mine), 7))
     np.testing.assert_array_equal(shown(again), shown(expected)[who == 1])
@@ -176,7 +177,7 @@ def test_a_restart_that_is_refused_changes_nothing(verifier):
     before = pool.state()
     template = verifier.person("a").template.template_
     with pytest.raises(ValueError, match="left_out"):
-        pool.restart([1], [template], [5])
+        pool.restart([1], [template], [24])
     with pytest.raises(ValueError, match="left_out"):
         pool.restart([1, 2], [template, template], [-1])
     with pytest.raises(ValueError, match="2 templates for 1 sessions"):

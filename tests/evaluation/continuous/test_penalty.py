@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from keydyn.evaluation.continuous.online import OnlinePenalties, OnlinePenalty, OnlineTrusts, PopulationStream
+from keydyn.evaluation.continuous.online import ModelStreams, OnlinePenalties, OnlinePenalty, OnlineTrusts
 from keydyn.evaluation.continuous.penalty import (
     HIGHEST,
     TIE,
@@ -130,7 +130,7 @@ def test_events_that_the_online_object_refuses():
         with pytest.raises(ValueError, match=message):
             OnlinePenalties(*sizes)
     with pytest.raises(ValueError, match="no models"):
-        PopulationStream([])
+        ModelStreams([])
     with pytest.raises(ValueError, match="watching"):
         OnlinePenalty(2).update_event([1.0])
 
@@ -164,7 +164,7 @@ def test_models_that_no_longer_stand_at_the_same_event():
     X = rng.lognormal(5.0, 0.3, size=(40, 1))
     lax = POHMM(tol=1.0).fit(X, events=rng.choice(list("ab"), size=40))
     strict = POHMM(tol=1.0, handle_unknown="error").fit(X, events=rng.choice(list("ab"), size=40))
-    session = PopulationStream([lax, strict])
+    session = ModelStreams([lax, strict])
     assert len(session) == 2
     session.update([150.0], "a")
     with pytest.raises(ValueError, match="not seen in fitting"):
@@ -213,6 +213,6 @@ def test_settings_that_make_no_sense(wrong):
         TrustSettings(**wrong)
 
 
-def test_one_template_beats_nobody():
+def test_one_template_alone_is_refused():
     with pytest.raises(ValueError, match="two templates or more"):
         beaten(np.zeros((2, 1)))

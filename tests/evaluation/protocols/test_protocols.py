@@ -16,7 +16,7 @@ from keydyn.evaluation.protocols.protocol import (
     MonacoTappert,
     OpenSet,
 )
-from keydyn.evaluation.protocols.running import enrolments, n_templates, score_protocol
+from keydyn.evaluation.protocols.running import enrolments, n_templates, score_protocol, scores_of
 from keydyn.evaluation.rates.verification import recognition, verification
 from keydyn.evaluation.scores import Scores, min_max
 from keydyn.keystrokes import Samples
@@ -182,12 +182,12 @@ def test_templates_that_splits_share_are_fitted_once(typists):
 
 
 @pytest.mark.parametrize("detector", ["manhattan-scaled", "hmm"])
-def test_templates_fitted_a_few_at_a_time_are_the_same(typists, detector, monkeypatch):
+def test_templates_fitted_a_few_at_a_time_are_the_same(typists, detector):
     samples, protocol = Samples.of(typists), OpenSet(LeaveOneOut(), groups=3)
     whole = score_protocol(protocol, detector, samples)
-    monkeypatch.setattr("keydyn.evaluation.protocols.running.EVENTS_AT_A_TIME", 100)
     seen = []
-    few = score_protocol(protocol, detector, samples, progress=seen.append)
+    enrolled = enrolments(protocol, detector, samples, progress=seen.append, events_at_a_time=100)
+    few = scores_of(protocol, enrolled, samples)
     np.testing.assert_array_equal(few.raw, whole.raw)
     assert seen == list(range(1, n_templates(protocol, detector, samples) + 1))
 

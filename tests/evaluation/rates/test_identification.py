@@ -81,7 +81,7 @@ def test_all_scores_equal_and_minus_infinity():
 
 def test_one_user_is_always_found_and_nobody_cannot_be():
     assert identification(of([[1.0]], [0])).cmc.tolist() == [1.0]
-    with pytest.raises(ValueError, match="nobody to identify"):
+    with pytest.raises(ValueError, match="no sample can be identified"):
         identification(of([[1.0, 2.0]], [5]))
     with pytest.raises(ValueError, match="ranks begin at 1"):
         identification(of([[1.0]], [0])).rate(0)

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from keydyn.lab.calibration.measurements import calibration_table, power_table, share_interval
-from keydyn.lab.calibration.report import pooled_words, power_words, size_words, write_calibration
+from keydyn.lab.calibration.report import pooled_words, power_words, size_words, write
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.run_study import STUDIES
 
@@ -86,7 +86,7 @@ def test_words_on_power():
 def test_the_report_on_calibration_is_whole(tmp_path):
     even = np.arange(1, 101) / 100
     outputs = Outputs(tmp_path)
-    write_calibration(outputs, pd.concat([found_by(even, even), found_by(even / 2, np.nan, "normal")]), {})
+    write(outputs, pd.concat([found_by(even, even), found_by(even / 2, np.nan, "normal")]), {})
     for name in ("report.html", "words.md", "tables/power.csv", "figures/calibration.png", "tests.parquet"):
         assert (tmp_path / name).stat().st_size > 0, name
     outputs.clear(STUDIES["calibration"].files())

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from keydyn import HMM, POHMM
-from keydyn.lab.frame.dataset_rows import available_rows
-from keydyn.lab.frame.long_texts import available_texts, intervals_by_user, pattern, stream
+from keydyn.lab.frame.chosen import chosen_rows, chosen_texts
+from keydyn.lab.frame.long_texts import intervals_by_user, pattern, stream
 
 
-@pytest.mark.parametrize("here", [available_rows, available_texts])
+@pytest.mark.parametrize("here", [chosen_rows, chosen_texts])
 def test_a_folder_without_recordings(here, tmp_path, monkeypatch):
     """One that was named is an error; where none was named, simulated typists take their place."""
     with pytest.raises(FileNotFoundError, match="nowhere"):

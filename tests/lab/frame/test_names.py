@@ -103,5 +103,6 @@ def test_datasets_are_called_as_in_the_paper():
         "Mobile",
         "Fable",
         "Essay",
+        "Aalto",
         "Mobile+",
     ]

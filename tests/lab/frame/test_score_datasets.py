@@ -103,9 +103,8 @@ def test_a_spoilt_part_is_made_anew(row, counting, tmp_path):
 
 def test_progress_ends_at_the_whole(row, tmp_path):
     progress = []
-    score_rows(
-        [row], ["manhattan", "hmm"], Parts(tmp_path), show_progress=lambda what, share: progress.append(share)
-    )
+    parts = Parts(tmp_path, show_progress=lambda what, share: progress.append(share))
+    score_rows([row], ["manhattan", "hmm"], parts)
     assert progress == sorted(progress)
     assert progress[-1] == pytest.approx(1.0)
 

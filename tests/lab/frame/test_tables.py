@@ -13,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from keydyn.evaluation.rates.confidence import Estimate
 from keydyn.lab.frame.table_text import latex, markdown, rich_table
 from keydyn.lab.frame.tables import (
+    Column,
     Table,
     csv_text,
+    figure_column,
     fixed,
     mean_and_deviation,
     plain_table,
@@ -106,9 +109,8 @@ def test_csv_gives_names_and_values_back(rows):
 
 
 def test_published_figures_stand_below_the_measured_ones_and_say_so():
-    table = published_beside(
-        "identification", "Identification", "", long_frame(), "acc", {("keypad", "pohmm")}
-    )
+    frame = long_frame().assign(best=[False, True, False, False, False])
+    table = published_beside("identification", "Identification", "", frame, "acc")
     assert table.shown.columns.tolist() == ["Dataset", "Source", "HMM", "POHMM", "POHMM (recommended)"]
     assert table.shown.to_numpy().tolist() == [
         ["Keypad", "measured", "0.478 (0.287)", "0.748 (0.151)", "0.800 (0.100)"],
@@ -125,7 +127,8 @@ def test_published_figures_stand_below_the_measured_ones_and_say_so():
 
 
 def test_marks_stand_behind_measured_cells_only():
-    table = published_beside("t", "T", "", long_frame(), "acc", marks={("keypad", "hmm"): "†"})
+    frame = long_frame().assign(mark=["†", "", "", "", ""])
+    table = published_beside("t", "T", "", frame, "acc")
     assert table.shown["HMM"].tolist() == ["0.478 (0.287)†", "0.478 (0.287)", "0.500 (–)"]
     assert r"0.478 (0.287)$\dagger$" in latex(table)
 
@@ -187,7 +190,31 @@ def test_a_name_that_is_no_file_is_refused(name):
         plain_table(name, "T", "", pd.DataFrame({"x": [1]}))
 
 
-def test_marks_of_another_shape_are_refused():
-    frame = pd.DataFrame({"x": [1]})
-    with pytest.raises(ValueError, match="bold has the shape"):
-        Table("t", "T", "", frame, frame, pd.DataFrame({"x": [True, False]}))
+def test_more_labels_than_columns_are_refused():
+    with pytest.raises(ValueError, match="2 columns of labels, but 1 in all"):
+        plain_table("t", "T", "", pd.DataFrame({"x": [1]}), labels=2)
+
+
+def test_a_line_is_written_from_its_values_wherever_they_come_from():
+    """Cells come from the lines, the CSV file from the frame; a value that is not there is an error."""
+    columns = [
+        Column("Who", "user"),
+        Column("Rate", ("rate", "trials"), "{:.1f} of {}".format, lambda line: line["rate"] > 0.2),
+        figure_column("Interval", "interval", 1),
+    ]
+    lines = [
+        {"user": "ann", "rate": 0.25, "trials": 8, "interval": Estimate(1.0, 0.5, 2.0)},
+        {"user": "bob", "rate": 0.125, "trials": 16, "interval": None},
+    ]
+    table = Table("t", "T", "", pd.DataFrame({"x": [1]}), columns, lines=lines)
+    assert table.shown.to_numpy().tolist() == [
+        ["ann", "0.2 of 8", "1.0 (0.5–2.0)"],
+        ["bob", "0.1 of 16", "–"],
+    ]
+    assert table.bold.to_numpy().tolist() == [[False, True, False], [False, False, False]]
+    assert not table.published.to_numpy().any()
+    assert csv_text(table.frame) == "x\n1\n"
+    with pytest.raises(KeyError, match="interval"):
+        _ = Table(
+            "t", "T", "", pd.DataFrame({"x": [1]}), columns, lines=[{"user": "", "rate": 0, "trials": 1}]
+        ).shown

@@ -13,6 +13,7 @@ from keydyn.lab.frame.long_texts import intervals_by_user, pattern, stream
 from keydyn.lab.goodness_of_fit import figures
 from keydyn.lab.goodness_of_fit.measurements import (
     PUBLISHED,
+    SurrogateTest,
     goodness_rows,
     rejections,
     rejections_by_marginal,
@@ -37,7 +38,7 @@ def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
         assert tests_of_users[name].between(1 / 6, 1).all()
     # A row does not depend on those before it: work that was interrupted resumes to the same result.
     user, sequences = list(intervals_by_user(keystrokes).items())[1]
-    alone = user_goodness(sequences, "fable", user, "hmm", "recommended", 5, 2, n_jobs=2)
+    alone = user_goodness(sequences, "fable", user, "hmm", "recommended", SurrogateTest(5, 2))
     own = tests_of_users[tests_of_users["user"] == user]
     row = own[(own["model"] == "hmm") & (own["settings"] == "recommended")].iloc[0]
     assert pd.isna(alone["p_printed"])

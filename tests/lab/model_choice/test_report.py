@@ -7,7 +7,7 @@ import pandas as pd
 
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.model_choice.measurements import FAMILIES, SMOOTHING, STATES, choice_table
-from keydyn.lab.model_choice.report import choice_words, write_choice
+from keydyn.lab.model_choice.report import choice_words, write
 
 
 def choices():
@@ -49,7 +49,7 @@ def test_words_on_the_choice_of_models(tmp_path):
     assert "log-normal models, the best number of states is 3 by BIC and 2 by held-out likelihood" in said
     assert "of two states, the best family is the log-t by BIC and the log-t by held-out likelihood" in said
     assert "would call samples of the median user impossible" in said
-    (short,) = write_choice(Outputs(tmp_path), choices(), {})
+    (short,) = write(Outputs(tmp_path), choices(), {})
     assert said in (tmp_path / "words.md").read_text()
     # The paper's, and the two that are best of all for somebody.
     assert short.frame["states"].tolist() == [2, 2, 3]

@@ -15,7 +15,6 @@ from keydyn.detectors import Detector, PopulationDetector, make_detector
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame import resuming as pieces
 from keydyn.lab.frame.dataset_rows import Row, load_row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import scored_of
@@ -24,6 +23,7 @@ from keydyn.lab.population import measurements
 from keydyn.lab.population.measurements import (
     DETECTORS,
     WITHOUT,
+    Extent,
     across_piece,
     closed_piece,
     enrolment_piece,
@@ -38,6 +38,8 @@ pytestmark = pytest.mark.usefixtures("sketched")
 
 runner = CliRunner()
 USERS, SAMPLES = 6, 4
+# Less of everything, where a test is not about how much.
+FEW = Extent(("pohmm", "population"), (2,), 1, {"states": {"hidden_states": False}})
 TABLES = ("population", "error_rates", "significance", "enrolment", "keystrokes", "people", "parts")
 
 
@@ -56,15 +58,6 @@ def study(tmp_path_factory):
         result = runner.invoke(app, ["study", "population", *options])
         assert result.exit_code == 0, result.output
     return out
-
-
-@pytest.fixture
-def few(monkeypatch):
-    """Less of everything, where a test is not about how much."""
-    monkeypatch.setattr(measurements, "WITHOUT", {"states": {"hidden_states": False}})
-    monkeypatch.setattr(measurements, "DRAWS", 1)
-    monkeypatch.setattr(measurements, "N_PEOPLE", (2,))
-    monkeypatch.setattr(measurements, "DETECTORS", ("pohmm", "population"))
 
 
 def test_everything_is_there(study):
@@ -101,40 +94,25 @@ def test_curves_end_where_there_are_no_more(study):
     assert parts["without"].tolist() == list(WITHOUT)
 
 
-def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, monkeypatch):
-    def tables():
-        return {path.name: path.read_bytes() for path in sorted((study / "tables").iterdir())}
-
-    before = tables()
-    (study / "tables" / "population.csv").unlink()
-    monkeypatch.setattr("keydyn.detectors.templates.fit_templates", None)
-    result = runner.invoke(app, ["report", str(study)])
-    assert result.exit_code == 0, result.output
-    assert tables() == before
+def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, rebuilt_as_before):
+    rebuilt_as_before(study, "population")
 
 
-def test_it_resumes_where_it_stopped(few, tmp_path, monkeypatch):
+def test_it_resumes_where_it_stopped(made, tmp_path):
     row = row_of(people(n_people=4, n_samples=3, n_keys=12))
     progress: list[float] = []
-    first = run_population([row], 0, Parts(tmp_path), 1, lambda _, share: progress.append(share))
+    first = run_population([row], 0, Parts(tmp_path, False, 1, lambda _, share: progress.append(share)), FEW)
     assert progress == sorted(progress)
     gone = sorted(tmp_path.glob("*.parquet"))[0]
     gone.unlink()
-    made: list[str] = []
-    kept = pieces._make
-
-    def counted(piece):
-        made.extend(piece.names)
-        return kept(piece)
-
-    monkeypatch.setattr(pieces, "_make", counted)
-    again = run_population([row], 0, Parts(tmp_path), 1)
+    made.clear()
+    again = run_population([row], 0, Parts(tmp_path, n_jobs=1), FEW)
     assert gone.stem in made
     assert len(made) <= 3, "scores, ranks and first keys are made together, nothing else again"
     assert again.scores.equals(first.scores)
     pd.testing.assert_frame_equal(again.users, first.users)
     made.clear()
-    run_population([row], 1, Parts(tmp_path), 1)
+    run_population([row], 1, Parts(tmp_path, n_jobs=1), FEW)
     assert made == ["simulated-people"], "nothing else is random"
 
 
@@ -198,7 +176,7 @@ def test_of_later_samples_the_earliest_training_samples_enrol_and_fifty_are_aske
         assert len(sessions) <= 50
 
 
-def test_so_many_people_are_learnt_from_and_another_seed_draws_others(few, monkeypatch):
+def test_as_many_people_as_wanted_are_learnt_from_and_another_seed_draws_others(monkeypatch):
     counts: list[int] = []
     learn = PopulationDetector.prepare
 
@@ -210,7 +188,7 @@ def test_so_many_people_are_learnt_from_and_another_seed_draws_others(few, monke
     row = row_of(people(n_people=10, n_samples=3, n_keys=8))
     frames = []
     for seed in (0, 0, 1):
-        piece = people_piece(row, seed)
+        piece = people_piece(row, seed, FEW)
         frames.append(piece.make()[piece.names[0]].to_pandas())
     assert counts == 3 * [2, 2, 5, 5]
     pd.testing.assert_frame_equal(frames[0], frames[1])

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import wilcoxon
 
 from keydyn.evaluation.scores import Scores
-from keydyn.lab.frame.tables import Table, without_empty_columns
+from keydyn.lab.frame.tables import plain_table, without_empty_columns
 from keydyn.lab.recognition.tables import recognition_figures, too_few, users_needed, verdict_of
 
 
@@ -50,13 +50,13 @@ def test_many_users_can():
 
 
 def test_columns_that_cannot_be_estimated_are_left_out():
-    shown = pd.DataFrame(
+    values = pd.DataFrame(
         {"Detector": ["a", "b"], "Rate": ["1", "–"], "Rare": ["not supported by 8 trials", "–"]}
     )
-    table = Table("rates", "Rates", "A note.", pd.DataFrame({"rare": [1.0]}), shown, shown == "b", labels=1)
+    table = plain_table("rates", "Rates", "A note.", values)
     kept = without_empty_columns(table)
     assert kept.shown.columns.tolist() == kept.bold.columns.tolist() == ["Detector", "Rate"]
     assert kept.note == "A note. Columns that these samples cannot support are not shown (Rare)."
     assert kept.frame.equals(table.frame)
-    full = Table("rates", "Rates", "", shown, shown[["Detector", "Rate"]])
+    full = plain_table("rates", "Rates", "", values[["Detector", "Rate"]])
     assert without_empty_columns(full) is full

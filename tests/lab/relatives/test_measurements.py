@@ -14,7 +14,6 @@ from keydyn.datasets import make_typists
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import enrolments, ranks_of, scores_and_ranks, scores_of
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame import resuming as pieces
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.relatives.measurements import DETECTORS, FOLDS, FirstFolds, run_relatives
@@ -84,42 +83,27 @@ def test_the_pohmm_meets_the_hmm_where_no_name_was_seen_in_estimation(study):
             np.testing.assert_allclose(pohmm, hmm, rtol=1e-12)
 
 
-def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, monkeypatch):
-    def tables():
-        return {path.name: path.read_bytes() for path in sorted((study / "tables").iterdir())}
-
-    before = tables()
-    (study / "tables" / "relatives.csv").unlink()
-    monkeypatch.setattr("keydyn.detectors.templates.fit_templates", None)
-    result = runner.invoke(app, ["report", str(study)])
-    assert result.exit_code == 0, result.output
-    assert tables() == before
+def test_rebuilt_without_fitting_tables_have_the_same_bytes(study, rebuilt_as_before):
+    rebuilt_as_before(study, "relatives")
 
 
 @pytest.mark.slow
-def test_it_resumes_where_it_stopped(row, tmp_path, monkeypatch):
-    progress: list[tuple[str, float]] = []
-    first = run_relatives([row], 0, Parts(tmp_path), 1, lambda what, share: progress.append((what, share)))
-    assert [share for _, share in progress] == sorted(share for _, share in progress)
+def test_it_resumes_where_it_stopped(row, made, tmp_path):
+    progress: list[float] = []
+    first = run_relatives([row], 0, Parts(tmp_path, False, 1, lambda _, share: progress.append(share)))
+    assert progress == sorted(progress)
     assert len(progress) == 5 + 6
     gone = sorted(tmp_path.iterdir())[0]
     gone.unlink()
-    made: list[str] = []
-    kept = pieces._make
-
-    def counted(piece):
-        made.extend(piece.names)
-        return kept(piece)
-
-    monkeypatch.setattr(pieces, "_make", counted)
-    again = run_relatives([row], 0, Parts(tmp_path), 1)
+    made.clear()
+    again = run_relatives([row], 0, Parts(tmp_path, n_jobs=1))
     assert gone.stem in made
     assert len(made) <= 2, "scores and ranks are made together, nothing else again"
     assert again[0].equals(first[0])
     assert again[1].equals(first[1])
     pd.testing.assert_frame_equal(again[2], first[2])
     made.clear()
-    run_relatives([row], 1, Parts(tmp_path), 1)
+    run_relatives([row], 1, Parts(tmp_path, n_jobs=1))
     assert len(made) == 6, "another seed loses other names, and scores are the same"
 
 
@@ -134,7 +118,7 @@ def test_scores_and_ranks_in_one_pass_are_those_of_two(row, detector):
 
 def test_a_row_without_text_has_no_lost_contexts(samples, tmp_path):
     row = Row("typed", samples, MonacoTappert(), {}, "ours")
-    scores, ranks, losses = run_relatives([row], 0, Parts(tmp_path), 1)
+    scores, ranks, losses = run_relatives([row], 0, Parts(tmp_path, n_jobs=1))
     assert scores.num_rows
     assert ranks.num_rows
     assert len(losses) == 0

@@ -93,9 +93,8 @@ def test_errors_and_slopes_by_hand():
     assert verdict == "biased: mean[0] by +3.0 ms (+60%)"
 
 
-def test_pieces_can_be_done_apart_and_give_the_same(found, monkeypatch):
-    monkeypatch.setattr(simulation, "BATCH", 20 * 500)
-    parts = [fit_piece(p, n_jobs=2) for p in pieces("keystrokes", [500], 40, (1, 4), 1)]
+def test_pieces_can_be_done_apart_and_give_the_same(found):
+    parts = [fit_piece(p, n_jobs=2) for p in pieces("keystrokes", [500], 40, (1, 4), 1, batch=20 * 500)]
     assert len(parts) == 2
     together = pd.concat([part.estimates for part in parts])
     keys = ["scenario", "sample", "parameter"]
@@ -121,9 +120,8 @@ def test_true_models(name):
 
 def test_progress_counts_up_to_the_whole(tmp_path):
     progress = []
-    run_simulation(
-        ["keystrokes"], (20, 40), 2, 0, Parts(tmp_path), None, lambda _, share: progress.append(share)
-    )
+    parts = Parts(tmp_path, show_progress=lambda _, share: progress.append(share))
+    run_simulation(["keystrokes"], (20, 40), 2, 0, parts)
     # Shares are of the work done before each piece: of 480 events here, the last piece fits 40.
     assert progress == sorted(progress)
     assert progress[0] == 0.0

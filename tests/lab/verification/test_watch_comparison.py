@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import CensoredData, ecdf
 
 from keydyn.decisions.calibration.calibration import locked_at, lockout_level, watched_hours
-from keydyn.lab.verification.watch_comparison import Sessions, compare, notice_times
+from keydyn.lab.verification.watch_comparison import TriedSessions, compare, notice_times
 from keydyn.lab.verification.watching_measurements import SETTINGS, ways_to_watch
 
 N_PEOPLE, LENGTH, FOLDS = 40, 120, 4
@@ -97,7 +97,7 @@ def simulated(seed=0, separation=1.0):
     offsets = np.arange(len(kinds) + 1) * LENGTH
     hours = np.tile(np.arange(1, LENGTH + 1) * SECONDS / 3600, len(kinds))
     people = np.repeat(np.arange(N_PEOPLE), 4)
-    return Sessions(offsets, hours, people, kinds, people % FOLDS), terms
+    return TriedSessions(offsets, hours, people, kinds, people % FOLDS), terms
 
 
 def evidence(sums, _):

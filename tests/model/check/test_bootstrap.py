@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from keydyn import HMM, POHMM, Sequences
 from keydyn.model import LogStudent
 from keydyn.model.check import bootstrap
-from keydyn.model.fit.estimator import State
+from keydyn.model.fit.estimator import ModelState
 from tests.model.enumeration import Truth
 
 
@@ -89,7 +89,7 @@ def test_renumbering_states_type_by_type_changes_nothing_but_the_numbers(truth):
     X, events, _ = model.sample(200, random_state=1)
     order = np.array([[1, 0], [0, 1], [1, 0]])
     other = POHMM.from_parameters(*truth.arguments())
-    other._state = State.of(bootstrap.relabelled(model._parameters, order))
+    other._state = ModelState.of(bootstrap.relabelled(model._parameters, order))
     assert other.score(X, events=events) == pytest.approx(model.score(X, events=events), rel=1e-12)
     np.testing.assert_array_equal(other.startprob_[1], model.startprob_[1])
     np.testing.assert_array_equal(other.emission_[0].loc[0], model.emission_[0].loc[0, ::-1])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keydyn.model.data.label_codes import Labels, TextCodes
+from keydyn.model.data.label_codes import LabelCodes, TextCodes
 
 # Few characters, so that texts are often alike; a null inside, one outside the first plane, half a pair.
 CHARACTERS = "aä\0😀\udc80"
@@ -35,7 +35,7 @@ def test_the_same_as_a_dictionary(vocabulary, labels):
 
 @given(st.lists(texts, min_size=1, max_size=5, unique=True), st.lists(st.none() | texts, max_size=12))
 def test_every_form_has_the_same_codes(vocabulary, labels):
-    known = Labels(np.array(vocabulary))
+    known = LabelCodes(np.array(vocabulary))
     wanted = [known.one(label) for label in labels]
     objects = np.empty(len(labels), dtype=object)
     objects[:] = labels
@@ -65,7 +65,7 @@ def test_nothing_and_the_empty_text():
 
 
 def test_columns_of_a_frame():
-    known = Labels(np.array(["a", "b"]))
+    known = LabelCodes(np.array(["a", "b"]))
     column = pd.Series(["b", "a", "c", None])
     assert known.many(column).tolist() == [1, 0, known.unseen, known.missing]
     assert known.many(pd.Categorical(["b", "a"])).tolist() == [1, 0]
@@ -73,7 +73,7 @@ def test_columns_of_a_frame():
 
 @pytest.mark.parametrize("labels", [["a", 1], ["a\0"], ["a", "b\0"]], ids=str)
 def test_what_is_no_label_is_refused_by_name(labels):
-    known = Labels(np.array(["a", "b"]))
+    known = LabelCodes(np.array(["a", "b"]))
     for form in (labels, np.array(labels, dtype=object)):
         with pytest.raises(ValueError, match=r"event \d: .*found"):
             known.many(form)

@@ -7,8 +7,9 @@ import pytest
 
 from keydyn import POHMM, Sequences
 from keydyn.model.engine.densities import END
+from keydyn.model.engine.layout import Walk
 from keydyn.model.engine.online_step import check_models
-from keydyn.model.engine.scores_and_states import Lattice, Room, Scored, Source, check_scoring
+from keydyn.model.engine.scores_and_states import Lattice, Scored, ScoreRoom, Source, check_scoring
 from keydyn.model.families.family import families_of
 from keydyn.model.fit.batch import Batch
 from keydyn.model.fit.fits import Fits
@@ -61,16 +62,14 @@ def test_a_fit_refuses_a_shape_that_does_not_fit(job, part, name, axis):
 def test_a_lattice_refuses_a_shape_that_does_not_fit():
     zeros = np.zeros(4, dtype=np.int64)
     right = {
-        "log_density": np.zeros((4, 2)),
         "offsets": np.array([0, 4]),
         "start_rows": zeros[:1],
         "start": np.full((1, 2), 0.5),
         "steps": zeros,
         "transitions": np.full((1, 2, 2), 0.5),
     }
-    lattice = Lattice.of(**right)
+    lattice = Lattice.of(np.zeros((4, 2)), Walk.along(**right))
     for name, wrong in (
-        ("log_density", np.zeros((5, 2))),
         ("offsets", np.array([0, 2, 4])),
         ("start_rows", zeros[:2]),
         ("start", np.full((1, 3), 0.3)),
@@ -78,13 +77,16 @@ def test_a_lattice_refuses_a_shape_that_does_not_fit():
         ("transitions", np.full((1, 2, 3), 0.3)),
     ):
         with pytest.raises(ValueError, match="has shape"):
-            Lattice.of(**(right | {name: wrong}))
+            Walk.along(**(right | {name: wrong}))
+    for wrong in (np.zeros((5, 2)), np.zeros((4, 3))):
+        with pytest.raises(ValueError, match="log_density has shape"):
+            Lattice.of(wrong, lattice.walk)
     with pytest.raises(ValueError, match="weights has shape"):
         lattice.weighted(np.ones(3))
 
 
 def test_scoring_refuses_a_shape_that_does_not_fit():
-    n, room = 4, Room(np.empty(1), np.empty(0), np.empty((4, 2, 1)), np.empty(8))
+    n, room = 4, ScoreRoom(np.empty(1), np.empty(0), np.empty((4, 2, 1)), np.empty(8))
     source = Source(np.ones(n * 2), np.zeros(n, dtype=np.int64), np.array([0, n]), np.empty((0, 2, 1)))
     features, cells = np.zeros((2, 4), dtype=np.int64), np.ones((3, 2, 4, 2, 1))
     places, none = np.zeros(3, dtype=np.int64), np.empty(0, dtype=np.int64)

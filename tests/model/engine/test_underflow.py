@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from keydyn import HMM
 from keydyn.arrays import compiled
-from keydyn.model.engine.layout import Work, variant_of
+from keydyn.model.engine.layout import FitRoom, Walk, variant_of
 from keydyn.model.engine.recursions import forward, scale_densities
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.theta.lattice import filtered, posterior
@@ -55,7 +55,8 @@ def random_problem(rng):
 def lattice_of(log_density, start, transmat):
     n = len(log_density)
     zeros = np.zeros(n, dtype=np.int64)
-    return Lattice.of(log_density, np.array([0, n]), zeros[:1], start[None], zeros, transmat[None])
+    walk = Walk.along(np.array([0, n]), zeros[:1], start[None], zeros, transmat[None])
+    return Lattice.of(log_density, walk)
 
 
 def check(log_density, start, transmat):
@@ -98,7 +99,7 @@ def test_both_ways_are_taken():
         log_density, start, transmat = random_problem(rng)
         density, walk = lattice_of(log_density.copy(), start, transmat)
         largest, inverse, scores = np.empty((len(density), 1)), np.empty((len(start), 1)), np.empty((1, 1))
-        work = Work(density, largest, np.empty_like(density), inverse, scores, np.empty(1), np.empty(0))
+        work = FitRoom(density, largest, np.empty_like(density), inverse, scores, np.empty(1), np.empty(0))
         scaled += scaled_score(variant_of(len(start)), walk, work) > -np.inf
     assert 20 < scaled < 180
 

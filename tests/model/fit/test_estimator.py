@@ -10,6 +10,7 @@ from hmmlearn.hmm import GaussianHMM
 
 from keydyn import HMM, POHMM
 from keydyn.model import Student
+from keydyn.model.engine.layout import Walk
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.theta import lattice
 from tests.model.enumeration import FAMILIES, Truth, random_values
@@ -41,14 +42,8 @@ def test_gradient_by_fishers_identity():
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         index = lattice.EventIndex.of(codes, offsets, 3)
         built = lattice.build(theta, X, index, None)
-        moved = Lattice.of(
-            built.log_density[..., 0],
-            offsets,
-            index.start_rows,
-            start,
-            index.steps,
-            np.ascontiguousarray(trans[index.before, index.after]),
-        )
+        walk = Walk.along(offsets, index.start_rows, start, index.steps, trans[index.before, index.after])
+        moved = Lattice.of(built.log_density[..., 0], walk)
         return lattice.filtered(moved)[1].sum()
 
     model = POHMM.from_parameters(*truth.arguments())

@@ -112,6 +112,36 @@ def test_a_person_without_samples_is_the_population():
     np.testing.assert_allclose(person.gain, 0.8, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("cells", "cell", [[-1, 2], [0, 2], [1, 3]]),
+        ("cells", "cell", [[0, 2], [0, 2], [1, 99]]),
+        ("cells", "cell", [[0], [0], [1]]),
+        ("offsets", "offsets", [1, 2, 3]),
+        ("offsets", "offsets", [0, 2, 4]),
+        ("samples", "samples", [0, 2]),
+        ("samples", "samples", [-1, 1]),
+        ("people", "begins", [1, 2]),
+        ("people", "begins", [0, 3]),
+        ("variances", "tempo", [0.1]),
+        ("variances", "noise", [0.1, 0.1, 0.1]),
+        ("slopes", "slope", [[0.1, 0.1]] * 2),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused_before_compiled_code_sees_them(part, name, value):
+    cells, variances, V = known()
+    cell = np.array([[0, 2], [0, 2], [1, 3]])
+    typing = Typing(np.zeros((3, 2)), cell, np.array([0, 2, 3]), np.zeros(3, dtype=np.int64))
+    chosen, prior = Chosen(np.array([0, 1]), np.array([0, 2])), Prior.of(cells, V, variances)
+    assert fit_people(typing, chosen, prior).mean.shape == (1, cells.n_cells)
+    wrong = {name: np.array(value)}
+    with pytest.raises(ValueError, match=rf"differ in size: (\w+, )*{part}"):
+        fit_people(
+            *(one._replace(**wrong) if name in one._fields else one for one in (typing, chosen, prior))
+        )
+
+
 def test_with_many_samples_a_person_is_what_was_typed():
     """The prior is forgotten: means, noise and slopes are those the values were drawn with."""
     cells, variances, V = known()

@@ -212,3 +212,18 @@ def test_a_state_that_does_not_fit_is_refused(known, name, change, message):
     for cut in (b"", contents[:40], packed(state)[:-8]):
         with pytest.raises(ValueError, match=r"cut short|damaged"):
             parsed(bytes(cut), record_of(state))
+
+
+def test_an_infinite_value_of_a_sensor_is_refused_wherever_it_stands():
+    frame = people(n_people=3, n_samples=2, n_keys=20)
+    frame["pressure"] = np.random.default_rng(2).normal(size=len(frame))
+    model = PopulationModel().fit(Samples.of(frame, sensors=["pressure"], first="missing"))
+    streams = model.online_many([model.anyone()] * 2, [model.anyone()])
+    streams.update(np.full((2, 3), 50.0), ["a", "b"], [0, 1])
+    state = streams.state()
+    for session in range(2):
+        values = state["values"].copy()
+        values[session, 2] = np.inf
+        with pytest.raises(ValueError, match="values has values that are not finite"):
+            streams.restore(state | {"values": values})
+    streams.restore(state)

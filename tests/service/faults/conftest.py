@@ -25,7 +25,7 @@ RESULTS = Path("out/faults")
 
 
 def prepared(url):
-    """A database with a tenant; a key of it. Webhooks go where nobody listens, so that their jobs stay."""
+    """A database with a tenant, and a key of it. Webhooks have no listener, so that their jobs stay."""
     database = Database(url)
     upgrade(database)
 

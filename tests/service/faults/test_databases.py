@@ -132,7 +132,7 @@ def test_a_full_disk(small_disk, url_on_disk):
 
 
 def test_a_clock_that_is_moved_back(sqlite_url):
-    """Nobody waits longer than they should, nothing is dated before it happened, jobs are still done."""
+    """No one waits longer than they should, nothing is dated before it happened, jobs are still done."""
     for database in opened(sqlite_url):
         database.close()
     with running(sqlite_url) as service:

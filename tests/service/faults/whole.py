@@ -14,6 +14,7 @@ from keydyn.service.storage import audit
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.storage.tables import (
+    comparisons,
     fingerprints,
     idempotency,
     jobs,
@@ -30,7 +31,7 @@ KEYS = MasterKeys([KEY])
 
 
 def assert_whole(url, acknowledged, settled=False):
-    """Check a database that nobody writes to; `settled` if nothing is under way that might have an effect."""
+    """Check a database that is at rest; `settled` if nothing is under way that might have an effect."""
     with acknowledged.lock:
         names, complete = set(acknowledged.users), set(acknowledged.complete)
         stored, verified = dict(acknowledged.samples), Counter(acknowledged.verified)
@@ -109,6 +110,10 @@ def assert_everything_opens(connection, tenant, people):
         assert len(Typed.from_bytes(contents)) == row.keystrokes
     for row in connection.execute(select(fingerprints)):
         assert owners[row.profile_id].open(row.contents, f"fingerprints/{row.profile_id}/contents")
+    for row in connection.execute(select(comparisons)):
+        assert row.claimed_id in owners
+        sealed_at = f"comparisons/{row.profile_id}/{row.claimed_id}/contents"
+        assert json.loads(owners[row.profile_id].open(row.contents, sealed_at))["scores"]
     for row in connection.execute(select(watch_sessions).where(watch_sessions.c.state.is_not(None))):
         assert owners[row.profile_id].open(row.state, place(row.id))
     for row in connection.execute(select(idempotency)):

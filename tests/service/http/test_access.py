@@ -156,7 +156,7 @@ def test_no_tenant_sees_another(service, place):
 
 
 def about(client, name):
-    """What the service says of somebody, but for the template, which is learnt meanwhile."""
+    """What the service says of a person, but for the template, which is learnt meanwhile."""
     found = client.get(f"/v1/users/{name}").json()
     for profile in found["profiles"]:
         del profile["template_at"], profile["template_age_s"]
@@ -203,7 +203,7 @@ def test_a_token_that_was_changed_or_whose_key_was_revoked_is_void(service, clie
     claims, signature = token.split(".")
     for wrong in (claims + ".", claims[:-1] + "A." + signature, f"{claims}.{signature[::-1]}", "kdt_."):
         assert send(service.client(wrong), place).status_code == 401
-    # The same token signed by another tenant's key.
+    # This token signed by another tenant's key.
     other = service.client(service.key(next(NAMES)))
     enrol(other, "ada", 0)
     theirs = token_of(other, "verify")["token"].split(".")[1]
@@ -257,6 +257,6 @@ def test_the_service_answers_only_to_its_own_names(service, client):
         connect(address, additional_headers={"Host": "evil.example"})
 
 
-def test_metrics_are_for_whoever_runs_the_service(service, client):
+def test_metrics_are_for_the_operator_of_the_service(service, client):
     assert "keydyn_requests_total" in client.get("/metrics").text
     assert client.get("/metrics", headers={"origin": "https://x.example"}).status_code == 403

@@ -14,8 +14,7 @@ from itertools import count
 import pytest
 from websockets.sync.client import connect
 
-from keydyn.service.http import gate
-from keydyn.service.http.gate import HEADERS
+from keydyn.service.http.gate import HEADERS, HttpProtocol
 from keydyn.service.serving import log_to_stderr
 from tests.service.conftest import opened
 from tests.service.running import http_get, http_post, running
@@ -42,11 +41,17 @@ def small(tmp_path_factory):
         yield found
 
 
-@pytest.fixture
-def impatient(small, monkeypatch):
-    """The same, which does not wait long for a request."""
-    monkeypatch.setattr(gate, "ARRIVAL", 0.5)
-    return small
+class Impatient(HttpProtocol):
+    """Does not wait long for headers."""
+
+    arrival_s = 0.5
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory):
+    """One that does not wait long for a request."""
+    with of_this_file(tmp_path_factory, http=Impatient, arrival_seconds=0.5) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +147,7 @@ def test_headers_without_end_are_refused(small):
 
 
 def test_half_open_connections_do_not_pile_up(impatient):
-    """Whoever sends nothing, or half a request, is let go; afterwards nothing is left of them."""
+    """A client that sends nothing, or half a request, is let go, and nothing is left of it."""
     host, port = impatient.url.removeprefix("http://").split(":")
     silent = [socket.create_connection((host, int(port)), 20) for _ in range(50)]
     for n, each in enumerate(silent[:25]):
@@ -307,7 +312,7 @@ def test_too_many_requests_of_a_key_are_told_to_wait_and_others_are_not(sqlite_u
         assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
         assert all(answer.headers["content-type"] == "application/problem+json" for answer in refused)
         assert second.get("/v1/users").status_code == 200
-        # Whoever guesses keys is slowed down as well.
+        # A client that guesses keys is slowed down as well.
         guesses = [http_get(f"{service.url}/v1/users").status_code for _ in range(20)]
         assert set(guesses) == {401, 429}
 

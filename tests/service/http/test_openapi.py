@@ -63,7 +63,7 @@ def document(service):
 
 
 def judged(service, document, place, examples):
-    """Send what fits the description and what does not, about somebody who is enrolled and about others."""
+    """Send what fits the description and what does not, about a person who is enrolled and about others."""
     method, path = place
     operation = schemathesis.openapi.from_dict(document)[path][method]
     client = service.client(service.key(next(NAMES)))
@@ -82,12 +82,12 @@ def judged(service, document, place, examples):
     def send(case, known):
         if known and "id" in (case.path_parameters or {}):
             case.path_parameters["id"] = "ada"
-            # Whoever was erased is there again, and has no attempts to wait for.
+            # The person who was erased is there again, and has no attempts to wait for.
             client.post("/v1/users", json={"id": "ada"})
             service.clock.now += HOUR
         response = case.call(base_url=service.url, headers=dict(client.headers), timeout=120.0)
         body = case.meta.components.get(ParameterLocation.BODY)
-        # Headers are ours, and a query that nobody asked for is ignored.
+        # Headers are ours, and an unknown query is ignored.
         wrong = body is not None and body.mode is GenerationMode.NEGATIVE
         case.validate_response(response, checks=[*CHECKS, *([negative_data_rejection] if wrong else [])])
         assert response.headers["x-request-id"]

@@ -173,7 +173,7 @@ def test_failures_in_a_row_cost_time_that_grows_and_passes(service, client):
         assert int(blocked.headers["retry-after"]) == 60 * minutes
         service.clock.now += int(minutes * 60_000)
         assert verify(client, "ada", 1, 6).json()["answer"] != "accept"
-    # A clock that is set back makes nobody wait for more than the delay.
+    # After a clock was set back, the wait is no longer than the delay.
     service.clock.now -= 10**12
     assert int(verify(client, "ada", 0, 6).headers["retry-after"]) == 240
     service.clock.now += 240_000

@@ -129,8 +129,8 @@ def test_the_audit_log_is_listed_newest_first_in_pages(client):
         assert all(len(page) == 2 for page in pages[:-1])
 
 
-def test_the_audit_log_is_checked_in_parts(service, client, monkeypatch):
-    monkeypatch.setattr("keydyn.service.http.routes.reports.MOST_CHECKED", 4)
+@pytest.mark.parametrize("service", [{"checked_entries": 4}], indirect=True)
+def test_the_audit_log_is_checked_in_parts(service, client):
     enrol(client, "ada", 0)
     entries = client.get("/v1/audit", params={"limit": 200}).json()["entries"]
 
@@ -146,7 +146,7 @@ def test_the_audit_log_is_checked_in_parts(service, client, monkeypatch):
     assert [one["checked"] for one in found] == [4, 8, len(entries)]
     assert all(one["whole"] for one in found)
     assert found[-1]["end"] == entries[0]["hash"]
-    # An entry of the second part is changed, by somebody who can write to the database.
+    # An entry of the second part is changed, by a person who can write to the database.
     for statement in (
         "DROP TRIGGER audit_no_update",
         "UPDATE audit SET actor = 'nobody' WHERE number = 6",
@@ -158,9 +158,9 @@ def test_the_audit_log_is_checked_in_parts(service, client, monkeypatch):
     assert "entry 6" in found[-1]["problem"]
 
 
-def test_a_check_goes_on_from_what_it_saw(service, client, monkeypatch):
+@pytest.mark.parametrize("service", [{"checked_entries": 2}], indirect=True)
+def test_a_check_goes_on_from_what_it_saw(service, client):
     """Hashes that were changed after a part was checked do not fit the hash that the cursor carries."""
-    monkeypatch.setattr("keydyn.service.http.routes.reports.MOST_CHECKED", 2)
     enrol(client, "ada", 0)
     first = client.get("/v1/audit/check").json()
     with service.database.reading() as connection:
@@ -193,13 +193,13 @@ def test_cursors_of_other_lists_are_refused(client, cursor):
 def test_stated_error_rates_are_those_of_the_calibration(client):
     client.put("/v1/settings", json={"levels": {"low": 0.1, "standard": 0.02, "high": 0.0001}})
     found = client.get("/v1/error-rates").json()
-    calibration = shipped_background().calibration
+    calibration = shipped_background().calibrations.typical
     assert found["population"] is None
     assert found["people"] == calibration.n_people
     for level, target in (("low", 0.1), ("standard", 0.02)):
         assert found[level]["target_false_match_rate"] == target
         for one in found[level]["rates"]:
-            # Where so many strangers are accepted, that share of genuine samples lies below.
+            # At the threshold for this share of strangers, that share of genuine samples lies below.
             threshold = calibration.threshold(target, one["keystrokes"])
             assert one["accepted_strangers"]["value"] == pytest.approx(target)
             interval = one["accepted_strangers"]
@@ -222,16 +222,19 @@ def test_error_rates_are_measured_among_people_if_the_settings_allow_it(client):
         enrol(client, name, user)
     refused = client.post("/v1/error-rates/measure", json={})
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:keydyn:problem:not-allowed")
-    client.put("/v1/settings", json=ALLOWED)
+    # Beside the shipped cohort alone.
+    client.put("/v1/settings", json=ALLOWED | {"compare_people": False})
     found = client.post("/v1/error-rates/measure", json={}).json()
     assert (found["people"], found["samples"]) == (3, 15)
-    # The same without the service.
+    # Computed without the service.
     owners = [str(user) for user in range(3) for _ in range(5)]
     typed = [typed_of(user, session) for user in range(3) for session in range(5)]
     background = shipped_background()
-    trials = claims_among(background, samples_of(typed, Text(), owners))
+    samples = samples_of(typed, Text(), owners)
+    trials = claims_among(background, samples)
+    calibration = background.calibrations.at(samples.sequences.n_events // 3)
     for level, target in (("low", 0.05), ("standard", 0.01), ("high", 0.001)):
-        expected = counted_rates(trials, background.calibration, Targets(target))
+        expected = counted_rates(trials, calibration, Targets(target))
         assert [one["keystrokes"] for one in found[level]] == [one.keys for one in expected]
         for one, rates in zip(found[level], expected, strict=True):
             assert one["refused_genuine"]["value"] == rates.refused_genuine.value

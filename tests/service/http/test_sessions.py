@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from keydyn.service import accounts
-from keydyn.service.clock import HOUR
+from keydyn.service.wall_clock import HOUR
 from tests.service.conftest import opened
 from tests.service.running import KEYS, http_post, running
 from tests.service.typists import enrol, keystrokes_of
@@ -101,7 +101,7 @@ def test_it_takes_one_of_the_two(service, body):
     assert exchange(service, **body).status_code == 422
 
 
-def test_wrong_links_count_against_the_rate_of_whoever_sends_them(sqlite_url):
+def test_wrong_links_count_against_the_rate_of_their_sender(sqlite_url):
     for database in opened(sqlite_url):
         database.close()
     # So few that none is added meanwhile, however slow the machine.

@@ -92,7 +92,7 @@ def test_what_is_no_token_to_watch_is_refused(service, client):
         assert closing_code(socket) == 4401
 
 
-def test_an_impostor_is_locked_out_until_somebody_unlocks(service, client):
+def test_an_impostor_is_locked_out_until_the_session_is_unlocked(service, client):
     enrolled(client)
     webhook = {"url": "https://example.org/hook", "events": ["session.locked"]}
     client.post("/v1/webhooks", json=webhook)

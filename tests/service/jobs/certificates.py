@@ -1,4 +1,4 @@
-"""A certificate for a name, and somebody who trusts it."""
+"""A certificate for a name, and a client's trust in it."""
 
 from __future__ import annotations
 

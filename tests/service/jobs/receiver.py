@@ -30,6 +30,11 @@ class Receiver(ThreadingHTTPServer):
     arrived: threading.Semaphore
     sent = 0
 
+    @property
+    def url(self) -> str:
+        """Its address, without TLS."""
+        return f"http://127.0.0.1:{self.server_port}/"
+
 
 class Handler(BaseHTTPRequestHandler):
     """One connection."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Connection, insert, select
 
-from keydyn.service.clock import DAY
 from keydyn.service.jobs import periodic
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import api_keys, idempotency, profiles, samples, watch_sessions
+from keydyn.service.wall_clock import DAY
 from tests.service.jobs.conftest import START, new_tenant
 
 TABLES = ("samples", "api_keys", "idempotency", "watch_sessions")
@@ -56,20 +56,17 @@ def fill(connection: Connection, tenant_id: str, user_id: str) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 500])
-def test_what_has_expired_is_deleted_and_nothing_else(
-    database: Database, batch: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(periodic, "BATCH", batch)
+def test_what_has_expired_is_deleted_and_nothing_else(database: Database, batch: int) -> None:
     tenant = new_tenant(database)
     database.write(lambda connection: fill(connection, tenant.id, tenant.user_id))
-    assert periodic.expire(database, START) == dict.fromkeys(TABLES, 6)
+    assert periodic.expire(database, START, batch) == dict.fromkeys(TABLES, 6)
     with database.reading() as connection:
         assert connection.execute(select(samples.c.id)).scalars().all() == ["s6"]
         left = select(api_keys.c.id).order_by(api_keys.c.id)
         assert connection.execute(left).scalars().all() == ["key", "l6"]
         assert connection.execute(select(idempotency.c.key)).scalars().all() == ["i6"]
         assert connection.execute(select(watch_sessions.c.id)).scalars().all() == ["w6"]
-    assert periodic.expire(database, START + 1) == dict.fromkeys(TABLES, 1)
+    assert periodic.expire(database, START + 1, batch) == dict.fromkeys(TABLES, 1)
 
 
 def test_finding_nothing_writes_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

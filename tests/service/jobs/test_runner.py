@@ -11,12 +11,12 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import Connection, select, update
 
-from keydyn.service.clock import DAY, SECOND
 from keydyn.service.jobs.queue import FARTHEST, LEASE, Job, enqueue, take
 from keydyn.service.jobs.runner import ATTEMPTS, JobRunner, delay
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.storage.tables import jobs
+from keydyn.service.wall_clock import DAY, SECOND
 from tests.service.conftest import opened
 from tests.service.jobs.conftest import MovableClock, Tenant, new_tenant
 from tests.service.postgres import PostgresServer
@@ -54,8 +54,8 @@ def running(
     keys: MasterKeys | None = None,
 ) -> Iterator[Outcomes]:
     outcomes = Outcomes()
-    runner = JobRunner(database, handlers, keys or tenant.keys, clock, observe=outcomes, poll_s=poll_s)
-    runner.start()
+    runner = JobRunner(database, handlers, keys or tenant.keys, clock, observe=outcomes)
+    runner.start(poll_s)
     try:
         yield outcomes
     finally:
@@ -72,6 +72,18 @@ def stored(database: Database) -> list[tuple[int, int]]:
         return [
             (row.attempts, row.due_at) for row in connection.execute(select(jobs).order_by(jobs.c.number))
         ]
+
+
+class Slow:
+    """A handler that waits until it may go on."""
+
+    def __init__(self) -> None:
+        self.taken, self.go_on, self.done = threading.Event(), threading.Event(), []
+
+    def __call__(self, job: Job) -> None:
+        self.taken.set()
+        assert self.go_on.wait(PATIENCE_S)
+        self.done.append(job.payload["number"])
 
 
 def fail(job: Job) -> None:
@@ -174,18 +186,13 @@ def test_a_job_of_a_worker_that_died_is_taken_over(
 def test_a_worker_that_lost_its_lease_does_not_end_the_job(
     sqlite_database: Database, tenant: Tenant, clock: MovableClock
 ) -> None:
-    taken, go_on = threading.Event(), threading.Event()
-
-    def slow(job: Job) -> None:
-        taken.set()
-        assert go_on.wait(PATIENCE_S)
-
+    slow = Slow()
     add(sqlite_database, tenant, clock)
     with running(sqlite_database, tenant, clock, {"fit": slow}, poll_s=3600):
-        assert taken.wait(PATIENCE_S)
+        assert slow.taken.wait(PATIENCE_S)
         clock.now += LEASE
         assert sqlite_database.write(lambda connection: take(connection, "fit", clock()))
-        go_on.set()
+        slow.go_on.set()
     ((attempts, _),) = stored(sqlite_database)
     assert attempts == 2
 
@@ -193,22 +200,17 @@ def test_a_worker_that_lost_its_lease_does_not_end_the_job(
 def test_the_lease_of_a_job_that_takes_long_is_kept(
     sqlite_database: Database, tenant: Tenant, clock: MovableClock
 ) -> None:
-    taken, go_on = threading.Event(), threading.Event()
-
-    def slow(job: Job) -> None:
-        taken.set()
-        assert go_on.wait(PATIENCE_S)
-
+    slow = Slow()
     add(sqlite_database, tenant, clock)
     runner = JobRunner(sqlite_database, {"fit": slow}, tenant.keys, clock)
     runner.start()
-    assert taken.wait(PATIENCE_S)
+    assert slow.taken.wait(PATIENCE_S)
     for _ in range(5):
         clock.now += LEASE - 1
         assert not sqlite_database.write(lambda connection: take(connection, "fit", clock()))
         # What its thread does three times during a lease.
         runner._prolong()
-    go_on.set()
+    slow.go_on.set()
     runner.stop()
     assert stored(sqlite_database) == []
 
@@ -238,26 +240,19 @@ def test_kinds_without_a_handler_are_left_alone(
 def test_stopping_waits_for_the_job_that_runs_and_takes_no_other(
     sqlite_database: Database, tenant: Tenant, clock: MovableClock
 ) -> None:
-    started, done = threading.Event(), []
-
-    def slow(job: Job) -> None:
-        started.set()
-        assert stopping.wait(PATIENCE_S)
-        done.append(job.payload["number"])
-
-    stopping = threading.Event()
+    slow = Slow()
     add(sqlite_database, tenant, clock, number=1)
     add(sqlite_database, tenant, clock, number=2)
     runner = JobRunner(sqlite_database, {"fit": slow}, tenant.keys, clock)
     runner.start()
-    assert started.wait(PATIENCE_S)
+    assert slow.taken.wait(PATIENCE_S)
     stopper = threading.Thread(target=runner.stop)
     stopper.start()
     while not runner._stopping:
         threading.Event().wait(0.001)
-    stopping.set()
+    slow.go_on.set()
     stopper.join()
-    assert done == [1]
+    assert slow.done == [1]
     assert [attempts for attempts, _ in stored(sqlite_database)] == [0]
 
 
@@ -352,7 +347,7 @@ def test_a_job_whose_end_could_not_be_stored_is_done_again(
     def lose_the_lease_once(job: Job) -> None:
         attempts.append(job.attempt)
         if job.attempt == 1:
-            # As if the lease had ended, and somebody else had crashed with the job.
+            # As if the lease had ended, and another worker had crashed with the job.
             values = {"attempts": 2, "leased_until": clock() + LEASE}
             sqlite_database.write(lambda connection: connection.execute(update(jobs).values(values)))
 

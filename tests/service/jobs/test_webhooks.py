@@ -14,14 +14,14 @@ from cryptography.hazmat.primitives.hmac import HMAC
 from msgspec import structs
 from sqlalchemy import delete, select
 
-from keydyn.service.clock import SECOND
-from keydyn.service.jobs import delivery, webhooks
+from keydyn.service.jobs import webhooks
 from keydyn.service.jobs.delivery import DeliveryError, WebhookDelivery
 from keydyn.service.jobs.queue import Job, take
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import jobs, users
 from keydyn.service.storage.tables import webhooks as table
+from keydyn.service.wall_clock import SECOND
 from tests.service.jobs.certificates import certificate_for
 from tests.service.jobs.conftest import START, MovableClock, Tenant, new_tenant
 from tests.service.jobs.receiver import receiving
@@ -50,6 +50,13 @@ def next_job(database: Database, tenant: Tenant) -> Job:
     lease = database.write(lambda connection: take(connection, "webhook", START))
     assert lease
     return lease.opened(tenant.keys)
+
+
+def deliver(database: Database, tenant: Tenant, clock: MovableClock, url: str, **options: Any) -> None:
+    """Report one event to an address."""
+    create(database, tenant, url)
+    announce(database, tenant)
+    WebhookDelivery(database, clock, allow_private=True, **options)(next_job(database, tenant))
 
 
 def listed(database: Database, tenant: Tenant) -> list[webhooks.Webhook]:
@@ -141,7 +148,7 @@ def test_a_report_is_signed_and_says_what_happened(
         "data": {"user": "yvonne", "session": "s1"},
     }
     assert received.headers["keydyn-timestamp"] == str(START // 1000 + 90)
-    # The same by another implementation.
+    # Computed by another implementation.
     mac = HMAC(secret.encode(), hashes.SHA256())
     mac.update(received.headers["keydyn-timestamp"].encode() + b"." + received.body)
     assert received.headers["keydyn-signature"] == f"v1={mac.finalize().hex()}"
@@ -153,9 +160,7 @@ def test_any_success_is_a_delivery(
 ) -> None:
     with receiving() as server:
         server.status = status
-        create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/")
-        announce(sqlite_database, tenant)
-        WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
+        deliver(sqlite_database, tenant, clock, server.url)
         assert len(server.received) == 1
 
 
@@ -165,19 +170,15 @@ def test_any_other_answer_is_not(
 ) -> None:
     with receiving() as server:
         server.status = status
-        create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/")
-        announce(sqlite_database, tenant)
         with pytest.raises(DeliveryError, match=str(status)):
-            WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
+            deliver(sqlite_database, tenant, clock, server.url)
 
 
 def test_redirects_are_not_followed(sqlite_database: Database, tenant: Tenant, clock: MovableClock) -> None:
     with receiving() as server:
         server.mood = "redirect"
-        create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/")
-        announce(sqlite_database, tenant)
         with pytest.raises(DeliveryError, match="307"):
-            WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
+            deliver(sqlite_database, tenant, clock, server.url)
         assert [received.path for received in server.received] == ["/"]
 
 
@@ -186,44 +187,33 @@ def test_an_endless_answer_is_not_read(
 ) -> None:
     with receiving() as server:
         server.mood = "endless"
-        create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/")
-        announce(sqlite_database, tenant)
-        WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
+        deliver(sqlite_database, tenant, clock, server.url)
 
 
 def test_an_answer_that_trickles_in_is_given_up(
-    sqlite_database: Database, tenant: Tenant, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    sqlite_database: Database, tenant: Tenant, clock: MovableClock
 ) -> None:
-    monkeypatch.setattr(delivery, "WHOLE_S", 0.3)
     with receiving() as server:
         server.mood = "trickle"
-        create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/")
-        announce(sqlite_database, tenant)
         with pytest.raises(DeliveryError, match="TimeoutError"):
-            WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
+            deliver(sqlite_database, tenant, clock, server.url, whole_s=0.3)
 
 
 @pytest.mark.parametrize(("rest_s", "asked"), [(3600, 1), (0, 3)])
 def test_a_receiver_that_failed_is_left_alone_for_a_while_and_others_are_not(
-    sqlite_database: Database,
-    tenant: Tenant,
-    clock: MovableClock,
-    monkeypatch: pytest.MonkeyPatch,
-    rest_s: float,
-    asked: int,
+    sqlite_database: Database, tenant: Tenant, clock: MovableClock, rest_s: float, asked: int
 ) -> None:
-    monkeypatch.setattr(delivery, "REST_S", rest_s)
     with receiving() as broken, receiving() as good:
         broken.status = 500
         for server in (broken, good):
-            create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/")
-        deliver = WebhookDelivery(sqlite_database, clock, allow_private=True)
+            create(sqlite_database, tenant, server.url)
+        delivery = WebhookDelivery(sqlite_database, clock, allow_private=True, rest_s=rest_s)
         for _ in range(3):
             announce(sqlite_database, tenant)
         failed = 0
         for _ in range(6):
             try:
-                deliver(next_job(sqlite_database, tenant))
+                delivery(next_job(sqlite_database, tenant))
             except DeliveryError:
                 failed += 1
         assert failed == 3
@@ -234,7 +224,7 @@ def test_nothing_is_sent_to_a_webhook_that_was_removed(
     sqlite_database: Database, tenant: Tenant, clock: MovableClock
 ) -> None:
     with receiving() as server:
-        webhook = create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/")
+        webhook = create(sqlite_database, tenant, server.url)
         announce(sqlite_database, tenant)
         sqlite_database.write(lambda connection: webhooks.delete(connection, tenant.id, webhook.id))
         WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
@@ -309,7 +299,7 @@ def test_another_address_of_the_same_name_is_tried(
     sqlite_database: Database, tenant: Tenant, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with receiving() as server:
-        # Nobody listens at the first one.
+        # There is no listener at the first one.
         resolves_to(monkeypatch, "127.0.0.2", "127.0.0.1")
         create(sqlite_database, tenant, f"http://hooks.example.com:{server.server_port}/")
         announce(sqlite_database, tenant)
@@ -323,9 +313,7 @@ def test_proxies_of_the_environment_are_not_used(
     with receiving() as server, receiving() as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.server_port}")
-        create(sqlite_database, tenant, f"http://127.0.0.1:{server.server_port}/")
-        announce(sqlite_database, tenant)
-        WebhookDelivery(sqlite_database, clock, allow_private=True)(next_job(sqlite_database, tenant))
+        deliver(sqlite_database, tenant, clock, server.url)
         assert (len(server.received), len(proxy.received)) == (1, 0)
 
 

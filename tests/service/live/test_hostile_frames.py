@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
 
-from keydyn.service.live import protocol
+from keydyn.service.live import frame_text
 from keydyn.service.problems import Problem
-from keydyn.service.wire import frames
+from keydyn.service.wire import watch_frames
 from tests.examples import examples
 from tests.service.live.world import PEOPLE, Server, handshake, make_database, session_of, undisturbed
 
@@ -76,15 +76,15 @@ BAD = {
 @pytest.mark.parametrize("frame", BAD.values(), ids=BAD)
 def test_a_bad_frame_is_refused(frame):
     with pytest.raises(Problem) as refused:
-        protocol.parsed(frame)
+        frame_text.parsed(frame)
     assert refused.value.status == 400
-    assert json.loads(protocol.problem_frame(refused.value))["type"] == "problem"
+    assert json.loads(frame_text.problem_frame(refused.value))["type"] == "problem"
 
 
-@pytest.mark.parametrize("text", ["x" * (frames.FRAME_BYTES + 1), "ä" * frames.FRAME_BYTES])
+@pytest.mark.parametrize("text", ["x" * (watch_frames.FRAME_BYTES + 1), "ä" * watch_frames.FRAME_BYTES])
 def test_a_frame_has_a_largest_size(text):
     with pytest.raises(Problem) as refused:
-        protocol.parsed(text)
+        frame_text.parsed(text)
     assert refused.value.status == 413
 
 
@@ -108,14 +108,14 @@ FRAMES = st.one_of(
 @settings(max_examples=examples(500), deadline=None)
 def test_whatever_comes_is_a_frame_or_a_problem(text):
     try:
-        frame = protocol.parsed(text)
+        frame = frame_text.parsed(text)
     except Problem:
         return
-    if isinstance(frame, protocol.Keys):
+    if isinstance(frame, frame_text.Keys):
         times = np.array([frame.presses, frame.releases], dtype=np.float64)
         assert times.shape == (2, len(frame.names))
         assert np.isfinite(times[0]).all()
-        assert (np.abs(times[~np.isnan(times)]) < frames.LATEST_TIME).all()
+        assert (np.abs(times[~np.isnan(times)]) < watch_frames.LATEST_TIME).all()
         assert (np.diff(times[0]) >= 0).all()
         assert not (times[1] < times[0]).any()
         assert frame.first >= 1
@@ -145,14 +145,14 @@ def test_after_three_bad_frames_the_connection_is_closed(server, caplog):
                 assert hostile.close_code() == 4400
             at = 10 + 2 * n
             heard += honest.asked(at + 1, rows[at : at + 4])["trust"]
-        # Nobody else notices anything.
+        # No other session notices anything.
         np.testing.assert_allclose(heard[1:], expected[1 : len(heard)], rtol=1e-12)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def test_large_frames_close_the_connection(server, caplog):
     # What follows what is far too large is not read: the code may be lost with it.
-    for size, codes in ((frames.FRAME_BYTES + 1, {4413}), (10_000_000, {1009, None})):
+    for size, codes in ((watch_frames.FRAME_BYTES + 1, {4413}), (10_000_000, {1009, None})):
         talk = server.connect(PEOPLE[0])
         with contextlib.suppress(ConnectionClosed):
             talk.say("[" * size)

@@ -141,7 +141,7 @@ def test_what_is_known_is_ignored_and_what_is_missing_is_asked_for(server):
 
 
 def locked_session(server, **options):
-    """A session in which somebody else takes over, up to the lock."""
+    """A session in which another person takes over, up to the lock."""
     rows = session_of((PEOPLE[0], PEOPLE[1]))
     _, _, at = undisturbed(PEOPLE[0], rows)
     assert at

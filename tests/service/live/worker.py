@@ -12,16 +12,16 @@ import sys
 from dataclasses import replace
 
 from keydyn.decisions.watching.watched import Watching
-from keydyn.service.clock import wall_clock
 from keydyn.service.live.live_sessions import LiveSessions
 from keydyn.service.serving import warm
 from keydyn.service.storage.database import Database
+from keydyn.service.wall_clock import wall_clock
 from tests.service.live.world import QUICK, admit, server_of, verifier
 
 
-def never_locked(arrival):
+def never_locked(*arrival):
     """Only what is stored is looked at."""
-    return replace(admit(arrival), watching=Watching(level=1e9))
+    return replace(admit(*arrival), watching=Watching(level=1e9))
 
 
 def main():

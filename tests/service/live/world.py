@@ -17,22 +17,22 @@ from websockets.sync.client import connect
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
-from keydyn.service.clock import wall_clock
 from keydyn.service.live.endpoint import UVICORN, watch_router
 from keydyn.service.live.live_sessions import LiveSessions
-from keydyn.service.live.peer import Limits
+from keydyn.service.live.peer import LiveLimits
 from keydyn.service.live.session import Admitted
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import profiles, tenants, users
 from keydyn.service.storage.upgrading import upgrade
+from keydyn.service.wall_clock import wall_clock
 from tests.ports import free_port
 
 PEOPLE = tuple(f"user{n}" for n in range(4))
 KEY = DataKey(bytes(32))
 # Everything quick, for tests; the rest as it is by default.
-QUICK = Limits(save_s=0.1)
+QUICK = LiveLimits(save_s=0.1)
 
 
 @cache
@@ -98,26 +98,27 @@ def make_database(url):
     return database
 
 
-def admit(arrival):
+def admit(user, headers, address, hello):
     """Anybody, for the user of the path; "secret" as a token may not unlock."""
-    if arrival.user not in PEOPLE:
+    if user not in PEOPLE:
         raise Problem(404, "no-such-user", "There is no such user")
-    if arrival.hello.token not in (None, "secret"):
+    if hello.token not in (None, "secret"):
         raise Problem(401, "not-authenticated", "The token is not valid")
-    user, known = arrival.user, verifier()
+    known = verifier()
+    beside = known.in_use.watched
     return Admitted(
         "tenant",
         user,
         f"profile-{user}",
-        arrival.hello.session,
+        hello.session,
         known.person(user),
-        known.background,
-        "shipped",
-        -1,
-        known.watching,
+        beside,
+        beside.identity,
+        beside.place(user),
+        known._watching(known.in_use, [known.person(user)]),
         KEY,
         "key:test",
-        arrival.hello.token is None,
+        hello.token is None,
     )
 
 

@@ -175,7 +175,7 @@ def test_names_are_text_whatever_is_in_them(open_admin, service, office):
 
     def logged(connection):
         tenant = accounts.tenant_named(connection, None, office.name, 0)
-        audit.append(connection, tenant, 0, HOSTILE, "verified", HOSTILE, {HOSTILE: HOSTILE})
+        audit.append(connection, tenant, audit.Entry(0, HOSTILE, "verified", HOSTILE, {HOSTILE: HOSTILE}))
 
     service.database.write(logged)
     page = open_admin(office.key, "people")
@@ -199,6 +199,7 @@ def test_one_person_is_unblocked_exported_reset_and_erased(open_admin, service, 
     page.get_by_role("button", name="Clear failed attempts").click()
     expect(page.locator("dt:text-is('Next attempt') + dd")).to_have_text("any time")
     assert office.get("/v1/users/ada")["failed_attempts"] == 0
+    office.service.idle()
     with page.expect_download() as download:
         page.get_by_role("button", name="Export everything").click()
     assert download.value.suggested_filename == "ada.json"
@@ -277,7 +278,9 @@ def test_error_rates_are_shown_with_what_they_mean(open_admin, busy):
 
 def test_error_rates_are_measured_among_the_people(open_admin, office):
     enrol(office.client, "ada", 0, samples=3)
-    office.client.put("/v1/settings", json={"learn_from_people": True, "samples_needed": 3})
+    # Both measurements are made with the same cohort.
+    settings = {"learn_from_people": True, "samples_needed": 3, "compare_people": False}
+    office.client.put("/v1/settings", json=settings)
     page = open_admin(office.key, "errors")
     measure = page.get_by_role("button", name="Measure now")
     measure.click()
@@ -295,6 +298,19 @@ def test_error_rates_are_measured_among_the_people(open_admin, office):
         one = found["standard"][-1][rate]
         value = one["value"] or one["below"]
         assert f"{100 * value:.2g} %" in cell
+
+
+def test_the_page_says_what_error_rates_rest_on(open_admin, office):
+    office.client.put("/v1/settings", json={"samples_needed": 3})
+    page = open_admin(office.key, "errors")
+    expect(page.locator("main")).to_contain_text("It does not know how your people type.")
+    for user, name in enumerate(("ada", "bob", "eve")):
+        enrol(office.client, name, user, samples=3)
+    office.service.idle()
+    own = office.get("/v1/error-rates")["own"]
+    page.reload()
+    words = f"adjusted by {own['comparisons']} comparisons among {own['people']} of your own people"
+    expect(page.locator("main")).to_contain_text(words)
 
 
 def test_settings_are_checked_beside_the_field_and_saved(open_admin, office):

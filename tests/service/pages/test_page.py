@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, BrowserContext, expect
 from sqlalchemy import select
 
 from keydyn.service.accounts import new_link
-from keydyn.service.clock import HOUR
 from keydyn.service.storage.tables import users, watch_sessions
+from keydyn.service.wall_clock import HOUR
 from tests.client.flaky_proxy import LOST, PASS, flaky
 from tests.service.pages.conftest import database_in, served
 from tests.service.pages.people import recorded, typed
@@ -377,6 +377,7 @@ def test_the_administration_is_open_to_whoever_has_the_page(ada):
 def test_export_and_erase(ada, service, tenant):
     ada.go("Your data")
     expect(ada.page.locator("#stored")).to_contain_text("Texts kept3")
+    service.idle()
     with ada.page.expect_download() as download:
         ada.page.get_by_role("button", name="Export").click()
     exported = json.loads(download.value.path().read_text())

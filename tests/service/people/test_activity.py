@@ -9,7 +9,7 @@ from keydyn.service.accounts import Tenant
 from keydyn.service.people.activity import COUNTED, over_time, standing
 from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey
-from keydyn.service.wire.reports import StandingAnswer
+from keydyn.service.wire.report_answers import StandingAnswer
 from keydyn.service.wire.requests import TenantSettings
 from tests.service.storage.rows import add_tenant
 
@@ -35,8 +35,8 @@ def test_what_happened_is_counted_by_period(database):
         for tenant in ("a", "b"):
             add_tenant(connection, tenant)
         for at, action, details in entries:
-            audit.append(connection, "a", at, "operator", action, "", details)
-        audit.append(connection, "b", SINCE, "operator", "sample.stored", "", {})
+            audit.append(connection, "a", audit.Entry(at, "operator", action, "", details))
+        audit.append(connection, "b", audit.Entry(SINCE, "operator", "sample.stored"))
 
     database.write(fill)
     with database.reading() as connection:

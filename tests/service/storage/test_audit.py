@@ -24,20 +24,22 @@ def log(database):
         for tenant in ("a", "b"):
             add_tenant(connection, tenant)
         for number in range(ENTRIES):
-            audit.append(connection, "a", number, "operator", "test", "somebody", {"é": [number, "x"]})
-        audit.append(connection, "b", 0, "service", "test", "", {})
+            audit.append(
+                connection, "a", audit.Entry(number, "operator", "test", "somebody", {"é": [number, "x"]})
+            )
+        audit.append(connection, "b", audit.Entry(0, "service", "test"))
 
     database.write(fill)
     return database
 
 
-def verified(database, tenant="a"):
+def verified(database, tenant="a", **how):
     with database.reading() as connection:
-        return audit.verify(connection, tenant)
+        return audit.verify(connection, tenant, **how)
 
 
 def tamper(database, *statements):
-    """As somebody who can write to the database and takes away the triggers."""
+    """As a person who can write to the database and removes the triggers."""
     off = (
         ["DROP TRIGGER audit_no_update", "DROP TRIGGER audit_no_delete"]
         if database.is_sqlite
@@ -113,15 +115,14 @@ def test_a_log_without_its_tenant_is_noticed(log):
     assert reports == {"a": "", "b": "there is a log, but no such tenant"}
 
 
-def test_long_logs_are_read_in_parts(log, monkeypatch):
-    monkeypatch.setattr(audit, "CHUNK", 2)
-    assert verified(log).entries == ENTRIES
-    assert verified(log).problem == ""
+def test_long_logs_are_read_in_parts(log):
+    found = verified(log, chunk=2)
+    assert (found.entries, found.problem) == (ENTRIES, "")
 
 
 def test_entries_about_one_person(log):
     name = audit.pseudonym(DataKey(b"k" * 32))
-    log.write(lambda connection: audit.append(connection, "a", 9, "service", "more", name, {}))
+    log.write(lambda connection: audit.append(connection, "a", audit.Entry(9, "service", "more", name)))
     with log.reading() as connection:
         assert [entry["action"] for entry in audit.entries(connection, "a", name)] == ["more"]
         assert [entry["number"] for entry in audit.entries(connection, "a", after=6)] == [7, 8]
@@ -131,9 +132,7 @@ def test_entries_about_one_person(log):
 
 def test_entries_of_many_threads_make_one_chain(log):
     waiting = [
-        log.submit(
-            partial(audit.append, tenant_id="a", at=at, actor="service", action="x", subject="", details={})
-        )
+        log.submit(partial(audit.append, tenant_id="a", entry=audit.Entry(at, "service", "x")))
         for at in range(300)
     ]
     for one in waiting:

@@ -39,7 +39,7 @@ def test_a_backup_made_while_others_write_is_whole(database, other_url, tmp_path
     added = {}
 
     def change(connection, user):
-        audit.append(connection, "t", 0, "service", "added", user, {})
+        audit.append(connection, "t", audit.Entry(0, "service", "added", user))
         return add_user(connection, user, "t", keys)
 
     def work():

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from functools import partial
 
 import pytest
@@ -25,8 +26,8 @@ def names(database):
         return sorted(connection.execute(select(tenants.c.id)).scalars())
 
 
-@pytest.fixture
-def held(database):
+@contextmanager
+def holding(database):
     """The writer is busy until the event is set, so that what is submitted meanwhile makes one group."""
     go, started = threading.Event(), threading.Event()
 
@@ -39,6 +40,13 @@ def held(database):
     yield go
     go.set()
     busy.result()
+
+
+@pytest.fixture
+def held(database):
+    """So it is for one test."""
+    with holding(database) as go:
+        yield go
 
 
 def test_a_failing_change_does_not_disturb_the_others(database, held):
@@ -94,7 +102,7 @@ def test_64_threads(database):
     assert len(names(database)) == 320
 
 
-def test_whoever_gives_up_waiting_stops_nobody(database, held):
+def test_a_caller_who_gives_up_waiting_stops_no_other(database, held):
     given_up = database.submit(partial(add_tenant, tenant_id="a"))
     other = database.submit(partial(add_tenant, tenant_id="b"))
     assert given_up.cancel()
@@ -103,12 +111,15 @@ def test_whoever_gives_up_waiting_stops_nobody(database, held):
     assert names(database) == ["b"]
 
 
-def test_too_many_changes_are_refused(database, held, monkeypatch):
-    monkeypatch.setattr(database_module, "WAITING", 3)
-    waiting = [database.submit(partial(add_tenant, tenant_id=str(n))) for n in range(5)]
-    held.set()
-    assert [type(one.exception()) for one in waiting] == [type(None)] * 3 + [DatabaseUnavailableError] * 2
-    assert names(database) == ["0", "1", "2"]
+def test_too_many_changes_are_refused(database):
+    with (
+        closing(Database(database.url.render_as_string(False), most_waiting=3)) as small,
+        holding(small) as go,
+    ):
+        waiting = [small.submit(partial(add_tenant, tenant_id=str(n))) for n in range(5)]
+        go.set()
+        assert [type(one.exception()) for one in waiting] == [type(None)] * 3 + [DatabaseUnavailableError] * 2
+        assert names(small) == ["0", "1", "2"]
 
 
 def test_what_waits_is_finished_when_the_database_is_closed(database_url):

@@ -102,7 +102,7 @@ def test_a_file_that_others_can_read_is_refused(sqlite_database, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give files away")
-def test_a_file_of_somebody_else_is_refused(sqlite_database, tmp_path):
+def test_a_file_of_another_user_is_refused(sqlite_database, tmp_path):
     file = key_file(tmp_path, OLD)
     os.chown(file, 65534, -1)
     with pytest.raises(MasterKeyError, match="another user"):

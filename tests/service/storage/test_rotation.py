@@ -7,7 +7,6 @@ import os
 import pytest
 from sqlalchemy import select
 
-from keydyn.service.storage import master_keys
 from keydyn.service.storage.master_keys import VARIABLE, KeyFile, MasterKeyError, open_master_keys, rotate
 from keydyn.service.storage.sealing import MasterKeys, wrapped_by
 from keydyn.service.storage.tables import users
@@ -34,13 +33,12 @@ def assert_opens(database, keys, data_keys):
     assert {name: keys.unwrap(key, f"users/{name}") for name, key in wrapped(database).items()} == data_keys
 
 
-def test_all_keys_are_wrapped_anew(database, tmp_path, monkeypatch):
-    monkeypatch.setattr(master_keys, "BATCH", 10)
+def test_all_keys_are_wrapped_anew(database, tmp_path):
     file = key_file(tmp_path, OLD)
     keys = open_master_keys(database, file, {})
     data_keys = fill(database, keys)
     seen = []
-    done = rotate(database, file, {}, progress=lambda n, total: seen.append((n, total)))
+    done = rotate(database, file, {}, progress=lambda n, total: seen.append((n, total)), batch=10)
     (new,) = KeyFile(file).read()
     assert new != OLD
     assert done.retired == MasterKeys([OLD]).ids

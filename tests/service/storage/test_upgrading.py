@@ -1,4 +1,4 @@
-"""Migrations: they make the tables that the code expects, once, whoever runs them, and refuse newer ones."""
+"""Migrations: they make the tables that the code expects, exactly once, and refuse newer databases."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def write(url: str, name: str, acknowledged: str) -> None:
 
             def change(connection, user=user):  # type: ignore[no-untyped-def]
                 add_user(connection, user, "t")
-                audit.append(connection, "t", 0, "service", "added", user, {})
+                audit.append(connection, "t", audit.Entry(0, "service", "added", user))
 
             database.write(change)
             os.write(notes, f"{user}\n".encode())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from keydyn.client import Client, Decision, Settings, Text, User
 from keydyn.service.http.routing import located
-from keydyn.service.wire import answers, both_ways, reports, requests
+from keydyn.service.wire import answers, both_ways, report_answers, requests
 from keydyn.service.wire.both_ways import Moment, decoded, encoded
 
 USER = {"id": "ada", "created_at": 1_750_000_000_123, "profiles": [], "failed_attempts": 0, "wait_s": 0}
@@ -95,7 +95,7 @@ def test_names_end_where_their_pattern_does():
 def test_every_field_is_described():
     kinds = [
         kind
-        for module in (answers, both_ways, reports, requests)
+        for module in (answers, both_ways, report_answers, requests)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     ]

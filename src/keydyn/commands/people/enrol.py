@@ -13,7 +13,7 @@ from keydyn.commands.recording_options import Reading, listed
 from keydyn.commands.shared_options import KeyFileOption, ModelsOption, PopulationOption, key_of
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.progress import progress_bar
-from keydyn.terminal import JsonOption, print_json, say, show_table
+from keydyn.terminal import JsonOption, print_json, say, show_table, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from keydyn.keystrokes import Samples
 
 DEFAULT_DETECTOR = "population"
-# From this many people in a recording a population is learnt; with fewer, the shipped one is used.
-ENOUGH_PEOPLE = 20
+# From this many people in a recording a population is learnt; with fewer, the shipped one is used. The people
+# who come with keydyn are learnt from too, where they typed such texts: that is better from 50 people on.
+ENOUGH_PEOPLE, ENOUGH_BESIDE_SHIPPED = 20, 50
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ def fit(reading: Reading, options: Enrolling) -> None:
     that `keydyn population fit` wrote has its own. Detectors other than population learn it from the people
     in the file, of whom they need 10 or more.
 
+    Where 10 users or more are in the file, those who are likely one person are named.
+
     Examples:
     `keydyn fit typing.csv --out models/`
 
@@ -88,6 +91,7 @@ def fit(reading: Reading, options: Enrolling) -> None:
     `keydyn fit typing.csv --out models/ --detector pohmm`
     """
     from keydyn.decisions.folder.folder import changing, storing_detector
+    from keydyn.decisions.known_twice import twice_noticed
 
     if options.population is not None and options.detector not in (None, DEFAULT_DETECTOR):
         raise UsageError(f"a population is for the detector population, not for {options.detector}")
@@ -103,8 +107,12 @@ def fit(reading: Reading, options: Enrolling) -> None:
         earlier = {person.user for person in change.before.people} if change.before else set()
         known = None if earlier else verifier.background
         manifest = change.commit(known, enrolled, verifier.secret, verifier.sensors)
-    calibration = {"origin": origin, "people": verifier.background.calibration.n_people}
-    _report(options, manifest, list(enrolled), [user for user in enrolled if user in earlier], calibration)
+    twice, texts = twice_noticed(keystrokes, n_jobs=options.n_jobs)
+    for text in texts:
+        warn(text)
+    calibration = {"origin": origin, "people": verifier.background.calibrations.n_people}
+    again = [user for user in enrolled if user in earlier]
+    _report(options, manifest, list(enrolled), again, calibration, twice)
 
 
 @every_command
@@ -157,13 +165,35 @@ def users(
         }
         for person in manifest.people
     ]
+    rests_on = _rests_on(Verifier.load(models, key)) if rows else {}
     if as_json:
-        print_json({"models": str(models), "detector": manifest.detector, "users": rows})
+        print_json(
+            {"models": str(models), "detector": manifest.detector, "users": rows, "error_rates": rests_on}
+        )
         return
-    if rows:
-        show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", rows)
-    else:
+    if not rows:
         say(f"No user is enrolled in {models}.")
+        return
+    show_table(f"{_counted(len(rows))} enrolled with {manifest.detector}", rows)
+    say(f"Error rates rest on {rests_on['words']}.")
+
+
+def _rests_on(verifier: Verifier) -> dict[str, Any]:
+    """What error rates rest on: the people who calibrated, and comparisons among those enrolled."""
+    place, rate = verifier.place, verifier.own_rate()
+    elsewhere = verifier.background.calibrations.unsure > 0.0
+    words = f"{verifier.background.calibrations.n_people} people" + (
+        " of the recordings that keydyn comes with" if elsewhere else " of the recordings it was learnt from"
+    )
+    if rate is not None:
+        words += (
+            f", and {place.comparisons:,} comparisons among {place.people} of your own people, of which "
+            f"{rate.text()} would be accepted where 1 % is stated"
+        )
+    elif elsewhere:
+        words += "; your own people count from the third on, as they are enrolled"
+    own = None if rate is None else rate.columns("accepted")
+    return {"words": words, "own_people": place.people, "comparisons": place.comparisons, "own": own}
 
 
 def _settings(before: Manifest | None, options: Enrolling) -> tuple[str, tuple[str, ...]]:
@@ -187,13 +217,15 @@ def _settings(before: Manifest | None, options: Enrolling) -> tuple[str, tuple[s
 
 def _verifier(change: Change, options: Enrolling, keystrokes: pd.DataFrame) -> tuple[Verifier, str]:
     """What people are enrolled with, and where its calibration comes from, in words."""
-    from keydyn.decisions.calibration.background import FOLDS, Background, shipped_background
+    from keydyn.decisions.calibration.background import FOLDS, Background, shipped_background, shipped_prior
     from keydyn.decisions.folder.folder import new_secret, read_folder, storing_detector
     from keydyn.decisions.verifier import Verifier
     from keydyn.keystrokes.one_sample import recorded_samples
 
     detector, sensors = _settings(change.before, options)
-    secret = new_secret(change.key)
+    secret, earlier = new_secret(change.key), {}
+    samples = recorded_samples(keystrokes, sensors)
+    prior = shipped_prior(samples) if detector == DEFAULT_DETECTOR else None
     if change.before is not None and change.before.people:
         if options.population is not None:
             raise UsageError(
@@ -202,21 +234,23 @@ def _verifier(change: Change, options: Enrolling, keystrokes: pd.DataFrame) -> t
             )
         found = read_folder(change.folder, change.key, ())
         background, secret, origin = found.background, found.secret, "that of the folder"
+        earlier = found.others
     elif options.population is not None:
-        samples = recorded_samples(keystrokes, sensors)
         background, origin = _given(options.population, samples, options.n_jobs)
-    elif detector == DEFAULT_DETECTOR and not sensors and _several(keystrokes) < ENOUGH_PEOPLE:
+    elif detector == DEFAULT_DETECTOR and not sensors and _several(keystrokes) < _enough(prior):
         background, origin = shipped_background(), "the one that comes with keydyn"
     else:
-        samples = recorded_samples(keystrokes, sensors)
         with progress_bar("calibrating", FOLDS + 1, hidden=options.as_json) as progress:
             background = Background.learnt(
-                storing_detector(detector), samples, n_jobs=options.n_jobs, progress=progress
+                storing_detector(detector), samples, prior=prior, n_jobs=options.n_jobs, progress=progress
             )
         origin = "learnt from these people"
-    verifier = Verifier.of(background, sensors=sensors)
-    verifier.secret = secret
-    return verifier, origin
+    return Verifier.of(background, sensors=sensors, secret=secret, people=earlier), origin
+
+
+def _enough(prior: Samples | None) -> int:
+    """How many people are enough to learn a population from."""
+    return ENOUGH_PEOPLE if prior is None else ENOUGH_BESIDE_SHIPPED
 
 
 def _given(path: Path, samples: Samples, n_jobs: int) -> tuple[Background, str]:
@@ -262,7 +296,12 @@ def _groups(keystrokes: pd.DataFrame, min_samples: int) -> dict[str, pd.DataFram
 
 
 def _report(
-    options: Enrolling, manifest: Manifest, newly: list[str], again: list[str], calibration: dict[str, Any]
+    options: Enrolling,
+    manifest: Manifest,
+    newly: list[str],
+    again: list[str],
+    calibration: dict[str, Any],
+    twice: pd.DataFrame,
 ) -> None:
     """Say who was enrolled, and with which calibration."""
     rows: list[dict[str, Any]] = [
@@ -279,6 +318,7 @@ def _report(
                 "users": rows,
                 "replaced": again,
                 "enrolled": len(manifest.people),
+                "twice": twice.to_dict("records"),
             }
         )
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.people.answers import (
+from keydyn.commands.people.folder_options import (
     WORDS,
     Delivery,
     Enough,
@@ -227,7 +227,7 @@ def _explain(decision: Decision, verifier: Verifier) -> None:
     low, high = (percentage(rate, 2) for rate in decision.interval)
     say(
         f"About {percentage(decision.false_match_rate, 2)} % of strangers would score as high "
-        f"(95 % interval {low}–{high} %, from {verifier.background.calibration.n_people} people)."
+        f"(95 % interval {low}–{high} %, from {verifier.background.calibrations.n_people} people)."
     )
     for words, spoke in (("For", decision.spoke_for), ("Against", decision.spoke_against)):
         if spoke:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.people.answers import WORDS, Delivery, Enough, Folder, exit_by_verdict, typist
+from keydyn.commands.people.folder_options import WORDS, Delivery, Enough, Folder, exit_by_verdict, typist
 from keydyn.commands.recording_options import STANDARD_INPUT, Reading
 from keydyn.exit_codes import UsageError
 from keydyn.terminal import warn
@@ -62,7 +62,7 @@ def watch(
         )
     verifier = folder.opened(user)
     rate = LOCKOUTS_PER_HOUR if lockouts_per_hour is None else lockouts_per_hour
-    calibration = verifier.background.calibration
+    calibration = verifier.background.calibrations.at(verifier.person(user).keys)
     level = calibration.lockout_level(rate) if threshold is None else threshold
     if threshold is None and rate < calibration.supported_lockouts:
         warn(

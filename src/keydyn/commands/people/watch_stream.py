@@ -18,6 +18,7 @@ from keydyn.datasets.files.recordings import Recording, read_recording
 from keydyn.decisions import Verifier
 from keydyn.decisions.decision import Evidence, evidence_by_key
 from keydyn.exit_codes import ExitCode
+from keydyn.keystrokes.impossible import without_impossible
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 
@@ -31,7 +32,7 @@ CHUNK = 1 << 16
 def watch_stream(reading: Reading, session: WatchedSession, as_json: bool) -> ExitCode:
     """Answer each line of standard input; the exit code at its end is as for a file.
 
-    A time of 0 ms, which no model of times can take, counts as missing.
+    Times that are shorter or longer than hands can make them count as missing.
     """
     final: dict[tuple[Any, Any], str] = {}
     for recording in _recordings(reading):
@@ -72,7 +73,7 @@ class WatchedSession:
             self.counts, self.keys = np.zeros(4, dtype=np.int64), 0
             last = keystrokes.head(0)
         both = pd.concat([last, keystrokes], ignore_index=True) if len(last) else keystrokes
-        samples = Samples.without_vectors(both, self.sensors, first="missing")
+        samples = without_impossible(Samples.without_vectors(both, self.sensors, first="missing"))
         counts = evidence_by_key(samples, self.template)[len(last) :].cumsum(axis=0) + self.counts
         suspected = self.watch.update(keystrokes).suspicion.tolist()
         typed = keystrokes[[*SAMPLE, "keyname"]].astype(str).itertuples(index=False, name=None)

@@ -10,13 +10,13 @@ import typer
 
 from keydyn.atomic import write_text
 from keydyn.commands.every_command import every_command, group
-from keydyn.commands.service import administration, database
-from keydyn.commands.service.options import Service, TenantOption, tell
+from keydyn.commands.service import administration, upkeep
+from keydyn.commands.service.service_options import Service, TenantOption, tell
 from keydyn.exit_codes import checking_options
 from keydyn.terminal import JsonOption
 
 app = group("service", "Administer the verification service: keys, people, populations, database.")
-for part in (administration.keys_app, administration.users_app, administration.populations_app, database.app):
+for part in (administration.keys_app, administration.users_app, administration.populations_app, upkeep.app):
     app.add_typer(part)
 
 # Who is simulated, how often they type, and how much.

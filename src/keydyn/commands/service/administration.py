@@ -10,7 +10,15 @@ import typer
 
 from keydyn.atomic import replacing
 from keydyn.commands.every_command import every_command, group
-from keydyn.commands.service.options import Service, TenantOption, as_operator, date, find_tenant, show, tell
+from keydyn.commands.service.service_options import (
+    Service,
+    TenantOption,
+    as_operator,
+    date,
+    find_tenant,
+    show,
+    tell,
+)
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.progress import working
 
@@ -19,7 +27,6 @@ if TYPE_CHECKING:
 
 keys_app = group("keys", "API keys of programs.")
 SCOPE_HELP = "What the key allows: enrol, verify, watch, admin; repeatable. By default all of them."
-EVERYTHING = ("enrol", "verify", "watch", "admin")
 users_app = group("users", "Enrolled people.")
 populations_app = group("population", "A tenant's own populations.")
 DeviceOption = Annotated[str, typer.Option("--device", help="keyboard or phone.")]
@@ -44,17 +51,9 @@ def create_key(
     with service.opened(create=True) as context:
         from keydyn.service import accounts
 
-        now = context.clock()
+        opened = context.database, context.keys, context.clock
         with checking_options():
-            key_id, key = context.database.write(
-                lambda c: accounts.create_key(
-                    c,
-                    accounts.tenant_named(c, context.keys, tenant, now),
-                    name[:64],
-                    scope or EVERYTHING,
-                    now,
-                )
-            )
+            key_id, key = accounts.new_key(*opened, tenant, name[:64], scope or accounts.SCOPES)
     tell(key, service.as_json, id=key_id, key=key, tenant=tenant)
 
 
@@ -228,7 +227,6 @@ def learn_population(
 
     Example: `keydyn service population learn --tenant shop`
     """
-    _device(device)
     with service.opened() as context:
         from keydyn.service.people import populations
 

@@ -1,4 +1,6 @@
-"""What the five datasets are: what was typed, whom to cite, on what terms, and which files hold them.
+"""What the datasets are: what was typed, whom to cite, on what terms, and which files hold them.
+
+Five are those of the paper. The sixth, of many people, is for studies of our own.
 
 Nothing here opens a file or imports the numerical stack.
 """
@@ -25,27 +27,44 @@ CMU_TERMS = (
     "No licence is named. The authors share the data for other researchers to use, to reproduce their "
     "results and to extend them; cite their paper. Users are numbered, not named."
 )
+AALTO_TERMS = (
+    "Free for non-commercial use in research or projects, with attribution to the authors. Nothing that was "
+    "learnt from it is part of this package. People are numbered, not named."
+)
+AALTO_SOURCE = (
+    "This part of the set is not published as a file of its own. The authors offer the whole set, 168,000 "
+    "people in 1.4 GB, at https://userinterfaces.aalto.fi/136Mkeystrokes: put its Keystrokes.zip, or the "
+    "unpacked folder Keystrokes, into your data folder, and it is read instead"
+)
 
 
 @dataclass(frozen=True)
 class File:
-    """A published file. In a data folder it is called `stem`, or as it is at its source, plain or gzipped."""
+    """A published file. In a data folder it is called `stem`, or as it is at its source, plain or gzipped.
+
+    An archive keeps its name. `others` are names of archives and folders that hold the same kind of
+    recordings, and are read in place of the file without being compared with its checksum.
+    """
 
     stem: str
     source: str
-    sha256: str  # of the unpacked contents, which are the same in every form
-    size: int  # bytes, unpacked
+    sha256: str  # of the contents, which are the same plain and gzipped
+    size: int  # bytes, not gzipped
+    home: str = PACE  # the address of the folder that it is published in; empty if it is not
+    others: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names to look for in a folder; the first one found wins."""
+        if self.source.endswith(".zip"):
+            return (self.source,)
         plain = dict.fromkeys((f"{self.stem}.csv", self.source))
         return tuple(name + packed for name in plain for packed in ("", ".gz"))
 
     @property
     def address(self) -> str:
-        """Where it is published."""
-        return (CMU if self.stem == "password" else PACE) + self.source
+        """Where it is published; empty if it is not."""
+        return self.home and self.home + self.source
 
 
 @dataclass(frozen=True)
@@ -66,6 +85,7 @@ class Entry:
     vectors: File | None = None
     sensors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    elsewhere: str = ""  # how to get the recordings if their file cannot be downloaded
 
     @property
     def files(self) -> tuple[File, ...]:
@@ -95,6 +115,7 @@ CATALOGUE = {
                 source="DSL-StrongPasswordData.csv",
                 sha256="b11d23538b1865fa6ecf4e8b78567caa312e9c1027604bb022fcc6ad7eaa7a33",
                 size=4_669_935,
+                home=CMU,
             ),
             notes=(
                 "People get faster: the mean interval falls by about a third between the first sitting "
@@ -196,9 +217,40 @@ CATALOGUE = {
             ),
             notes=("One sample occurs twice; see `duplicates`.",),
         ),
+        Entry(
+            name="aalto",
+            paper_name="Aalto",
+            title="Sentences, transcribed on the web",
+            category="constrained",
+            description=(
+                "1,274 people of the web copied 15 sentences each on their own keyboards: a part of a set of "
+                "168,000 people. No study of the paper uses it."
+            ),
+            citation=(
+                "V. Dhakal, A. M. Feit, P. O. Kristensson, A. Oulasvirta. Observations on typing from 136 "
+                "million keystrokes. CHI 2018, doi 10.1145/3173574.3174220."
+            ),
+            terms=AALTO_TERMS,
+            keystrokes=File(
+                stem="aalto-1274",
+                source="aalto-1274.zip",
+                sha256="ea5f22e980448a85ed8c1044a50a2a198e0cd1d9f2de8078abfcb52e87c82372",
+                size=12_672_460,
+                home="",
+                others=("Keystrokes.zip", "Keystrokes/files"),
+            ),
+            notes=(
+                "`started` is the time of a sample's first press, in milliseconds since 1970.",
+                "A release before its press is missing.",
+                "Some people took the test again under another number.",
+            ),
+            elsewhere=AALTO_SOURCE,
+        ),
     )
 }
 NAMES = tuple(CATALOGUE)
+# The datasets whose files can be downloaded.
+PUBLISHED = tuple(name for name, entry in CATALOGUE.items() if all(file.home for file in entry.files))
 
 
 def entry_of(name: str) -> Entry:

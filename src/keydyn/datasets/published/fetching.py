@@ -73,6 +73,24 @@ def find_file(file: File, folders: list[Path]) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
+def find_data(file: File, folders: list[Path]) -> Path | None:
+    """The file, or else the first archive or folder that holds recordings of its kind."""
+    others = (folder / name for folder in folders for name in file.others)
+    return find_file(file, folders) or next((place for place in others if place.exists()), None)
+
+
+def not_found(name: str, folders: list[Path]) -> FileNotFoundError:
+    """What to raise where the keystrokes of a dataset are in none of the folders."""
+    entry = entry_of(name)
+    looked = ", ".join(map(str, folders))
+    names = " or ".join((*entry.keystrokes.names, *entry.keystrokes.others))
+    remedy = entry.elsewhere or f"`keydyn data fetch {name}` downloads it"
+    return FileNotFoundError(
+        f"{name} was not found: looked for {names} in {looked}. {remedy}; "
+        f" data=, --data or {VARIABLE} names a folder that has it"
+    )
+
+
 def checksum(path: Path) -> str:
     """SHA-256 of the contents, unpacked if they are gzipped; a `ValueError` if they cannot be unpacked."""
     digest = hashlib.sha256()
@@ -170,6 +188,8 @@ def fetch_dataset(
                 f"{changed} is not the published file, yet would be found first: move it away and fetch again"
             )
         address = file.address if mirror is None else f"{mirror.rstrip('/')}/{file.source}"
+        if not address:
+            raise FetchError(f"{file.source} cannot be downloaded. {entry.elsewhere}.")
         path = _download(file, address, target, progress)
         if changed is not None and changed != path:
             changed.unlink()
@@ -184,7 +204,9 @@ def _make_folder(folder: Path) -> None:
         raise FetchError(f"cannot write to {folder}: {error.strerror}") from None
 
 
-def _download(file: File, address: str, folder: Path, progress: bool) -> Path:
+def _download(
+    file: File, address: str, folder: Path, progress: bool = False, given: float | None = None
+) -> Path:
     from requests import exceptions
     from urllib3.exceptions import HTTPError, ReadTimeoutError
 
@@ -193,7 +215,7 @@ def _download(file: File, address: str, folder: Path, progress: bool) -> Path:
         f"{file.source} and name the folder with --data or {VARIABLE}."
     )
     try:
-        contents = _retrieve(file, address, progress)
+        contents = _retrieve(file, address, progress, given or PATIENCE + file.size / SLOWEST)
     except exceptions.HTTPError as error:
         answer = error.response
         if answer is not None and answer.status_code in (404, 410):
@@ -218,7 +240,7 @@ def _download(file: File, address: str, folder: Path, progress: bool) -> Path:
             f"what came from {address} is not the published file: {error}. "
             "Nothing was kept. Try again; if this happens again, the file was changed at its source."
         ) from None
-    path = folder / f"{file.stem}.csv"
+    path = folder / file.names[0]
     try:
         write_bytes(path, contents)
     except OSError as error:
@@ -226,9 +248,8 @@ def _download(file: File, address: str, folder: Path, progress: bool) -> Path:
     return path
 
 
-def _retrieve(file: File, address: str, progress: bool) -> bytes:
-    """The file's contents, read in another thread, so that this returns in time whatever the server does."""
-    given = PATIENCE + file.size / SLOWEST
+def _retrieve(file: File, address: str, progress: bool, given: float) -> bytes:
+    """The file's contents, read in another thread, so that this returns in the given time in any case."""
     with _bar(file, progress) as advance:
         transfer = _Transfer(file, address, advance)
         transfer.start()

@@ -1,4 +1,4 @@
-"""The paper's five datasets, in the schema, and at a glance."""
+"""The published datasets, in the schema, and at a glance."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import pandas as pd
 from keydyn.datasets.files.columns import integers_of, numbers_of
 from keydyn.datasets.files.recordings import load_recordings
 from keydyn.datasets.files.tables import read_table
+from keydyn.datasets.published.aalto import load_people
 from keydyn.datasets.published.catalogue import Category, File, entry_of
-from keydyn.datasets.published.fetching import VARIABLE, checksum, data_folders, find_file
+from keydyn.datasets.published.fetching import checksum, data_folders, find_data, find_file, not_found
 from keydyn.keystrokes.quality import find_duplicates
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
 
@@ -51,10 +52,12 @@ class Dataset:
 
 
 def load_dataset(name: str, data: str | PathLike[str] | None = None) -> Dataset:
-    """One of password, keypad, mobile, fable and essay.
+    """One of password, keypad, mobile, fable, essay and aalto.
 
     Files are looked for in the folder `data`, then in the one that KEYDYN_DATA names, then among those that
-    `fetch_dataset` has downloaded. A file that is not the published one is read with a warning.
+    `fetch_dataset` has downloaded. A file that is not the published one is read with a warning. For `aalto`,
+    the authors' archive Keystrokes.zip or its unpacked folder may take the file's place; one that holds too
+    much to be read at once is read in parts by `stream_aalto`.
 
     Examples
     --------
@@ -67,15 +70,12 @@ def load_dataset(name: str, data: str | PathLike[str] | None = None) -> Dataset:
     """
     entry = entry_of(name)
     folders = data_folders(data)
-    path = find_file(entry.keystrokes, folders)
+    path = find_data(entry.keystrokes, folders)
     if path is None:
-        looked = ", ".join(map(str, folders))
-        raise FileNotFoundError(
-            f"{name} was not found: looked for {' or '.join(entry.keystrokes.names)} in {looked}. "
-            f"`keydyn data fetch {name}` downloads it; data=, --data or {VARIABLE} names a folder that has it"
-        )
-    checksums = {path.name: _checked(entry.keystrokes, path)}
-    keystrokes = load_recordings(path)
+        raise not_found(name, folders)
+    named = path.name in entry.keystrokes.names
+    checksums = {path.name: _checked(entry.keystrokes, path)} if named else {}
+    keystrokes = load_people(path) if entry.name == "aalto" else load_recordings(path)
     absent = [sensor for sensor in entry.sensors if sensor not in keystrokes]
     if absent:
         raise ValueError(f"{path}: no column {', '.join(absent)}")

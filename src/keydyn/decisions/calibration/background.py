@@ -1,48 +1,50 @@
-"""What decisions rest on besides the enrolled people: a prepared detector, a cohort and a calibration.
-
-`python -m keydyn.decisions.calibration.background` writes the calibration that comes with keydyn.
-"""
+"""What decisions rest on besides the enrolled people: a prepared detector, a cohort and a calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from os import PathLike
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from keydyn import files
 from keydyn.arrays import Floats
-from keydyn.decisions.calibration.calibration import CALIBRATION, Calibration
+from keydyn.decisions.calibration.amounts import CALIBRATIONS, Calibrations
 from keydyn.decisions.calibration.trials import (
     LARGEST_ASKED,
     LARGEST_COHORT,
     SMALLEST_COHORT,
+    WATCHED_BESIDE,
     Cohort,
     Trials,
     Typists,
     claims,
     open_set_scores,
+    spread,
     together,
 )
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.templates import fit_templates
-from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
-from keydyn.keystrokes.schema import COLUMNS
 from keydyn.parallel import Progress
-from keydyn.population import PopulationModel
-from keydyn.population.shipping import published_keystrokes
+from keydyn.population import PopulationModel, Template
 from keydyn.regular_files import read_regular
 
 # The number of groups in which people are left out when the detector learns from the people who calibrate it.
 FOLDS = 4
 LARGEST = 1 << 24
 SHIPPED = Path(__file__).parent / "shipped.keydyn"
-LARGEST_FILE = 1 << 20
+# Samples with which a cohort without names enrols, and their keys.
+RETYPED = (2, 50)
+# Samples and keys of those who come with keydyn, where a population is learnt from them too.
+PRIOR = (10, 50)
+# The least share of keystrokes of known keys for that.
+LEAST_KNOWN = 0.8
+# A member of the cohort who has no name: a person of the recordings that keydyn comes with.
+UNNAMED = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +55,21 @@ class Background:
     ----------
     pattern : a detector that fits templates without further preparation
     cohort : templates of people at large; if there are none, the population itself is compared with
-    calibration : what scores beside that cohort mean
-    members : the name of each person in the cohort
+    calibrations : what scores beside that cohort mean, by how much a person enrolled with
+    members : the name of each person in the cohort, `UNNAMED` for those who come with keydyn
 
     Examples
     --------
     >>> from keydyn.decisions import Verifier, shipped_background
     >>> background = shipped_background()
-    >>> background.calibration.population == background.population.sha256
+    >>> background.calibrations.population == background.population.sha256
     True
     >>> verifier = Verifier.of(background)
     """
 
     pattern: Detector
     cohort: tuple[Detector, ...]
-    calibration: Calibration
+    calibrations: Calibrations
     members: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -80,6 +82,15 @@ class Background:
         return self.cohort or nobody(self.pattern)
 
     @property
+    def unnamed(self) -> list[Template]:
+        """The templates of those in the cohort who have no name."""
+        return [
+            one.template_
+            for one, name in zip(self.cohort, self.members, strict=True)
+            if name == UNNAMED and isinstance(one, PopulationDetector)
+        ]
+
+    @property
     def population(self) -> PopulationModel:
         """The population that templates are made with; a `ValueError` if there is none."""
         if not isinstance(self.pattern, PopulationDetector):
@@ -87,15 +98,21 @@ class Background:
         return self.pattern.people
 
     @cached_property
-    def own_calibration(self) -> Calibration:
-        """The calibration, labelled as this population's."""
-        return replace(self.calibration, population=self.population.sha256)
+    def own_calibrations(self) -> Calibrations:
+        """The calibrations, labelled as this population's."""
+        return replace(self.calibrations, population=self.population.sha256)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the population: a template serves as long as this one is in use."""
+        return self.population.sha256
 
     @cached_property
-    def sha256(self) -> str:
-        """SHA-256 of the population and its calibration; it does not depend on the cohort."""
-        # The calibration names its population.
-        return self.own_calibration.sha256
+    def identity(self) -> str:
+        """SHA-256 of what sessions that are advanced together share: population, calibrations and cohort."""
+        # The calibrations name their population.
+        beside = "\n".join([self.own_calibrations.sha256, *self.members])
+        return hashlib.sha256(beside.encode()).hexdigest()
 
     def with_cohort(self, members: Mapping[str, Detector]) -> Background:
         """The background with these people as the cohort; with too few, the population itself serves."""
@@ -104,12 +121,19 @@ class Background:
 
     def place(self, user: str) -> int:
         """A user's place in the cohort; −1 for a user who is not in it."""
-        return self.members.index(user) if user in self.members else -1
+        return self.members.index(user) if user != UNNAMED and user in self.members else -1
 
     def beside(self, user: str) -> tuple[Detector, ...]:
         """The templates that claims to be a user are compared with: all but the user's own."""
         place = self.place(user)
         return tuple(one for n, one in enumerate(self.others) if n != place)
+
+    @cached_property
+    def watched(self) -> Background:
+        """The background that sessions are watched beside: some of the cohort tell as much, in less time."""
+        some = spread(np.arange(len(self.cohort)), WATCHED_BESIDE).tolist()
+        few = tuple(self.cohort[n] for n in some), tuple(self.members[n] for n in some)
+        return replace(self, cohort=few[0], members=few[1])
 
     def without(self, user: str) -> Background:
         """The background without a user in its cohort; a `ValueError` if too few are left to compare with."""
@@ -130,10 +154,11 @@ class Background:
         U = len(templates)
         raw = type(self.pattern).score_many([*templates.values(), *self.others], samples)
         claimed, cohort = raw[:, :U], raw[:, U:]
-        scores = open_set_scores(claimed, cohort)
+        keys = samples.sequences.lengths
+        scores = open_set_scores(claimed, cohort, keys)
         for u, place in enumerate(map(self.place, templates)):
             if place >= 0:
-                scores[:, [u]] = open_set_scores(claimed[:, [u]], np.delete(cohort, place, axis=1))
+                scores[:, [u]] = open_set_scores(claimed[:, [u]], np.delete(cohort, place, axis=1), keys)
         return scores
 
     def explained_scores(
@@ -150,7 +175,8 @@ class Background:
         # Without a cohort, anyone is who claims are compared with.
         templates = [template.template_, people.anyone(), *(cohort if self.cohort else ())]
         raw, terms = people.score_terms(templates, samples, n_explained=2)
-        return open_set_scores(raw[:, :1], raw[:, 2 if self.cohort else 1 :])[:, 0], terms
+        beside = raw[:, 2 if self.cohort else 1 :]
+        return open_set_scores(raw[:, :1], beside, samples.sequences.lengths)[:, 0], terms
 
     @classmethod
     def calibrated(
@@ -164,8 +190,13 @@ class Background:
         """Calibrate on people that the pattern has not learnt from; they are the cohort, if it is kept."""
         typists = Typists.of(samples)
         cohort = _cohort(pattern, typists, keep_cohort, n_jobs)
-        trials = claims(pattern, typists, typists.some(), _compared(pattern, cohort), n_jobs, progress)
-        return cls(pattern, cohort.templates, Calibration.learn(trials), typists.names(cohort.people))
+        trials, amounts = {}, _amounts(pattern, typists)
+        for done, (keys, amount) in enumerate(amounts.items(), start=1):
+            compared = _compared(pattern, cohort)
+            trials[keys] = claims(pattern, typists, typists.some(), compared, n_jobs, amount)
+            if progress is not None:
+                progress(done)
+        return cls(pattern, cohort.templates, Calibrations.learn(trials), typists.names(cohort.people))
 
     @classmethod
     def learnt(
@@ -173,45 +204,103 @@ class Background:
         detector: Detector,
         samples: Samples,
         keep_cohort: bool = True,
+        prior: Samples | None = None,
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> Background:
         """Prepare the detector on all of these people, and calibrate it by folds over them.
 
         In each fold it is prepared on the others. Without `keep_cohort`, no template is kept, and claims are
-        compared with the population itself. `progress` is called with the number of parts done, of
+        compared with the population itself. People of a `prior` are learnt from too, and join the cohort
+        without their names (see `shipped_prior`). `progress` is called with the number of parts done, of
         `FOLDS` + 1.
         """
-        return learnt_with_trials(detector, samples, keep_cohort, n_jobs, progress)[0]
+        return learnt_with_trials(detector, samples, keep_cohort, prior, n_jobs, progress)[0]
 
 
 def learnt_with_trials(
     detector: Detector,
     samples: Samples,
     keep_cohort: bool = True,
+    prior: Samples | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Background, Trials]:
-    """`Background.learnt`, and the trials that the calibration was learnt from."""
+    """`Background.learnt`, and the trials of people who enrolled with all that they typed."""
     typists = Typists.of(samples)
-    people, asked = typists.people, typists.some()
-    parts = []
+    people, asked, amounts = typists.people, typists.some(), _amounts(detector, typists)
+    parts: dict[int, list[Trials]] = {keys: [] for keys in amounts}
     # What learns nothing from people needs no folds; of very many some can be left out all at once.
     n_folds = FOLDS if detector.needs_everyone and len(np.unique(people)) <= FOLDS * LARGEST_ASKED else 1
     for fold in range(n_folds):
         here = asked[np.arange(len(asked)) % n_folds == fold]
-        pattern = detector.prepare(samples[~np.isin(people, here)])
-        cohort = _cohort(pattern, typists, keep_cohort, n_jobs)
-        parts.append(claims(pattern, typists, here, _compared(pattern, cohort), n_jobs))
+        pattern = detector.prepare(_with(prior, samples[~np.isin(people, here)]))
+        cohort = _beside(pattern, prior, _cohort(pattern, typists, keep_cohort, n_jobs))
+        for keys, amount in amounts.items():
+            parts[keys].append(claims(pattern, typists, here, _compared(pattern, cohort), n_jobs, amount))
         if progress is not None:
             progress(fold + 1)
-    trials = together(parts)
-    pattern = detector.prepare(samples)
-    cohort = _cohort(pattern, typists, keep_cohort, n_jobs)
+    trials = {keys: together(some) for keys, some in parts.items()}
+    pattern = detector.prepare(_with(prior, samples))
+    cohort = _beside(pattern, prior, _cohort(pattern, typists, keep_cohort, n_jobs))
     if progress is not None:
         progress(FOLDS + 1)
-    names = typists.names(cohort.people)
-    return Background(pattern, cohort.templates, Calibration.learn(trials), names), trials
+    named = cohort.people[cohort.people >= 0]
+    names = (UNNAMED,) * (len(cohort.people) - len(named)) + typists.names(named)
+    whole = next(trials[keys] for keys, amount in amounts.items() if amount is None)
+    return Background(pattern, cohort.templates, Calibrations.learn(trials), names), whole
+
+
+def _amounts(detector: Detector, typists: Typists) -> dict[int, int | None]:
+    """How much people enrol with; templates that take long to learn are learnt from all samples only."""
+    amounts = typists.amounts()
+    return amounts if detector.learns_people else {keys: n for keys, n in amounts.items() if n is None}
+
+
+def shipped_prior(samples: Samples) -> Samples | None:
+    """Typing of the people who come with keydyn, to learn from together with these; None for other texts.
+
+    With a few dozen people of one's own, a population learnt from both is better than from either. Where all
+    type the same text, or keys that those people did not, they say nothing about it.
+    """
+    if samples.sequences.n_features > 2 or _share_known(samples) < LEAST_KNOWN or _same_text(samples):
+        return None
+    people = PopulationModel.shipped()
+    typed = people.retyped(PopulationModel.shipped_people(), *PRIOR, random_state=0)
+    return replace(typed, names=[(f"keydyn {user}", n) for user, n in typed.names])
+
+
+def _share_known(samples: Samples) -> float:
+    """The share of keystrokes whose keys the shipped population knows."""
+    known = np.isin(samples.sequences.event_types, PopulationModel.shipped().parameters.cells.vocabulary)
+    codes = samples.sequences.codes
+    return float(np.mean((codes >= 0) & np.append(known, False)[codes]))
+
+
+def _same_text(samples: Samples) -> bool:
+    """Whether all samples have the same keys."""
+    lengths, codes = samples.sequences.lengths, samples.sequences.codes
+    return bool(
+        (lengths == lengths[0]).all() and (codes.reshape(len(samples), -1) == codes[: lengths[0]]).all()
+    )
+
+
+def _with(prior: Samples | None, samples: Samples) -> Samples:
+    """These samples, and those of a prior."""
+    if prior is None:
+        return samples
+    return Samples.joined([prior, replace(samples, feature_table=None, kind=prior.kind)])
+
+
+def _beside(pattern: Detector, prior: Samples | None, cohort: Cohort) -> Cohort:
+    """The cohort, with the people of a prior before it."""
+    if prior is None or not isinstance(pattern, PopulationDetector) or not cohort.templates:
+        return cohort
+    unnamed = map(pattern.carrying, pattern.people.enrol_each(prior[prior.numbers < RETYPED[0]]))
+    templates = (*unnamed, *cohort.templates)
+    people = np.full(len(templates), -1)
+    people[len(templates) - len(cohort.people) :] = cohort.people
+    return Cohort(templates, people)
 
 
 def nobody(pattern: Detector) -> tuple[Detector, ...]:
@@ -245,7 +334,7 @@ def write_background(path: Path, background: Background) -> None:
     if background.cohort:
         raise ValueError("only a population that is its own cohort can be written")
     background.population.save(path)
-    files.write(calibration_file(path), background.own_calibration.packed())
+    files.write(calibration_file(path), background.own_calibrations.packed())
 
 
 def write_population(path: Path, people: PopulationModel) -> None:
@@ -259,36 +348,40 @@ def read_background(path: Path, people: PopulationModel) -> Background | None:
     beside = calibration_file(path)
     if not beside.exists():
         return None
-    calibration = CALIBRATION.parsed(read_regular(beside, LARGEST), beside)
-    if calibration.population != people.sha256:
+    calibrations = CALIBRATIONS.parsed(read_regular(beside, LARGEST), beside)
+    if calibrations.population != people.sha256:
         raise ValueError(f"{beside} is the calibration of a different population from {path}")
-    return Background(PopulationDetector(population=people), (), calibration)
+    return Background(PopulationDetector(population=people), (), calibrations)
 
 
 @lru_cache(maxsize=1)
 def shipped_background() -> Background:
-    """The population that comes with keydyn, which is its own cohort, and what its scores mean.
+    """The population that comes with keydyn, a cohort without names, and what scores beside it mean.
 
     Examples
     --------
     >>> from keydyn.decisions import shipped_background
-    >>> shipped_background().calibration.n_people
-    115
+    >>> background = shipped_background()
+    >>> background.calibrations.n_people, len(background.cohort)
+    (115, 115)
     """
-    calibration = CALIBRATION.parsed(read_regular(SHIPPED, LARGEST_FILE), SHIPPED)
     people = PopulationModel.shipped()
-    if calibration.population != people.sha256:
+    calibrations = CALIBRATIONS.parsed(read_regular(SHIPPED, LARGEST), SHIPPED)
+    if calibrations.population != people.sha256:
         raise ValueError(f"{SHIPPED} is the calibration of another population: run make population")
-    return Background(PopulationDetector(population=people), (), calibration)
+    pattern, cohort = retyped_cohort(people, PopulationModel.shipped_people())
+    return Background(pattern, cohort, calibrations, (UNNAMED,) * len(cohort))
 
 
-def learnt_calibration(data: str | PathLike[str] | None = None) -> Calibration:
-    """The calibration, by folds over all people in the recordings that the population was learnt from."""
-    keystrokes = pd.concat(published_keystrokes(data), ignore_index=True)
-    samples = recorded_samples(keystrokes[list(COLUMNS)])
-    learnt = Background.learnt(PopulationDetector(), samples, keep_cohort=False, n_jobs=-1)
-    return replace(learnt.calibration, population=PopulationModel.shipped().sha256)
+def retyped_cohort(
+    people: PopulationModel, typists: Sequence[Template]
+) -> tuple[PopulationDetector, tuple[PopulationDetector, ...]]:
+    """A population's detector, and a cohort enrolled with as little as users often are, typing like these.
 
-
-if __name__ == "__main__":
-    files.write(SHIPPED, learnt_calibration().packed())
+    Beside templates that are certain, those of new users would look unlike anyone.
+    """
+    pattern = PopulationDetector(population=people)
+    templates = people.enrol_each(people.retyped(typists, *RETYPED, random_state=0))
+    # With the digits that files have, so that a folder's cohort is the one that it was written with.
+    kept = people.parsed_people(people.packed_people(templates), "a cohort")
+    return pattern, tuple(map(pattern.carrying, kept))

@@ -6,7 +6,7 @@ them, on a logarithmic scale of keys.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,10 +15,10 @@ from scipy.special import expit
 
 from keydyn import files
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.calibration.trials import Trials
+from keydyn.decisions.calibration.trials import LEAST_TRIALS, Trials
 from keydyn.evaluation.continuous.rejection import rejection_times
 from keydyn.evaluation.rates.confidence import Claims, Estimate
-from keydyn.files import Kind, Tensor, Tensors, Values, check_tensors, declared, or_empty, whole, within
+from keydyn.files import Tensor, Tensors, check_tensors, within
 
 # Rates for which the score is known: ten per factor of ten.
 RATES: Floats = np.logspace(0.0, -4.0, 41)
@@ -40,9 +40,8 @@ LARGEST_NUMBER = 1e100
 BISECTIONS = 60
 # Stands for a rate of 0 where logarithms are taken.
 NOTHING = 1e-9
-# After fewer trials of either kind a number of keys is left out.
-LEAST_TRIALS = 20
-
+# A 95 % interval reaches this many deviations to either side.
+DEVIATIONS = 1.96
 
 # For each number of keys, scores and the logarithms of the rates at them.
 Table = tuple[tuple[Floats, Floats], ...]
@@ -54,9 +53,8 @@ def _reachable(name: str, scores: Floats) -> None:
 
 
 _numbers, _above_0 = within(-LARGEST_NUMBER, LARGEST_NUMBER), within(np.nextafter(0.0, 1.0), LARGEST_NUMBER)
-_FIELDS = {"n_people": whole(1), "hours": files.number, "population": or_empty(files.sha256)}
 # For G numbers of keys.
-_TENSORS = {
+TENSORS = {
     "lengths": Tensor(("G",), within(1, files.MOST_COUNTED), np.int64),
     "intercept": Tensor(("G",), _numbers),
     "slope": Tensor(("G",), _above_0),
@@ -76,7 +74,8 @@ class MatchRate(Estimate):
     Examples
     --------
     >>> from keydyn.decisions import shipped_background
-    >>> rate = shipped_background().calibration.false_match_rate(score=1.0, keys=100)
+    >>> calibration = shipped_background().calibrations.at(enrolled=250)
+    >>> rate = calibration.false_match_rate(score=0.5, keys=100)
     >>> 0.0 <= rate.low <= rate.value <= rate.high <= 1.0
     True
     """
@@ -101,12 +100,11 @@ class Calibration:
     suspicion : (len(LOCKOUTS),) above which genuine sessions are locked at each of these rates
     n_people : the number of people asked
     hours : of genuine typing that `suspicion` was measured on
-    population : SHA-256 of the population whose scores are meant; empty if that is known otherwise
 
     Examples
     --------
     >>> from keydyn.decisions import shipped_background
-    >>> calibration = shipped_background().calibration
+    >>> calibration = shipped_background().calibrations.at(enrolled=250)
     >>> threshold = calibration.threshold(false_match=0.01, keys=100)
     >>> calibration.false_match_rate(threshold, keys=100).value <= 0.01
     True
@@ -125,12 +123,11 @@ class Calibration:
     suspicion: Floats
     n_people: int
     hours: float
-    population: str = ""
 
     def __post_init__(self) -> None:
         """Make the arrays read-only; a `ValueError` says what makes no calibration."""
-        arrays = {name: getattr(self, name) for name in _TENSORS}
-        check_tensors(arrays, _TENSORS)
+        arrays = {name: getattr(self, name) for name in TENSORS}
+        check_tensors(arrays, TENSORS)
         for array in arrays.values():
             array.flags.writeable = False
         wrong = {
@@ -228,18 +225,51 @@ class Calibration:
         beyond = max(float(np.log(LOCKOUTS[0] / per_hour)), 0.0)
         return float(np.interp(np.log(per_hour), np.log(LOCKOUTS), self.suspicion)) + beyond
 
-    def packed(self) -> bytes:
-        """The contents of a file with the calibration."""
-        return CALIBRATION.packed(*self._parts())
+    def only(self, which: Truths) -> Calibration:
+        """The calibration for some of the numbers of keys."""
+        some = {name: getattr(self, name)[which].copy() for name in TENSORS if name != "suspicion"}
+        return replace(self, **some)
 
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of what it says."""
-        return CALIBRATION.digest(*self._parts())
+    def towards(self, other: Calibration, share: float) -> Calibration:
+        """Between this calibration and another of the same lengths, the other counting for `share`."""
+        if not np.array_equal(self.lengths, other.lengths):
+            raise ValueError("calibrations for different numbers of keys have nothing between them")
+        between: Tensors = {"lengths": self.lengths.copy()}
+        for name in TENSORS.keys() - between:
+            here, there = getattr(self, name), getattr(other, name)
+            # What one of them cannot state, nor can what lies between them.
+            known = np.isfinite(here) & np.isfinite(there)
+            between[name] = np.full(here.shape, np.inf)
+            between[name][known] = (1.0 - share) * here[known] + share * there[known]
+        return Calibration(n_people=self.n_people, hours=min(self.hours, other.hours), **between)
 
-    def _parts(self) -> tuple[Values, Tensors]:
-        values = {name: getattr(self, name) for name in _FIELDS}
-        return values, {name: getattr(self, name) for name in _TENSORS}
+    def moved(self, shift: float, unsure: float) -> Calibration:
+        """The calibration where strangers score higher by `shift`, known up to a deviation of `unsure`.
+
+        Both are in units of the score. A place whose people, keyboards or recorder differ moves the scores
+        of its strangers; intervals become as wide as what is not known about that makes them.
+        """
+        if shift == 0.0 and unsure == 0.0:
+            return self
+        impostor = self.impostor + shift
+        low, high = self.low.copy(), self.high.copy()
+        for g, (scores, logs) in enumerate(self._reached[0]):
+            known = np.isfinite(self.impostor[g])
+            at = self.impostor[g, known]
+            for bounds, side in ((low, 1.0), (high, -1.0)):
+                # The two sources of doubt are independent: their distances add up like deviations.
+                place = np.interp(at + side * DEVIATIONS * unsure, scores, logs) - np.log(RATES[known])
+                # Where no stranger of a draw came as far, the draws say nothing of the other side.
+                outer = np.minimum if side > 0.0 else np.maximum
+                people = np.log(np.maximum(outer(bounds[g, known], RATES[known]), NOTHING) / RATES[known])
+                bounds[g, known] = RATES[known] * np.exp(-side * np.hypot(place, people))
+        return replace(
+            self,
+            impostor=impostor,
+            low=np.minimum(low, 1.0),
+            high=np.minimum(high, 1.0),
+            intercept=self.intercept - self.slope * shift,
+        )
 
     @property
     def supported_lockouts(self) -> float:
@@ -389,11 +419,3 @@ def lockout_level(
         else:
             high = middle
     return float(highest[low])
-
-
-def _built(values: Values, tensors: Tensors) -> Calibration:
-    about = {name: values[name] for name in _FIELDS}
-    return Calibration(**(about | tensors))
-
-
-CALIBRATION = declared(Kind("Calibration", _FIELDS, None, _built))

@@ -143,7 +143,8 @@ def stated_rates(calibration: Calibration, at: Targets) -> list[StatedRates]:
     Examples
     --------
     >>> from keydyn.decisions import Targets, shipped_background, stated_rates
-    >>> rates = stated_rates(shipped_background().calibration, Targets(false_match=0.01))
+    >>> calibration = shipped_background().calibrations.at(enrolled=250)
+    >>> rates = stated_rates(calibration, Targets(false_match=0.01))
     >>> rates[-1].keys > rates[0].keys, rates[-1].refused_genuine < rates[0].refused_genuine
     (True, True)
     """
@@ -190,7 +191,8 @@ def counted_rates(trials: Trials, calibration: Calibration, at: Targets) -> list
     >>> from keydyn.decisions import Targets, claims_among, counted_rates
     >>> from keydyn.decisions import recorded_samples, shipped_background
     >>> background, samples = shipped_background(), recorded_samples(make_typists(3, 3, "free", 80))
-    >>> rates = counted_rates(claims_among(background, samples), background.calibration, Targets())
+    >>> calibration = background.calibrations.at(enrolled=160)
+    >>> rates = counted_rates(claims_among(background, samples), calibration, Targets())
     >>> rates[0].accepted_strangers.trials
     9
     """

@@ -28,6 +28,9 @@ from keydyn.arrays import Floats, Integers, compiled, plain
 
 # How much the cohort's weights remember, and what a key can count for at least.
 KEEP, LEAST = 0.9, -2.0
+# Nats in favour of the claim with every key. A template is only nearly right: where a person types a little
+# unlike it, a sum without this would rise for ever, and levels that spare such people would notice no one.
+ALLOWED = 0.1
 
 
 class Bounds(NamedTuple):
@@ -83,10 +86,17 @@ def increments(
 
 
 def suspicion(
-    increments: Floats, offsets: Integers, accept: float = 0.0, state: Floats | None = None
+    increments: Floats,
+    offsets: Integers,
+    accept: float = 0.0,
+    state: Floats | None = None,
+    allowed: float = 0.0,
 ) -> Floats:
-    """(N,) evidence against the claim since the last restart; `state` is (n,), the evidence so far."""
-    steps, offsets = _checked(increments[:, None], offsets, 1.0)
+    """(N,) evidence against the claim since the last restart; `state` is (n,), the evidence so far.
+
+    `allowed`, nats, is added to the evidence for the claim at every key (see `ALLOWED`).
+    """
+    steps, offsets = _checked(increments[:, None] + allowed, offsets, 1.0)
     if not accept >= 0.0:
         raise ValueError(f"accept must be 0 or more, not {accept}")
     state = _state(state, (len(offsets) - 1,))

@@ -16,13 +16,12 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.calibration.sequential import increments, suspicion
+from keydyn.decisions.calibration.sequential import ALLOWED, increments, suspicion
 from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.detectors import Detector
 from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.protocols.running import sums_after
 from keydyn.keystrokes.samples import Samples
-from keydyn.parallel import Progress
 
 # Numbers of keys after which scores are taken, as far as samples are longer.
 LENGTHS = (10, 20, 40, 80, 160, 320, 640)
@@ -35,10 +34,22 @@ MANY = 8
 QUERIES = 10
 # The most people who are asked, and the most who make up the cohort.
 LARGEST_ASKED, LARGEST_COHORT = 300, 100
+# The most of the cohort that a session is watched beside, key by key.
+WATCHED_BESIDE = 24
 LEAST_PEOPLE = 10
+# After fewer trials of either kind nothing can be said about a number of keys.
+LEAST_TRIALS = 20
+# People who have typed less than this share of an amount are not enrolled with it.
+NEARLY = 0.9
 MS_PER_HOUR = 3.6e6
-# Log-likelihoods are tempered before they are compared: keys of one sample tell less than independent ones.
-TEMPER = 0.5
+# Numbers of keys to enrol with for which scores are known, as far as people have typed more.
+AMOUNTS = (50, 200, 800)
+# The share of the cohort, those most like the typist, whom a claim has to surpass, and the fewest of them.
+NEAREST = 0.1
+LEAST_NEAREST = 3
+# The number of people that what is usual counts for: log-likelihoods under people at large differ, as a
+# variance, by about one per key.
+SPREAD_LEANS = 50.0
 # Scores of samples that no template explains at all, so that a score is always a number.
 LOWEST, HIGHEST = -1e6, 1e6
 # In a smaller cohort, a member who is enrolled could not be compared with anyone.
@@ -70,6 +81,15 @@ class Trials:
     def n_people(self) -> int:
         """The number of people asked."""
         return len(np.unique(self.typist))
+
+    @property
+    def enough(self) -> bool:
+        """Whether a calibration can be learnt from them: some of both kinds at some number of keys."""
+        there = np.isfinite(self.scores)
+        return bool(
+            np.minimum(there[self.genuine].sum(axis=0), there[~self.genuine].sum(axis=0)).max()
+            >= LEAST_TRIALS
+        )
 
 
 class Cohort(NamedTuple):
@@ -103,6 +123,13 @@ class Typists:
         """The numbers of the people, or of some of very many, evenly spread."""
         return spread(np.unique(self.people), most)
 
+    def amounts(self) -> dict[int, int | None]:
+        """Numbers of keys to enrol with, and None for all of a person's, under the median number of these."""
+        enrolled = np.mean([enrol for enrol, _ in _held_out(self.samples, self.people)], axis=0)
+        keys = np.bincount(self.people, enrolled * self.samples.sequences.lengths)
+        median = int(np.median(keys[keys > 0]))
+        return {**{n: n for n in AMOUNTS if n <= SHORT * median}, median: None}
+
     def names(self, people: Integers) -> tuple[str, ...]:
         """The names of the people with these numbers."""
         return tuple(str(self.samples.users[np.argmax(self.people == u)]) for u in people.tolist())
@@ -120,29 +147,27 @@ def claims(
     asked: Integers,
     cohort: Cohort,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    amount: int | None = None,
 ) -> Trials:
     """Let each person asked claim to be each of them; a person with a single sample, only the others.
 
-    `pattern` is the detector, prepared on other people. `progress` is called with the number of people who
-    were asked, over all enrolments.
+    `pattern` is the detector, prepared on other people. With an `amount`, people enrol with this number of
+    keys; those who have typed fewer only ask.
     """
     samples, people = typists.samples, typists.people
     nobody = np.zeros(0, dtype=np.int64)
     parts = [Trials(typists.lengths, np.zeros((0, len(typists.lengths))), nobody, nobody)]
-    done = 0
+    least = NEARLY * (amount or 1)
     for enrol, ask in _held_out(samples, people):
-        enrolled = [int(u) for u in asked if (enrol & (people == u)).any()]
+        typed = np.bincount(people, enrol * samples.sequences.lengths)
+        enrolled = [int(u) for u in asked if typed[u] >= least]
         if not enrolled:
-            # All who are asked have a single sample.
-            done += len(asked)
+            # All who are asked have a single sample, or have typed too little.
             continue
-        templates = fit_templates(pattern, [samples[enrol & (people == u)] for u in enrolled], n_jobs)
+        groups = [samples[enrol & (people == u)].first_keys(amount) for u in enrolled]
+        templates = fit_templates(pattern, groups, n_jobs)
         for typist in asked.tolist():
             chosen = spread(np.flatnonzero(ask & (people == typist)), QUERIES)
-            done += 1
-            if progress is not None:
-                progress(done)
             if len(chosen) == 0:
                 continue
             query = samples[chosen]
@@ -154,7 +179,7 @@ def claims(
                 typists.lengths, scores, np.tile(enrolled, len(query)), np.full(len(scores), typist)
             )
             if typist in enrolled:
-                counted = np.flatnonzero(cohort.people != typist) + len(enrolled)
+                counted = spread(np.flatnonzero(cohort.people != typist), WATCHED_BESIDE) + len(enrolled)
                 own = events[:, [enrolled.index(typist), *counted.tolist()]]
                 offsets = query.sequences.offsets
                 level, hours = suspicion_of(own, offsets), hours_of(query)
@@ -174,7 +199,7 @@ def together(parts: Sequence[Trials]) -> Trials:
 
 def suspicion_of(terms: Floats, offsets: Integers) -> Floats:
     """Page's sum at each key, from its terms under the claimed template, first column, and the cohort."""
-    return suspicion(increments(np.clip(terms, LOWEST, HIGHEST), offsets), offsets)
+    return suspicion(increments(np.clip(terms, LOWEST, HIGHEST), offsets), offsets, allowed=ALLOWED)
 
 
 def hours_of(samples: Samples) -> Floats:
@@ -214,29 +239,44 @@ def _scores_after(events: Floats, query: Samples, lengths: Integers, counts: Tru
         whole = g == len(lengths) - 1
         sums = sums_after(events, offsets, None if whole else length)
         for u in range(U):
-            own = open_set_scores(sums[:, [u]], sums[:, U:][:, counts[u]])[:, 0]
+            after = keys if whole else np.full(n, length)
+            own = open_set_scores(sums[:, [u]], sums[:, U:][:, counts[u]], after)[:, 0]
             scores[:, u, g] = np.where(keys >= (SHORT * length if whole else length), own, np.nan)
     return scores.reshape(n * U, len(lengths))
 
 
-def open_set_scores(claimed: Floats, cohort: Floats, left_out: Truths | None = None) -> Floats:
-    """(n, U) tempered log-likelihood under each claimed template, less the cohort's log-mean.
+def open_set_scores(
+    claimed: Floats, cohort: Floats, keys: Integers | Floats, left_out: Truths | None = None
+) -> Floats:
+    """(n, U) by how much each claimed template surpasses the cohort's best, in units of the cohort's spread.
 
-    `claimed` (n, U) and `cohort` (n, C) have the log-likelihoods of the same samples. `left_out` (n, C) says
-    which of the cohort do not count for a sample; one must remain.
+    `claimed` (n, U) and `cohort` (n, C) have the log-likelihoods of the same samples, of `keys` (n,)
+    keystrokes. The best are the tenth of the cohort with the highest ones, or three. The spread is the root
+    mean square distance of the upper half from the median; it leans on what is usual after that many keys.
+    Strangers reach nearly the same scores after few keys and after many, whatever their keyboard: all of that
+    is in the cohort's log-likelihoods too. `left_out` (n, C) says which of the cohort do not count for a
+    sample; one must remain.
     """
     if cohort.shape[1] == 0:
         raise ValueError("there is nobody in the cohort")
-    others = TEMPER * cohort if left_out is None else np.where(left_out, -np.inf, TEMPER * cohort)
-    count = cohort.shape[1] if left_out is None else (~left_out).sum(axis=1)
-    if np.any(count == 0):
+    counts = np.ones(cohort.shape, dtype=bool) if left_out is None else ~left_out
+    n = counts.sum(axis=1, keepdims=True)
+    if np.any(n == 0):
         raise ValueError("everybody in the cohort is left out")
-    largest = others.max(axis=1)
-    largest = np.where(np.isfinite(largest), largest, 0.0)
-    with np.errstate(all="ignore"):
-        total = np.log(np.exp(others - largest[:, None]).sum(axis=1)) + largest
-        scores = TEMPER * claimed - (total - np.log(count))[:, None]
-    # Neither the claimed person nor anyone in the cohort explains the sample: nothing speaks for the claim.
-    scores[np.isnan(scores)] = LOWEST
+    # Highest first; those who do not count come last, and add nothing to the sums.
+    others = np.clip(np.nan_to_num(cohort, nan=LOWEST), LOWEST, HIGHEST)
+    others = -np.sort(np.where(counts, -others, np.inf), axis=1)
+    others = np.where(np.isfinite(others), others, 0.0)
+    middle = np.take_along_axis(others, (n - 1) // 2, axis=1), np.take_along_axis(others, n // 2, axis=1)
+    median = (middle[0] + middle[1]) / 2.0
+    few = np.minimum(LEAST_NEAREST, n)
+    best, upper = np.maximum(np.rint(NEAREST * n).astype(np.int64), few), (n + 1) // 2
+    highest = np.take_along_axis(np.cumsum(others, axis=1), best - 1, axis=1) / best
+    squares = np.take_along_axis(np.cumsum((others - median) ** 2, axis=1), upper - 1, axis=1)
+    usual = np.maximum(np.asarray(keys, dtype=np.float64), 1.0)[:, None]
+    spread = np.sqrt((squares + SPREAD_LEANS * usual) / (upper + SPREAD_LEANS))
+    scores = (np.clip(claimed, LOWEST, HIGHEST) - highest) / spread
+    # The claimed person does not explain the sample at all: nothing speaks for the claim.
+    scores[~(claimed > LOWEST)] = LOWEST
     clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
     return clipped

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn import files
+from keydyn.decisions.calibration.amounts import CALIBRATIONS
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.calibration import CALIBRATION
+from keydyn.decisions.calibration.comparisons import COMPARISONS, Comparisons
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.detectors import Detector, PopulationDetector
@@ -44,6 +45,8 @@ def template_bytes(one: Enrolled) -> bytes:
     """
     templates = {name: getattr(one, name) for name in TEMPLATES}
     contents = {name: each.packed_template() for name, each in templates.items() if each is not None}
+    if len(one.comparisons):
+        contents["comparisons"] = one.comparisons.packed()
     about = {"detector": one.template.name, "samples": one.samples, "keys": one.keys}
     return _packed(PERSON, about, contents)
 
@@ -71,12 +74,13 @@ def enrolled_of(
     if detector != pattern.name:
         raise ValueError(f"the template is of the detector {detector!r}, not of {pattern.name}")
     features = sorted(["duration", "tau", *sensors])
+    own = parts.contents.pop("comparisons", None)
+    comparisons = Comparisons.none() if own is None else COMPARISONS.parsed(own, "the comparisons")
     templates = {
         name: pattern.with_template(file, f"the {name}", features) for name, file in parts.contents.items()
     }
-    return Enrolled(
-        samples=parts.about["samples"], keys=parts.about["keys"], fingerprints=fingerprints, **templates
-    )
+    about = {name: parts.about[name] for name in ("samples", "keys")}
+    return Enrolled(**about, fingerprints=fingerprints, comparisons=comparisons, **templates)
 
 
 def background_bytes(background: Background) -> bytes:
@@ -88,8 +92,8 @@ def background_bytes(background: Background) -> bytes:
     >>> type(background_bytes(shipped_background()))
     <class 'bytes'>
     """
-    calibration = background.own_calibration
-    packed = {"population": background.population.packed(), "calibration": calibration.packed()}
+    calibrations = background.own_calibrations
+    packed = {"population": background.population.packed(), "calibration": calibrations.packed()}
     return _packed(BACKGROUND, {}, packed)
 
 
@@ -105,10 +109,10 @@ def background_of(contents: bytes) -> Background:
     """
     parts = _parsed(contents, BACKGROUND).contents
     people = PopulationModel.parsed(parts["population"], "the population")
-    calibration = CALIBRATION.parsed(parts["calibration"], "the calibration")
-    if calibration.population != people.sha256:
+    calibrations = CALIBRATIONS.parsed(parts["calibration"], "the calibration")
+    if calibrations.population != people.sha256:
         raise ValueError("the calibration is that of another population")
-    return Background(PopulationDetector(population=people), (), calibration)
+    return Background(PopulationDetector(population=people), (), calibrations)
 
 
 _BYTES = Tensor((None,), files.unbounded, np.uint8)
@@ -126,7 +130,10 @@ def _kind(name: str, fields: dict[str, Field], contents: dict[str, Tensor]) -> K
 PERSON = _kind(
     "EnrolledPerson",
     {"detector": files.text, "samples": whole(1), "keys": whole(1)},
-    {name: replace(_BYTES, group=None if name == "template" else name) for name in TEMPLATES},
+    {
+        name: replace(_BYTES, group=None if name == "template" else name)
+        for name in (*TEMPLATES, "comparisons")
+    },
 )
 BACKGROUND = _kind("Background", {}, {"population": _BYTES, "calibration": _BYTES})
 

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from keydyn.atomic import replacing, sync_folder, write_bytes, write_text
-from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.calibration import CALIBRATION
+from keydyn.decisions.calibration.amounts import CALIBRATIONS
+from keydyn.decisions.calibration.background import UNNAMED, Background
+from keydyn.decisions.calibration.comparisons import COMPARISONS, Comparisons
 from keydyn.decisions.calibration.trials import SMALLEST_COHORT
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.folder.manifest import Manifest, Member, Person, file_of, secret_file
+from keydyn.decisions.folder.manifest import OPTIONAL, Manifest, Member, Person, file_of, secret_file
 from keydyn.decisions.liveness.copies import Fingerprints, check_secret, fingerprints_bytes, fingerprints_of
 from keydyn.detectors import Detector, PopulationDetector, make_detector
 from keydyn.population import PopulationModel
@@ -56,10 +57,14 @@ def read_manifest(folder: str | Path, key: bytes | None = None) -> Manifest:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What is read from a folder: `secret` keys the fingerprints of its people."""
+    """What is read from a folder: `secret` keys the fingerprints of its people.
+
+    `others` are people who were not asked for, but whom decisions about those depend on.
+    """
 
     background: Background
     people: dict[str, Enrolled]
+    others: dict[str, Enrolled]
     manifest: Manifest
     secret: bytes
 
@@ -142,9 +147,10 @@ class Change:
         if self.before is None:
             raise ValueError(f"nobody is enrolled in {self.folder} (see keydyn fit)")
         left = self.before.without(set(users))
+        left = replace(left, people=tuple(self._forgetting(one, set(users)) for one in left.people))
         if len(left.cohort) < SMALLEST_COHORT:
             left = replace(left, cohort=())
-        if left.people and not (left.cohort or left.population):
+        if left.people and not (left.cohort or left.unnamed or left.population):
             raise ValueError(
                 "without them too few people are left to compare claims with: enrol the others again with "
                 "--replace"
@@ -168,9 +174,12 @@ class Change:
         cohort = tuple(
             Member(user, self._written(one.packed_template()))
             for user, one in zip(background.members, background.cohort, strict=True)
+            if user != UNNAMED
         )
-        calibration, kept = self._written(background.calibration.packed()), self._kept(secret)
-        manifest = Manifest(pattern.name, sensors, population, cohort, calibration, kept, ())
+        nameless = background.unnamed
+        unnamed = self._written(background.population.packed_people(nameless)) if nameless else ""
+        calibration, kept = self._written(background.calibrations.packed()), self._kept(secret)
+        manifest = Manifest(pattern.name, sensors, population, cohort, unnamed, calibration, kept, ())
         if self.before is None or not self.before.people:
             return manifest
         if replace(self.before, people=()) != manifest:
@@ -208,7 +217,19 @@ class Change:
             fingerprints = self._written(fingerprints_bytes(one.fingerprints))
         templates = (one.template, one.enrolment, one.previous)
         now, *earlier = ("" if each is None else self._written(each.packed_template()) for each in templates)
-        return Person(user, one.samples, one.keys, now, fingerprints, *earlier)
+        comparisons = self._written(one.comparisons.packed()) if len(one.comparisons) else ""
+        files = fingerprints, *earlier, comparisons
+        return Person(user, one.samples, one.keys, now, **dict(zip(OPTIONAL, files, strict=True)))
+
+    def _forgetting(self, person: Person, users: set[str]) -> Person:
+        """A person whose comparisons do not name these users."""
+        before = _comparisons(self.folder, person)
+        after = before
+        for user in users:
+            after = after.without(user)
+        if after is before:
+            return person
+        return replace(person, comparisons=self._written(after.packed()) if len(after) else "")
 
     def _written(self, contents: bytes) -> str:
         """Write a file under the name that follows from its content, and return its SHA-256."""
@@ -235,10 +256,11 @@ def _read(folder: Path, manifest: Manifest, key: bytes | None, wanted: set[str] 
         template(member.sha256, f"model of {member.user} in the cohort", start_over)
         for member in manifest.cohort
     )
-    calibration = _file(folder, manifest.calibration, "calibration", start_over, CALIBRATION.parsed)
-    people = {}
+    calibration = _file(folder, manifest.calibration, "calibration", start_over, CALIBRATIONS.parsed)
+    everyone = {}
     for person in manifest.people:
-        if wanted is not None and person.user not in wanted:
+        # Own people join a cohort that has no names of its own.
+        if wanted is not None and person.user not in wanted and not manifest.unnamed:
             continue
         advice = f"enrol {person.user} again, or remove {person.user} with keydyn users"
         fingerprints = Fingerprints.none()
@@ -247,16 +269,33 @@ def _read(folder: Path, manifest: Manifest, key: bytes | None, wanted: set[str] 
             fingerprints = _file(
                 folder, person.fingerprints, what, advice, lambda contents, _: fingerprints_of(contents)
             )
-        own, *earlier = (
+        own, enrolment, previous = (
             template(sha256, f"model of {person.user}", advice) if sha256 else None
             for sha256 in (person.sha256, person.enrolment, person.previous)
         )
         if own is None:
             raise ValueError(f"{person.user} has no model: {advice}")
-        people[person.user] = Enrolled(own, person.samples, person.keys, fingerprints, *earlier)
+        one = Enrolled(own, person.samples, person.keys, fingerprints, enrolment, previous)
+        everyone[person.user] = replace(one, comparisons=_comparisons(folder, person))
     members = tuple(member.user for member in manifest.cohort)
+    if manifest.unnamed and isinstance(pattern, PopulationDetector):
+        parse = pattern.people.parsed_people
+        nameless = _file(folder, manifest.unnamed, "cohort without names", start_over, parse)
+        cohort += tuple(map(pattern.carrying, nameless))
+        members += (UNNAMED,) * len(nameless)
     background = Background(pattern, cohort, calibration, members)
-    return Contents(background, people, manifest, _secret(folder, manifest, key))
+    people = {user: one for user, one in everyone.items() if wanted is None or user in wanted}
+    others = {user: one for user, one in everyone.items() if user not in people}
+    return Contents(background, people, others, manifest, _secret(folder, manifest, key))
+
+
+def _comparisons(folder: Path, person: Person) -> Comparisons:
+    """The person's comparisons with others."""
+    if not person.comparisons:
+        return Comparisons.none()
+    advice = f"enrol {person.user} again, or remove {person.user} with keydyn users"
+    what = f"comparisons of {person.user}"
+    return _file(folder, person.comparisons, what, advice, COMPARISONS.parsed)
 
 
 def _secret(folder: Path, manifest: Manifest, key: bytes | None) -> bytes:

@@ -14,8 +14,10 @@ from typing import Any
 from keydyn import __version__
 from keydyn.files import anything, many, or_empty, record, sha256, text, whole
 
-FORMAT, VERSION = "keydyn-models", 3
+FORMAT, VERSION = "keydyn-models", 4
 CODE = "hmac_sha256"
+# Files that a person may have besides the template.
+OPTIONAL = ("fingerprints", "enrolment", "previous", "comparisons")
 LEAST_BYTES, MOST_BYTES = 16, 4096
 
 
@@ -34,6 +36,8 @@ class Person:
     # been updated, or if that cannot be undone
     enrolment: str = ""
     previous: str = ""
+    # SHA-256 of the file with the scores of the person's samples in the names of others; may be empty
+    comparisons: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ class Manifest:
     detector: str
     sensors: tuple[str, ...]
     population: str  # SHA-256 of the population's file; empty if the detector has none
-    cohort: tuple[Member, ...]  # who is in the cohort; empty if the population itself is compared with
+    cohort: tuple[Member, ...]  # who is in the cohort, by name
+    unnamed: str  # SHA-256 of the file with those in the cohort who have no name; empty if there are none
     calibration: str  # SHA-256 of the calibration's file
     secret: str  # by which the secret is recognised that keys the fingerprints
     people: tuple[Person, ...]
@@ -63,10 +68,11 @@ class Manifest:
         of_people = [
             sha
             for person in self.people
-            for sha in (person.sha256, person.fingerprints, person.enrolment, person.previous)
+            for sha in (person.sha256, *(getattr(person, name) for name in OPTIONAL))
         ]
         of_cohort = [member.sha256 for member in self.cohort]
-        named = {file_of(sha) for sha in (self.population, self.calibration, *of_cohort, *of_people) if sha}
+        own = self.population, self.calibration, self.unnamed
+        named = {file_of(sha) for sha in (*own, *of_cohort, *of_people) if sha}
         return {*named, secret_file(self.secret)}
 
     def person(self, user: str) -> Person:
@@ -108,10 +114,10 @@ class Manifest:
         if content.get("format") != FORMAT:
             raise ValueError(f"its format is {shown(content.get('format'))}, not {FORMAT!r}")
         version = content.get("version")
-        if version in (1, 2):
+        if version in (1, 2, 3):
             raise ValueError(
-                f"its version is {version}: people were enrolled by an earlier keydyn, with thresholds that "
-                "accept strangers, and their samples were not kept. Enrol them again: "
+                f"its version is {version}: people were enrolled by an earlier keydyn, whose error rates do "
+                "not hold for other keyboards, and their samples were not kept. Enrol them again: "
                 "keydyn fit RECORDINGS --out FOLDER --replace"
             )
         if type(version) is not int or version != VERSION:
@@ -145,7 +151,7 @@ def _authenticate(content: dict[str, Any], key: bytes | None) -> None:
 _MEMBER = record({"user": text, "sha256": sha256})
 _PERSON = record(
     {"user": text, "samples": whole(1), "keys": whole(1), "sha256": sha256}
-    | dict.fromkeys(("fingerprints", "enrolment", "previous"), or_empty(sha256))
+    | dict.fromkeys(OPTIONAL, or_empty(sha256))
 )
 _MANIFEST = record(
     {
@@ -154,6 +160,7 @@ _MANIFEST = record(
         "sensors": many(text),
         "population": or_empty(sha256),
         "cohort": many(_MEMBER),
+        "unnamed": or_empty(sha256),
         "calibration": sha256,
         "secret": sha256,
         "users": many(_PERSON),
@@ -167,7 +174,7 @@ def _manifest(content: dict[str, Any]) -> Manifest:
     _check_different("users", values["users"], "user", "sha256")
     people = tuple(Person(**entry) for entry in values.pop("users"))
     cohort = tuple(Member(**entry) for entry in values.pop("cohort"))
-    own = {name: values[name] for name in ("detector", "population", "calibration", "secret")}
+    own = {name: values[name] for name in ("detector", "population", "unnamed", "calibration", "secret")}
     return Manifest(sensors=tuple(values["sensors"]), cohort=cohort, people=people, **own)
 
 

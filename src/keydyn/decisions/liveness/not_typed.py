@@ -108,8 +108,8 @@ def remarks(sample: Samples, counts: Evidence) -> list[str]:
 
 def was_pasted(times: SampleTimes) -> bool:
     """Whether one sample's keys came too fast to have been typed."""
-    intervals = times.times[1:, 0]
-    intervals = intervals[np.isfinite(intervals)]
+    # A press always has a time, so an interval that is missing was not one of hands.
+    intervals = np.nan_to_num(times.times[1:, 0])
     return len(intervals) > 1 and float(np.median(intervals)) < FASTEST
 
 

@@ -14,18 +14,17 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.calibration.sequential import faded, increments, suspicion
+from keydyn.decisions.calibration.trials import HIGHEST, LOWEST
 from keydyn.decisions.watching.streams import MarkovStreams, TermStreams
 from keydyn.decisions.watching.watched import ABSENT, Watched, Watching, faded_ratios
 from keydyn.detectors import Detector, Markov, PopulationDetector
 from keydyn.files import Tensors
+from keydyn.keystrokes.impossible import out_of_reach
 from keydyn.keystrokes.one_sample import times_given
 from keydyn.keystrokes.schema import check_columns, refuse
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 from keydyn.population.stream.session_state import joined, packed, packed_each, parsed, record_of
-
-# A longer time, milliseconds, is no time between keys: it counts as missing.
-LONGEST = 1e12
 
 
 class Runs(NamedTuple):
@@ -163,7 +162,7 @@ class WatchedSessions:
     def update_keystrokes(self, keystrokes: pd.DataFrame, sessions: ArrayLike) -> Watched:
         """Take the next keystrokes, in order of press: `keyname`, `timepress`, `timerelease`, other features.
 
-        Times of 0 or less, which no model of times can take, count as missing.
+        Times that are shorter or longer than hands can make them count as missing.
         """
         names = ("keyname", "timepress", "timerelease")
         others = self._features[2:]
@@ -200,8 +199,9 @@ class WatchedSessions:
         values = np.empty((len(which), len(self._features)))
         values[order, 0] = risen - earlier
         values[:, 1] = released - pressed
-        times = values[:, :2]
-        times[(times <= 0) | (times > LONGEST)] = np.nan
+        wrong_intervals, wrong_holds = out_of_reach(values[:, 0], values[:, 1])
+        values[wrong_intervals, 0] = np.nan
+        values[wrong_holds, 1] = np.nan
         if len(self._features) > 2 or further is not None:
             others = np.asarray(further, dtype=np.float64)
             if others.shape != (len(which), len(self._features) - 2):
@@ -240,7 +240,11 @@ class WatchedSessions:
                 raise ValueError(f"the state's {name} has values out of range")
         if (state["locked_at"] < 0).any() or (state["sums"][:, -1] < 0).any():
             raise ValueError("the state has values out of range: locked_at or sums")
-        if (state["sums"][:, 1:-1] <= ABSENT).all(axis=1).any():
+        cohort = state["sums"][:, 1:-1].copy()
+        there = np.flatnonzero(self._left_out[which] >= 0)
+        cohort[there, self._left_out[which[there]]] = ABSENT
+        # No sum of terms comes near; one that does could be absent after the next key.
+        if (cohort <= ABSENT / 2).all(axis=1).any():
             raise ValueError("the state's sums leave nobody in the cohort")
         self._streams.restore(state, which)
         for name, array in self._own().items():
@@ -273,13 +277,15 @@ class WatchedSessions:
         """What is known after each event, from its terms and hidden states, session by session."""
         own, offsets, settings = runs.own, runs.offsets, self._watching
         lengths = np.diff(offsets)
+        # As in the calibration: no term, however improbable the key, makes a member of the cohort absent.
+        np.clip(terms, LOWEST, HIGHEST, out=terms)
         absent = np.repeat(self._left_out[own], lengths)
         there = np.flatnonzero(absent >= 0)
         terms[there, 1 + absent[there]] = ABSENT
         states = self._sums[own], self._weights[own], self._suspicion[own]
         sums, n_keys = faded(terms, offsets, settings.ratio_keeps, states[0])
         steps = increments(terms, offsets, settings.keep, settings.least, states[1])
-        level = suspicion(steps, offsets, settings.accept, states[2])
+        level = suspicion(steps, offsets, settings.accept, states[2], settings.allowed)
         ratio = np.full(len(terms), np.nan)
         known = n_keys > 0
         if known.any():
@@ -342,7 +348,7 @@ def watched_sessions(
 ) -> WatchedSessions:
     """Sessions beside a background's cohort; a `ValueError` if its detector cannot follow sessions."""
     everyone = [*claimed, *background.others]
-    n, calibration = len(claimed), background.calibration
+    n, calibration = len(claimed), background.calibrations.typical
     of_population = [one.template_ for one in everyone if isinstance(one, PopulationDetector)]
     if len(of_population) == len(everyone):
         own, cohort = of_population[:n], of_population[n:]

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
-from keydyn.decisions.calibration.trials import HIGHEST, LOWEST
 from keydyn.detectors import Markov
 from keydyn.files import Tensors
 from keydyn.model.watch.online_batch import OnlineBatch
@@ -91,7 +90,7 @@ class MarkovStreams:
             terms[now] = self._batch.update(rows[now][:, self._places], None, which[now], codes=typed[now])
         if states is not None:
             states[:] = np.nan
-        return np.clip(terms, LOWEST, HIGHEST)
+        return terms
 
     def state(self, sessions: ArrayLike | None = None) -> Tensors:
         """Refused: only a population's sessions can be stored."""

@@ -156,7 +156,7 @@ class WatchedPool:
         claimed, left_out = self._claimed + self._cohort[:1] * more, self._left_out + [-1] * more
         known = self._background
         grown = WatchedSessions(
-            known.population, claimed, self._cohort, known.calibration, self._watching, left_out
+            known.population, claimed, self._cohort, known.calibrations.typical, self._watching, left_out
         )
         if self._sessions is not None:
             grown.resume(self._sessions.states_of(), np.arange(n))

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.calibration.sequential import KEEP, LEAST
+from keydyn.decisions.calibration.sequential import ALLOWED, KEEP, LEAST
 from keydyn.decisions.calibration.trials import open_set_scores
 
 # The term of a member of the cohort who does not count.
@@ -27,7 +27,7 @@ RATIO_KEEPS = 0.98
 def faded_ratios(calibration: Calibration, sums: Floats, keys: Floats) -> Floats:
     """(n,) calibrated ratios of fading sums, (n, 1 + C), and of the number of keys they amount to, (n,)."""
     cohort = sums[:, 1:]
-    scores = open_set_scores(sums[:, :1], cohort, cohort <= ABSENT)[:, 0]
+    scores = open_set_scores(sums[:, :1], cohort, keys, cohort <= ABSENT)[:, 0]
     return calibration.llr(scores, np.rint(keys).astype(np.int64))
 
 
@@ -41,6 +41,7 @@ class Watching:
     accept : the suspicion restarts when it has fallen to −accept: 0 for Page's sum, Wald's bound for his test
     ratio_keeps : how much of the ratio is left after each key
     keep, least : see `sequential.increments`
+    allowed : nats in favour of the claim with every key
 
     Examples
     --------
@@ -56,6 +57,7 @@ class Watching:
     ratio_keeps: float = RATIO_KEEPS
     keep: float = KEEP
     least: float = LEAST
+    allowed: float = ALLOWED
 
     def __post_init__(self) -> None:
         if not self.level > 0.0:

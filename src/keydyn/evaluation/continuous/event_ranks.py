@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.evaluation.continuous.penalty import ranks
-from keydyn.evaluation.scores import Mask
+from keydyn.evaluation.scores import Mask, queries_of
 from keydyn.model.data.vocabulary import Types
 
 Singles = NDArray[np.float32]
@@ -30,16 +30,6 @@ class EventRanks:
     ranks : (N, U), whole numbers and halves; NaN where the user is not enrolled in that fold
     trials : (S, U) which comparisons are trials, genuine or impostor: ranks are among all templates, but a
         protocol need not try every query against every template
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import Enrolment, enrolments, ranks_of
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(4, 6))
-    >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
-    >>> queries.ranks.shape, queries.lengths.tolist()
-    ((88, 4), [11, 11, 11, 11, 11, 11, 11, 11])
     """
 
     owners: Types
@@ -153,7 +143,7 @@ class EventRanks:
         """The inverse of `to_frame`, also for a frame read from Parquet; queries and templates keep order."""
         if len(frame) == 0:
             raise ValueError("there are no queries")
-        query = frame.groupby(["fold", "user", "session"], sort=False, observed=True).ngroup().to_numpy()
+        query, labels = queries_of(frame)
         template, users = pd.factorize(np.asarray(frame["reference"]))
         first = np.unique(query, return_index=True)[1]
         column = frame["ranks"].to_numpy()
@@ -168,16 +158,7 @@ class EventRanks:
         event_ranks[event, np.repeat(template, row_lengths)] = np.concatenate(column)
         trials = np.zeros((len(first), len(users)), dtype=bool)
         trials[query, template] = frame["trial"]
-        queries = frame.iloc[first]
-        return cls(
-            np.asarray(queries["user"]),
-            np.asarray(queries["session"]),
-            np.asarray(queries["fold"], dtype=np.int64),
-            users,
-            offsets,
-            event_ranks,
-            trials,
-        )
+        return cls(*labels, users, offsets, event_ranks, trials)
 
     def _name(self, s: int) -> str:
         return f"user {self.owners[s]}, session {self.sessions[s]}"

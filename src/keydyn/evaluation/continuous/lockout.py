@@ -26,7 +26,7 @@ from keydyn.evaluation.continuous.penalty import (
 )
 
 
-class Watching(Protocol):
+class WayToWatch(Protocol):
     """A way to watch a session."""
 
     name: ClassVar[str]

@@ -16,7 +16,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.evaluation.continuous.penalty import HIGHEST, WINDOW, TrustSettings, beaten, check_window, ranks
 
 
-class Stream(Protocol):
+class EventScores(Protocol):
     """Something that scores one event after another, such as `OnlineFilter`."""
 
     def update(self, x: ArrayLike, event: Any = None) -> float: ...
@@ -25,10 +25,10 @@ class Stream(Protocol):
 class Streaming(Protocol):
     """Something that can start a stream, such as a fitted `POHMM`."""
 
-    def online(self) -> Stream: ...
+    def online(self) -> EventScores: ...
 
 
-class PopulationStream:
+class ModelStreams:
     """One session under the models of a whole population: `update(x, event)` gives the scores of all."""
 
     def __init__(self, models: Sequence[Streaming]) -> None:
@@ -150,12 +150,12 @@ class OnlinePenalty:
 
     def __init__(self, n_templates: int, window: int = WINDOW) -> None:
         self._sessions = OnlinePenalties(1, n_templates, window)
-        self._stream: PopulationStream | None = None
+        self._stream: ModelStreams | None = None
 
     @classmethod
     def watching(cls, models: Sequence[Streaming], window: int = WINDOW) -> OnlinePenalty:
         """A session under the models of a population."""
-        stream = PopulationStream(models)
+        stream = ModelStreams(models)
         session = cls(len(stream), window)
         session._stream = stream
         return session

@@ -167,7 +167,7 @@ def beaten(event_ranks: Ranks) -> Floats:
     """The share of other templates that each one beats at each event, (N, U); ties count half."""
     n_templates = (~np.isnan(event_ranks)).sum(axis=1, keepdims=True)
     if (n_templates < 2).any():
-        raise ValueError("trust by rank needs two templates or more: with one there is nobody to beat")
+        raise ValueError("trust by rank needs two templates or more, which are compared")
     share: Floats = 1.0 - np.asarray(event_ranks, dtype=np.float64) / (n_templates - 1)
     return share
 

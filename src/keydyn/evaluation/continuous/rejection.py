@@ -25,7 +25,7 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 from keydyn.evaluation.continuous.event_ranks import EventRanks
-from keydyn.evaluation.continuous.lockout import RankPenalty, Watching, first_times
+from keydyn.evaluation.continuous.lockout import RankPenalty, WayToWatch, first_times
 from keydyn.evaluation.rates.confidence import (
     CONFIDENCE,
     REPLICATES,
@@ -110,18 +110,6 @@ class Continuous:
     per_user : actions and lock-outs, genuine and impostor, under each user's template
     per_sample : user, session, fold and mean rejection time of each query
     left_out : queries without a rejection time: the owner, or the others, have no template or no threshold
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.continuous.rejection import continuous
-    >>> from keydyn.evaluation import Enrolment, enrolments, ranks_of
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(4, 6))
-    >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
-    >>> found = continuous(queries, thresholds="transferable")
-    >>> found.per_user.shape[0], found.per_sample.shape[0], found.left_out
-    (4, 8, 0)
     """
 
     watching: str
@@ -139,7 +127,7 @@ class Continuous:
 
 def continuous(
     queries: EventRanks,
-    watching: Watching | None = None,
+    watching: WayToWatch | None = None,
     thresholds: str = PUBLISHED,
     replicates: int = REPLICATES,
     seed: int = 0,

@@ -30,15 +30,6 @@ class Failures:
     to_enrol : user, usable samples and reason of each user with too few
     kept : (n,) samples that can be used, of users who can be enrolled
     fta : failure-to-acquire rate, all samples together; fte : failure-to-enrol rate, a share of users
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import find_failures
-    >>> from keydyn.keystrokes import Samples
-    >>> failures = find_failures(Samples.of(make_typists(4, 5)), needed=3)
-    >>> len(failures.to_acquire), failures.generalised(fmr=0.01, fnmr=0.05)
-    (0, (0.01, 0.05))
     """
 
     to_acquire: pd.DataFrame

@@ -65,8 +65,21 @@ class Protocol(ABC):
 
     Examples
     --------
-    >>> from keydyn.evaluation import Enrolment
-    >>> sorted(Enrolment(samples=3).describe())
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation import Chronological, Enrolment, KillourhyMaxion, LeaveOneOut, MonacoTappert
+    >>> from keydyn.keystrokes import Samples
+    >>> samples = Samples.of(make_typists(4, 5))
+    >>> for protocol in (LeaveOneOut(), MonacoTappert(), Chronological(share=0.6), Enrolment(samples=2)):
+    ...     splits = protocol.splits(samples)
+    ...     print(protocol.name, len(splits), int(splits[0].train.sum()), int(splits[0].query.sum()))
+    leave-one-out 5 16 4
+    published 5 16 4
+    chronological 1 12 8
+    enrolment 1 8 12
+    >>> KillourhyMaxion().least, KillourhyMaxion().describe()["split"]
+    (201, "each user's first 200 samples train, the later ones are genuine")
+    >>> protocols = [LeaveOneOut(), MonacoTappert(), KillourhyMaxion(), Chronological(), Enrolment()]
+    >>> sorted(protocols[0].describe())
     ['citation', 'impostors', 'normalisation', 'protocol', 'scales', 'split', 'title']
     """
 
@@ -118,17 +131,7 @@ class Protocol(ABC):
 
 @dataclass(frozen=True)
 class LeaveOneOut(Protocol):
-    """Each sample in turn is scored against templates that learnt from all others.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import LeaveOneOut
-    >>> from keydyn.keystrokes import Samples
-    >>> splits = LeaveOneOut().splits(Samples.of(make_typists(4, 5)))
-    >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
-    (5, 16, 4)
-    """
+    """Each sample in turn is scored against templates that learnt from all others."""
 
     name: ClassVar[str] = "leave-one-out"
     title: ClassVar[str] = "Leave one sample out"
@@ -146,15 +149,6 @@ class MonacoTappert(Protocol):
     """The protocol of the paper's recognition tables.
 
     `train` and `test`, half-open ranges of sample numbers, replace leaving one out, as for password.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import MonacoTappert
-    >>> from keydyn.keystrokes import Samples
-    >>> splits = MonacoTappert().splits(Samples.of(make_typists(4, 5)))
-    >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
-    (5, 16, 4)
     """
 
     train: tuple[int, int] | None = None
@@ -192,14 +186,7 @@ class MonacoTappert(Protocol):
 
 @dataclass(frozen=True)
 class KillourhyMaxion(Protocol):
-    """The protocol of Killourhy and Maxion for the CMU password data.
-
-    Examples
-    --------
-    >>> from keydyn.evaluation import KillourhyMaxion
-    >>> KillourhyMaxion().least, KillourhyMaxion().split
-    (201, "each user's first 200 samples train, the later ones are genuine")
-    """
+    """The protocol of Killourhy and Maxion for the CMU password data."""
 
     impostors: str = "the first 5 samples of every other user, all of whom are enrolled"
     normalisation: str = "none"
@@ -226,17 +213,7 @@ class KillourhyMaxion(Protocol):
 
 @dataclass(frozen=True)
 class Chronological(Protocol):
-    """Train on the past, test on the future.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import Chronological
-    >>> from keydyn.keystrokes import Samples
-    >>> splits = Chronological(share=0.6).splits(Samples.of(make_typists(4, 5)))
-    >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
-    (1, 12, 8)
-    """
+    """Train on the past, test on the future."""
 
     share: float = 0.5
 
@@ -264,17 +241,7 @@ class Chronological(Protocol):
 
 @dataclass(frozen=True)
 class Enrolment(Protocol):
-    """A few samples to enrol with, all later ones to try.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import Enrolment
-    >>> from keydyn.keystrokes import Samples
-    >>> splits = Enrolment(samples=3).splits(Samples.of(make_typists(4, 5)))
-    >>> len(splits), int(splits[0].train.sum()), int(splits[0].query.sum())
-    (1, 12, 8)
-    """
+    """A few samples to enrol with, all later ones to try."""
 
     samples: int = 5
     least: int = field(init=False, default=0)
@@ -348,8 +315,8 @@ class OpenSet(Protocol):
         enrolled = len(users) - int(np.bincount(np.arange(len(users)) % n_groups).max())
         if enrolled < 2:
             raise ValueError(
-                f"an open set of {len(users)} users in {n_groups} groups leaves {enrolled} enrolled, who is "
-                "no cohort: more groups are needed"
+                f"an open set of {len(users)} users in {n_groups} groups leaves {enrolled} enrolled, which "
+                "is no cohort: more groups are needed"
             )
         splits = [
             Split(

@@ -24,8 +24,7 @@ from keydyn.parallel import Progress, counting_on
 # A template is identified by the split whose samples scaled it (−1: all), its user, and a digest of the
 # numbers of the samples that it learns from; the numbers themselves would take much more room.
 Key = tuple[int, int, bytes]
-# Templates are fitted in batches whose training samples have about this many events: these samples are
-# copied, and leaving one out of n copies nearly everything n times.
+# The training samples of a batch are copied, and leaving one out of n copies nearly everything n times.
 EVENTS_AT_A_TIME = 4_000_000
 
 
@@ -37,16 +36,6 @@ class Enrolled:
     ----------
     split : its samples; population : the templates of those enrolled
     columns : (u,) their places among all users of the samples
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import Enrolment, enrolments
-    >>> from keydyn.keystrokes import Samples
-    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
-    >>> enrolled = enrolments(protocol, "manhattan", samples)
-    >>> enrolled[0].columns.tolist(), int(enrolled[0].split.query.sum())
-    ([0, 1, 2, 3], 8)
     """
 
     split: Split
@@ -89,8 +78,11 @@ def enrolments(
     samples: Samples,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    events_at_a_time: int = EVENTS_AT_A_TIME,
 ) -> list[Enrolled]:
     """Every split of the protocol with its templates, each fitted once however many splits share it.
+
+    Templates are fitted in batches whose training samples have about `events_at_a_time` events.
 
     Examples
     --------
@@ -108,7 +100,7 @@ def enrolments(
     for scaled_by in dict.fromkeys(key[0] for of_split in keys for key in of_split):
         everyone = samples if scaled_by < 0 else samples[splits[scaled_by].train]
         prepared = pattern.prepare(everyone)
-        for batch in _batches(keys, splits, samples, scaled_by):
+        for batch in _batches(keys, splits, samples, scaled_by, events_at_a_time):
             groups = [samples[which] for which in batch.values()]
             with warnings.catch_warnings():
                 # Published settings have a limit that some fits reach; `n_limited` counts them.
@@ -200,7 +192,7 @@ def scores_after(
     n_keys: Sequence[int],
     n_jobs: int | None = None,
 ) -> list[Scores]:
-    """The scores of every query's first events, for each number of them; shorter queries count whole.
+    """The scores of every query's first events, for each number of them; all events of shorter queries.
 
     For detectors whose score is the sum of their events' scores, as in `scores_and_ranks`.
 
@@ -291,7 +283,7 @@ def _training(split: Split, codes: Integers) -> Iterator[tuple[int, Integers]]:
 
 
 def _batches(
-    keys: list[list[Key]], splits: list[Split], samples: Samples, scaled_by: int
+    keys: list[list[Key]], splits: list[Split], samples: Samples, scaled_by: int, events_at_a_time: int
 ) -> Iterator[dict[Key, Integers]]:
     """Each template with this scaling, once, with the samples that it learns from; in batches."""
     codes, lengths = pd.factorize(samples.users)[0], samples.sequences.lengths
@@ -305,7 +297,7 @@ def _batches(
             seen.add(key)
             batch[key] = which
             events += int(lengths[which].sum())
-            if events >= EVENTS_AT_A_TIME:
+            if events >= events_at_a_time:
                 yield batch
                 batch, events = {}, 0
     if batch:

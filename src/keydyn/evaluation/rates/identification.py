@@ -32,16 +32,6 @@ class Identification:
     overall : (U,) the rate at rank 1 … U over all queries together
     left_out : queries whose owner has no template or whose genuine comparison is no trial
     users_left_out : users without any query
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import LeaveOneOut, identification, score_protocol
-    >>> from keydyn.keystrokes import Samples
-    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(4, 6)))
-    >>> found = identification(scores)
-    >>> found.to_frame().shape, found.left_out
-    ((4, 5), 0)
     """
 
     per_user: pd.DataFrame
@@ -87,7 +77,7 @@ def identification(scores: Scores, replicates: int = REPLICATES, seed: int = 0) 
     own_trial = scores.own & scores.trials
     counted = own_trial.any(axis=1)
     if not counted.any():
-        raise ValueError("no query has its owner among the templates; there is nobody to identify")
+        raise ValueError("no query has its owner among the templates, so no sample can be identified")
     owner = np.argmax(own_trial[counted], axis=1)
     raw = scores.raw[counted]
     genuine = raw[np.arange(len(raw)), owner][:, None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from scipy import stats
 from keydyn.arrays import Floats
 from keydyn.lab.frame.long_texts import MODELS, intervals_by_user, pattern, stream
 from keydyn.lab.frame.resuming import in_processes
-from keydyn.lab.goodness_of_fit.measurements import LEVEL, outcome
+from keydyn.lab.goodness_of_fit.measurements import LEVEL, SurrogateTest, outcome
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates
 from keydyn.model.families.family import families_of
@@ -35,36 +35,40 @@ WRONG: dict[str, dict[str, Any]] = {
 FOR_POWER = 39
 
 
+class Hypothesis(NamedTuple):
+    """A tested model: its name, the settings in which it differs from the true one, and the repetition."""
+
+    name: str
+    changes: Mapping[str, Any]
+    repeat: int = 0
+
+
 def user_calibration(
     sequences: Sequences,
     dataset: str,
     user: Any,
     model: str,
-    changes: Mapping[str, Any],
-    hypothesis: str,
-    repeat: int = 0,
-    n_surrogates: int = 100,
-    n_second: int = SECOND,
-    seed: int = 0,
+    hypothesis: Hypothesis,
+    how: SurrogateTest,
 ) -> dict[str, Any]:
-    """The test on data drawn from a model fitted to this user.
+    """The test of a hypothesis on data drawn from a model fitted to this user.
 
-    The tested model has the same settings, so that the hypothesis is true; with `changes` it is a wrong one.
-    `hypothesis` is what the row calls it. Areas are over ln x for every family of positive values.
+    Areas are over ln x for every family of positive values.
     """
-    generator = stream(seed, "size and power", dataset, user, model, repeat)
+    repeat = hypothesis.repeat
+    generator = stream(how.seed, "size and power", dataset, user, model, repeat)
     fitted = surrogates.refit(pattern(model, "recommended"), [sequences], None)[0]
     X, _, _ = fitted.sample(events=sequences.labels(), lengths=sequences.lengths, random_state=generator)
     drawn = replace(sequences, X=X)
-    tested = pattern(model, "recommended", **changes)
+    tested = pattern(model, "recommended", **hypothesis.changes)
     test = tested.goodness_of_fit(
         drawn,
-        n_surrogates=n_surrogates,
-        n_second=n_second,
+        n_surrogates=how.n_surrogates,
+        n_second=how.n_second,
         scale="linear" if families_of(tested.emission, sequences.n_features)[0].lowest < 0.0 else "log",
         random_state=generator,
     )
-    keys = {"dataset": dataset, "user": user, "model": model, "hypothesis": hypothesis, "repeat": repeat}
+    keys = {"dataset": dataset, "user": user, "model": model, "hypothesis": hypothesis.name, "repeat": repeat}
     return keys | {"events": sequences.n_events} | outcome(test)
 
 
@@ -79,12 +83,12 @@ def calibration_rows(
 ) -> Iterator[dict[str, Any]]:
     """Tests of every user, as they are done; `hypotheses` are `changes` of the true model, by name.
 
-    `test` has further arguments of `user_calibration`.
+    `test` has attributes of `SurrogateTest`.
     """
+    how = SurrogateTest(**({"n_second": SECOND} | test))
     pieces = [
         {"sequences": sequences, "dataset": dataset, "user": user, "model": model}
-        | {"changes": changes, "hypothesis": name, "repeat": repeat}
-        | test
+        | {"hypothesis": Hypothesis(name, changes, repeat), "how": how}
         for user, sequences in intervals_by_user(keystrokes).items()
         for model in models
         for name, changes in hypotheses.items()

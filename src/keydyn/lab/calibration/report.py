@@ -18,11 +18,11 @@ from keydyn.lab.calibration.measurements import (
     power_table,
     share_interval,
 )
-from keydyn.lab.frame.long_texts import MODELS, Text, intervals_by_user, recorded_settings
+from keydyn.lab.frame.long_texts import MODELS, LongText, intervals_by_user, recorded_settings
 from keydyn.lab.frame.names import dataset_name, detector_name, listed, percent
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.resuming import Part, Parts, ShowProgress, collect, text_inputs
+from keydyn.lab.frame.resuming import Part, Parts, collect, text_inputs
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.goodness_of_fit.figures import P_NAMES, draw_calibration, draw_power
@@ -36,34 +36,29 @@ LEAD = (
 )
 
 
-def calibrate(
-    texts: Sequence[Text],
-    n_surrogates: int,
-    n_second: int,
-    repeats: int,
-    seed: int,
-    parts: Parts,
-    n_jobs: int | None,
-    show_progress: ShowProgress | None,
-) -> pd.DataFrame:
-    """Tests on data from fitted models: true hypotheses, `repeats` per user, then wrong ones."""
-    numbers: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second, "repeats": repeats}
+def calibrate(texts: Sequence[LongText], settings: Mapping[str, Any], parts: Parts) -> pd.DataFrame:
+    """Tests on data from fitted models: true hypotheses, some per user, then wrong ones.
+
+    `settings` are those of the test, as run.json has them: seed, surrogates, second and repeats.
+    """
+    seed, repeats = settings["seed"], settings["repeats"]
+    numbers = {"n_surrogates": settings["surrogates"], "n_second": settings["second"], "repeats": repeats}
     wanted = []
     for text, model in product(texts, MODELS):
         users = len(intervals_by_user(text.keystrokes))
         inputs = text_inputs(text, seed=seed, model=recorded_settings(model, "recommended"))
         rows = partial(
-            calibration_rows, text.keystrokes, text.name, models=(model,), seed=seed, n_jobs=n_jobs
+            calibration_rows, text.keystrokes, text.name, models=(model,), seed=seed, n_jobs=parts.n_jobs
         )
         true = partial(rows, TRUE, **numbers)
         wrong = partial(rows, WRONG, n_surrogates=FOR_POWER, n_second=0)
         wanted.append(Part(f"true-{text.name}-{model}", inputs | numbers, users * repeats, true))
         against = {"wrong": list(WRONG), "surrogates": FOR_POWER}
         wanted.append(Part(f"wrong-{text.name}-{model}", inputs | against, users * len(WRONG), wrong))
-    return collect(wanted, parts, show_progress)
+    return collect(wanted, parts)
 
 
-def write_calibration(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
+def write(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report on what the test is worth."""
     outputs.frame(tests, "tests")
     right = tests["hypothesis"] == "true"

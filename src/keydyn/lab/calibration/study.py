@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import check_second, chosen_texts, text_facts
 from keydyn.lab.frame.options import DataOption, SecondOption, SeedOption, SurrogatesOption, TextOption
 from keydyn.lab.frame.study import Plan, report_beside, study
@@ -27,23 +27,15 @@ def calibration(
         int, typer.Option(min=1, help="Number of tests per user for which the model is right.")
     ] = 1,
     data: DataOption = None,
-    jobs: JobsOption = -1,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
     """How far can the goodness-of-fit test be trusted? Its size and power when the truth is known.
 
     Example: `keydyn study calibration --dataset fable --data recordings/`
     """
-    from keydyn.lab.calibration.report import calibrate, write_calibration
+    from keydyn.lab.calibration.report import calibrate, write
 
     check_second(second)
     texts, warnings = chosen_texts(dataset, data)
     settings = {"seed": seed, "surrogates": surrogates, "second": second, "repeats": repeats}
-    return Plan(
-        lambda parts, show_progress: calibrate(
-            texts, surrogates, second, repeats, seed, parts, jobs or -1, show_progress
-        ),
-        lambda _: text_facts("calibration", texts, settings),
-        write_calibration,
-        warnings,
-    )
+    return Plan(partial(calibrate, texts, settings), lambda _: text_facts(texts, settings), write, warnings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from keydyn.arrays import Floats
-from keydyn.evaluation.continuous.lockout import PenaltyAndReward, RankPenalty, Watching
+from keydyn.evaluation.continuous.lockout import PenaltyAndReward, RankPenalty, WayToWatch
 from keydyn.evaluation.continuous.penalty import WINDOW, first_above
 from keydyn.evaluation.continuous.rejection import (
     PUBLISHED,
@@ -40,13 +41,13 @@ from keydyn.lab.frame.published import REJECTION_TIME
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.score_datasets import Ranked, ranked_of
 from keydyn.lab.frame.study import ResultsPage, Values
-from keydyn.lab.frame.tables import Table, published_beside
+from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, figure_column, published_beside
 from keydyn.lab.recognition.tables import REFERENCE
 
 DETECTORS = ("hmm", "pohmm", "pohmm-recommended")
 PENALTY = "penalty"
 Key = tuple[str, str]
-WAYS: tuple[tuple[Watching, str], ...] = (
+WAYS: tuple[tuple[WayToWatch, str], ...] = (
     (RankPenalty(), PUBLISHED),
     (RankPenalty(), TRANSFERABLE),
     (RankPenalty(), SHARED),
@@ -55,13 +56,11 @@ WAYS: tuple[tuple[Watching, str], ...] = (
 )
 
 
-def write_continuous(
-    outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int = 0
-) -> list[Table]:
+def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[Table]:
     """All tables, figures and the report from the ranks; the paper's table, for the terminal."""
     ranked = ranked_of(table)
     outputs.ranks(table)
-    section, tables = continuous_section(outputs, ranked, facts, seed)
+    section, tables = continuous_section(outputs, ranked, facts)
     lead = [
         "After each key, all templates are ranked by how well they predicted it. The ranks of the claimed "
         f"one over the last {WINDOW} keys add up to a penalty; above a threshold, the session ends."
@@ -71,15 +70,16 @@ def write_continuous(
     return tables[:1]
 
 
-def rebuild(outputs: Outputs, facts: Mapping[str, Any], seed: int) -> list[Table]:
-    """Everything again, from the ranks in the folder."""
-    return write_continuous(outputs, read_ranks(outputs.folder), facts, seed)
+def read(folder: Path) -> pa.Table:
+    """The ranks that a run kept in its folder."""
+    return read_ranks(folder)
 
 
 def continuous_section(
-    outputs: Outputs, ranked: Ranked, facts: Mapping[str, Any], seed: int
+    outputs: Outputs, ranked: Ranked, facts: Mapping[str, Any]
 ) -> tuple[Section, list[Table]]:
     """The section on continuous verification; its files are written."""
+    seed = facts.get("seed", 0)
     results = {
         (key, way.name, thresholds): continuous(ranks, way, thresholds, seed=seed)
         for key, ranks in ranked.items()
@@ -130,33 +130,28 @@ def rejection_table(results: Mapping[Key, Continuous]) -> Table:
 
 def watching_table(results: Mapping[tuple[Key, str, str], Continuous], impostors: str = "") -> Table:
     """Both ways to watch a session, at thresholds that are known beforehand and at the published ones."""
-    rows, displayed = [], []
+    rows, lines = [], []
     for ((dataset, detector), way, thresholds), result in results.items():
-        anga, locked = result.anga, result.locked_out
+        labels: dict[str, Any] = {"dataset": dataset, "detector": detector}
+        labels |= {"watching": way, "thresholds": thresholds}
         rows.append(
-            {
-                "dataset": dataset,
-                "detector": detector,
-                "watching": way,
-                "thresholds": thresholds,
+            labels
+            | {
                 "rejection_mean": result.rejection.mean,
                 "rejection_std": result.rejection.std,
                 "ania": result.ania.value,
-                "anga": None if anga is None else anga.value,
+                "anga": None if result.anga is None else result.anga.value,
             }
-            | _with_trials("locked_out", locked)
+            | _with_trials("locked_out", result.locked_out)
             | _with_trials("unnoticed", result.unnoticed)
         )
-        cells = (
-            result.rejection.text(),
-            result.ania.text(1),
-            "–" if anga is None else anga.text(),
-            "–" if locked is None else locked.text(),
-            result.unnoticed.text(),
-        )
-        displayed.append((dataset_name(dataset), detector_name(detector), way, thresholds, *cells))
-    headings = ["Dataset", "Detector", "Watching", "Thresholds", "Rejection time", "ANIA", "ANGA"]
-    headings += ["Genuine users ever locked out", "Impostors never noticed"]
+        lines.append(vars(result) | labels)
+    columns = [
+        *(DATASET, DETECTOR, Column("Watching", "watching"), Column("Thresholds", "thresholds")),
+        *(figure_column("Rejection time", "rejection"), figure_column("ANIA", "ania", 1)),
+        *(figure_column("ANGA", "anga"), figure_column("Genuine users ever locked out", "locked_out")),
+        figure_column("Impostors never noticed", "unnoticed"),
+    ]
     shares = [f"{name}{end}" for name in ("locked_out", "unnoticed") for end in ("", "_low", "_high")]
     numbers = ["rejection_mean", "rejection_std", "ania", "anga", *shares]
     return Table(
@@ -168,8 +163,9 @@ def watching_table(results: Mapping[tuple[Key, str, str], Continuous], impostors
         "Penalty and reward: trust after Bours, from the share of other templates that the claimed one "
         f"beats at each key. {impostors}".strip(),
         pd.DataFrame(rows).astype(dict.fromkeys(numbers, np.float64)),
-        pd.DataFrame(displayed, columns=headings),
+        columns,
         labels=4,
+        lines=lines,
     )
 
 

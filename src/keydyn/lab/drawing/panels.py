@@ -9,6 +9,7 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -133,6 +134,11 @@ class Curve:
             raise ValueError(f"a curve's arrays must have one length above 0, not {sorted(lengths)}")
         if (self.low is None) != (self.high is None):
             raise ValueError("a band has two ends")
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, x: str, y: str) -> Curve:
+        """A column over another, with the band from Y_low to Y_high."""
+        return cls(*(frame[name].to_numpy(dtype=np.float64) for name in (x, y, f"{y}_low", f"{y}_high")))
 
 
 Panels = Mapping[str, Mapping[str, Curve]]

@@ -5,9 +5,9 @@ A name that does not exist is an error of usage.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.lab.frame.study import Facts
@@ -17,30 +17,70 @@ if TYPE_CHECKING:
 
     from keydyn.detectors import Detector
     from keydyn.lab.frame.dataset_rows import Row
-    from keydyn.lab.frame.long_texts import Text
+    from keydyn.lab.frame.long_texts import LongText
+
+# The name of typists that are made up where no recordings are named or here.
+SIMULATED = "simulated"
+Recordings = TypeVar("Recordings")
+
+# Loads recordings by their name from a folder, or from where they were fetched to.
+Load = Callable[[str, Path | None], Recordings]
 
 
 def chosen_rows(
-    names: Sequence[str] | None, data: Path | None, default_names: Sequence[str] | None = None
+    names: Sequence[str] | None = None, data: Path | None = None, default_names: Sequence[str] | None = None
 ) -> tuple[list[Row], list[str]]:
     """The rows to study, and messages about those that are not here; by default all of the paper's rows."""
-    from keydyn.lab.frame.dataset_rows import available_rows, check_row_name
+    from keydyn.lab.frame.dataset_rows import load_row
     from keydyn.lab.frame.published import DATASETS
 
-    with checking_options():
-        for name in names or ():
-            check_row_name(name)
-    return available_rows(names or (), data, default_names or DATASETS)
+    check_names(names, DATASETS, "dataset")
+    rows, messages = load_chosen(names, data, default_names or DATASETS, load_row)
+    if rows:
+        return rows, messages
+    message = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
+    return [load_row(SIMULATED)], [*messages, message]
 
 
-def chosen_texts(names: Sequence[str] | None, data: Path | None) -> tuple[list[Text], list[str]]:
+def chosen_texts(
+    names: Sequence[str] | None = None, data: Path | None = None
+) -> tuple[list[LongText], list[str]]:
     """The long texts to study, and messages about those that are not here."""
-    from keydyn.lab.frame.long_texts import available_texts, check_text_name
+    from keydyn.lab.frame.long_texts import NAMES, load_text
 
-    with checking_options():
-        for name in names or ():
-            check_text_name(name)
-    return available_texts(names or (), data)
+    check_names(names, NAMES, "long text")
+    texts, messages = load_chosen(names, data, NAMES, load_text)
+    if texts:
+        return texts, messages
+    return [load_text(SIMULATED)], [*messages, "No long text is here: simulated typists take their place."]
+
+
+def check_names(names: Sequence[str] | None, known: Sequence[str], what: str) -> None:
+    """A `UsageError` for a name that is not known."""
+    for name in names or ():
+        if name not in (*known, SIMULATED):
+            raise UsageError(f"there is no {what} {name!r}; there are {', '.join((*known, SIMULATED))}")
+
+
+def load_chosen(
+    names: Sequence[str] | None, data: Path | None, default_names: Sequence[str], load: Load[Recordings]
+) -> tuple[list[Recordings], list[str]]:
+    """The recordings, and messages about those that are not here.
+
+    Without names, these are all `default_names` that are here, perhaps none. What was named must be here, and
+    a folder that was named must have something.
+    """
+    if names:
+        return [load(name, data) for name in dict.fromkeys(names)], []
+    loaded, messages = [], []
+    for name in default_names:
+        try:
+            loaded.append(load(name, data))
+        except FileNotFoundError as error:
+            messages.append(str(error))
+    if not loaded and data is not None:
+        raise FileNotFoundError(messages[0])
+    return loaded, messages
 
 
 def known_detectors(names: Sequence[str] | None) -> list[str]:
@@ -52,21 +92,14 @@ def known_detectors(names: Sequence[str] | None) -> list[str]:
 
 
 def recognition_facts(
-    study_name: str,
-    rows: Sequence[Row],
-    detectors: Sequence[str | Detector],
-    seed: int,
-    table: pa.Table | None = None,
+    rows: Sequence[Row], detectors: Sequence[str | Detector], seed: int, table: pa.Table | None = None
 ) -> Facts:
     """What run.json says of a study that enrols people; `table` has its scores or ranks."""
     from keydyn.detectors import make_detector
-    from keydyn.lab.frame.outputs import environment
     from keydyn.lab.frame.resuming import detector_settings
     from keydyn.lab.frame.score_datasets import detector_for, limited_fits
 
     return {
-        "study": study_name,
-        **environment(),
         "seed": seed,
         "data": {row.name: row.checksums for row in rows},
         "vectors": {row.name: row.vectors for row in rows},
@@ -81,12 +114,9 @@ def recognition_facts(
     }
 
 
-def text_facts(name: str, texts: Sequence[Text], settings: Facts) -> Facts:
+def text_facts(texts: Sequence[LongText], settings: Facts | None = None) -> Facts:
     """What run.json says of a study on long texts."""
-    from keydyn.lab.frame.outputs import environment
-
-    checksums = {text.name: text.checksums for text in texts}
-    return {"study": name, **environment(), "data": checksums, **settings}
+    return {"data": {text.name: text.checksums for text in texts}, **(settings or {})}
 
 
 def check_second(second: int) -> None:

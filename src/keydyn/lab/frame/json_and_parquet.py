@@ -1,4 +1,4 @@
-"""The files of a study besides tables, figures and report: JSON and Parquet, whole or not at all."""
+"""Other files of a study than tables, figures and report: JSON and Parquet, complete or not there at all."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def rate_of(row: Mapping[Any, Any], name: str, trials: str) -> Rate:
 
 
 def size_of(rate: Rate) -> float:
-    """What rates are ordered by: the rate, or its bound."""
+    """The number by which rates are ordered: the rate, or its bound where it has one."""
     return next(one for one in (rate.below, rate.above, rate.value, 0.0) if one is not None)
 
 

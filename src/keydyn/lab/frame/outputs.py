@@ -30,7 +30,7 @@ LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 
 
 class Outputs:
-    """Writes what a study found into its folder, each file whole or not at all."""
+    """Writes what a study found into its folder, each file completely or not at all."""
 
     def __init__(
         self, folder: str | Path, files: Iterable[str] | None = None, page: ResultsPage | None = None
@@ -93,12 +93,14 @@ class Outputs:
 
     def scores(self, table: pa.Table) -> None:
         """Write every score."""
-        with replacing(self.folder / SCORES) as temporary:
-            pq.write_table(table, temporary, compression="zstd")
+        self._parquet(table, SCORES)
 
     def ranks(self, table: pa.Table) -> None:
         """Write the rank of every template at every event."""
-        with replacing(self.folder / RANKS) as temporary:
+        self._parquet(table, RANKS)
+
+    def _parquet(self, table: pa.Table, name: str) -> None:
+        with replacing(self.folder / name) as temporary:
             pq.write_table(table, temporary, compression="zstd")
 
     def report(

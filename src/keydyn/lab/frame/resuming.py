@@ -1,7 +1,7 @@
 """Finished parts of a study, so that interrupted work resumes; what is missing is made, several at a time.
 
 A part is one Parquet file that carries the inputs it was made from. It is used again only if these are the
-same; it is written whole or not at all.
+same; it is written completely or not at all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from keydyn import __version__
 from keydyn.atomic import replacing
 from keydyn.detectors import Detector, Markov
 from keydyn.lab.frame.json_and_parquet import plain
-from keydyn.lab.frame.long_texts import Text
+from keydyn.lab.frame.long_texts import LongText
 from keydyn.parallel import each
 
 # Called with what is being worked on, and the share of all work that is done.
@@ -32,10 +32,25 @@ FORMAT = 1
 
 
 class Parts:
-    """The finished parts in a folder; with `fresh` all are made again."""
+    """The finished parts in a folder, and how missing ones are made.
 
-    def __init__(self, folder: str | Path, fresh: bool = False) -> None:
-        self.folder, self.fresh = Path(folder), fresh
+    With `fresh` all are made again. `n_jobs` is the number of processes or threads that make parts, and
+    `show_progress` is called while they do.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        fresh: bool = False,
+        n_jobs: int | None = None,
+        show_progress: ShowProgress | None = None,
+    ) -> None:
+        self.folder, self.fresh, self.n_jobs = Path(folder), fresh, n_jobs
+        self.show_progress: ShowProgress = show_progress or (lambda what, share: None)
+
+    def below(self, name: str) -> Parts:
+        """The parts in a folder of this name within the folder."""
+        return Parts(self.folder / name, self.fresh, self.n_jobs, self.show_progress)
 
     def any(self) -> bool:
         """Whether an earlier run has left any that may be used."""
@@ -123,16 +138,13 @@ class Piece:
     cost: float
 
 
-def run_pieces(
-    pieces: Sequence[Piece], parts: Parts, n_jobs: int | None, show_progress: ShowProgress | None
-) -> Made:
+def run_pieces(pieces: Sequence[Piece], parts: Parts) -> Made:
     """All parts by name; missing ones are made, several at a time, and kept as soon as they are done."""
     waiting = [p for p in pieces if not all(parts.has(name, p.inputs) for name in p.names)]
     total, done, made = max(sum(piece.cost for piece in waiting), 1.0), 0.0, {}
-    finished = in_processes(_make, [{"piece": piece} for piece in waiting], n_jobs)
+    finished = in_processes(_make, [{"piece": piece} for piece in waiting], parts.n_jobs)
     for piece in waiting:
-        if show_progress is not None:
-            show_progress(piece.what, done / total)
+        parts.show_progress(piece.what, done / total)
         for name, table in next(finished).items():
             made[name] = parts.get(name, piece.inputs, partial(_given, table))
         done += piece.cost
@@ -165,7 +177,7 @@ class Part:
     make: Callable[[], Iterator[dict[str, Any]]]
 
 
-def collect(wanted: list[Part], parts: Parts, show_progress: ShowProgress | None = None) -> pd.DataFrame:
+def collect(wanted: list[Part], parts: Parts) -> pd.DataFrame:
     """The rows of all parts; parts that were made from the same inputs are read."""
     todo = [part for part in wanted if not parts.has(part.name, part.inputs)]
     total, done = max(sum(part.n_rows for part in todo), 1), 0
@@ -178,8 +190,7 @@ def collect(wanted: list[Part], parts: Parts, show_progress: ShowProgress | None
             for row in part.make():
                 rows.append(row)
                 done += 1
-                if show_progress is not None:
-                    show_progress(part.name, done / total)
+                parts.show_progress(part.name, done / total)
             # Users are numbers in one dataset and names in another.
             frame = pd.DataFrame(rows)
             return pa.Table.from_pandas(frame.assign(user=frame["user"].astype(str)), preserve_index=False)
@@ -189,6 +200,6 @@ def collect(wanted: list[Part], parts: Parts, show_progress: ShowProgress | None
     return together
 
 
-def text_inputs(text: Text, **settings: Any) -> dict[str, Any]:
+def text_inputs(text: LongText, **settings: Any) -> dict[str, Any]:
     """What a part on a text depends on."""
     return {"dataset": text.name, "data": text.checksums, **settings}

@@ -26,7 +26,7 @@ from keydyn.evaluation.protocols.running import (
 )
 from keydyn.evaluation.scores import Scores
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.resuming import Parts, ShowProgress, detector_settings
+from keydyn.lab.frame.resuming import Parts, detector_settings
 from keydyn.model.data.vocabulary import Types
 from keydyn.parallel import Progress
 
@@ -123,7 +123,6 @@ CHOSEN: dict[str, tuple[float, str]] = {
     "fable": (4.0, "all"),
     "essay": (4.0, "all"),
 }
-DEFAULT = (4.0, "all")
 
 
 def detector_for(dataset: str, detector: str | Detector) -> Detector:
@@ -138,29 +137,17 @@ ITERATED = 20.0
 LIMITED = b"keydyn.limited"
 
 
-def score_rows(
-    rows: Sequence[Row],
-    detectors: Sequence[str | Detector],
-    parts: Parts,
-    n_jobs: int | None = None,
-    show_progress: ShowProgress | None = None,
-) -> pa.Table:
+def score_rows(rows: Sequence[Row], detectors: Sequence[str | Detector], parts: Parts) -> pa.Table:
     """Every score of every row and detector; parts that were made from the same inputs are read."""
-    return _each(_scored, rows, detectors, parts, n_jobs, show_progress)
+    return _each(_scored, rows, detectors, parts)
 
 
-def rank_rows(
-    rows: Sequence[Row],
-    detectors: Sequence[str | Detector],
-    parts: Parts,
-    n_jobs: int | None = None,
-    show_progress: ShowProgress | None = None,
-) -> pa.Table:
+def rank_rows(rows: Sequence[Row], detectors: Sequence[str | Detector], parts: Parts) -> pa.Table:
     """Rank every template after each event, for detectors that score events."""
     for name in detectors:
         if not make_detector(name).scores_events:
             raise ValueError(f"{make_detector(name).name} cannot score single events")
-    return _each(_ranked, rows, detectors, parts, n_jobs, show_progress)
+    return _each(_ranked, rows, detectors, parts)
 
 
 def limited_fits(table: pa.Table) -> dict[str, int]:
@@ -212,8 +199,8 @@ class Schedule:
     `costs` has for each part the number of templates and how long one takes, in any unit.
     """
 
-    def __init__(self, costs: Sequence[tuple[int, float]], show_progress: ShowProgress | None) -> None:
-        self.costs, self.show_progress = costs, show_progress
+    def __init__(self, costs: Sequence[tuple[int, float]], parts: Parts) -> None:
+        self.costs, self.parts = costs, parts
         self.total = max(sum(n * each for n, each in costs), 1.0)
 
     def part(self, number: int, what: str) -> Progress:
@@ -222,8 +209,7 @@ class Schedule:
         each = self.costs[number][1]
 
         def show_done(done: int) -> None:
-            if self.show_progress is not None:
-                self.show_progress(what, (before + done * each) / self.total)
+            self.parts.show_progress(what, (before + done * each) / self.total)
 
         show_done(0)
         return show_done
@@ -232,20 +218,13 @@ class Schedule:
 Make = Callable[[Row, Detector, int | None, Progress], pa.Table]
 
 
-def _each(
-    make: Make,
-    rows: Sequence[Row],
-    detectors: Sequence[str | Detector],
-    parts: Parts,
-    n_jobs: int | None,
-    show_progress: ShowProgress | None,
-) -> pa.Table:
+def _each(make: Make, rows: Sequence[Row], detectors: Sequence[str | Detector], parts: Parts) -> pa.Table:
     work = [(row, detector_for(row.name, detector)) for row in rows for detector in detectors]
-    schedule = Schedule([_cost(row, detector, parts) for row, detector in work], show_progress)
+    schedule = Schedule([_cost(row, detector, parts) for row, detector in work], parts)
     tables = {}
     for number, (row, detector) in enumerate(work):
         progress = schedule.part(number, f"{row.name} · {detector.title}")
-        made = partial(make, row, detector, n_jobs, progress)
+        made = partial(make, row, detector, parts.n_jobs, progress)
         name = part_name(row, detector)
         tables[name] = parts.get(name, inputs_of(row, detector), made)
     return together(tables)

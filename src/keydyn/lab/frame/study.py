@@ -2,8 +2,8 @@
 
 A study is a function under `@study(…)` in the file `study.py` of its folder. Its parameters are the command's
 options, its docstring is the command's help, and it returns a `Plan`. The decorator names the files that the
-study may leave. Its question, its answer and its page of results, and what rebuilds its report, are in
-`report.py` beside it; `run_study.py` lists all studies.
+study may leave. What writes its report, its question, its answer and its page of results are in `report.py`
+beside it; `run_study.py` lists all studies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from keydyn.lab.frame.outputs import Outputs
-    from keydyn.lab.frame.resuming import Parts, ShowProgress
+    from keydyn.lab.frame.resuming import Parts
     from keydyn.lab.frame.tables import Table
 
 Result = TypeVar("Result")
@@ -33,12 +33,12 @@ class Plan(Generic[Result]):
     Attributes
     ----------
     work : all that takes long; finished parts are kept in the given `Parts`
-    facts : what run.json says, besides how long it took
+    facts : what run.json says of the result, besides the study, its environment and how long it took
     write : writes tables, figures and the report; returns the tables for the terminal
     warnings : what the user should know before the work begins
     """
 
-    work: Callable[[Parts, ShowProgress], Result]
+    work: Callable[[Parts], Result]
     facts: Callable[[Result], Facts]
     write: Callable[[Outputs, Result, Facts], list[Table]]
     warnings: list[str] = field(default_factory=list)
@@ -54,8 +54,8 @@ class Study:
     tables, figures, frames : names, without endings, of all files that the study may leave
     in_the_paper : whether `keydyn study all` runs it
     subcommand : whether it is a command of `keydyn study`
-    report : gives the module with `PAGE`, the page of results, and `rebuild`, which writes everything again
-        from the scores in the folder, given the facts and the seed of the run; it may lack either
+    report : gives the module with `write`, as in `Plan`; with `PAGE`, the page of results; and with `read`,
+        which reads the result from the folder of a run. It may lack the last two
     """
 
     name: str
@@ -77,10 +77,13 @@ class Study:
                 raise ValueError(f"the study {self.name} leaves no {', '.join(sorted(unknown))}")
         return page
 
-    @property
-    def rebuild(self) -> Callable[[Outputs, Facts, int], list[Table]] | None:
-        """What writes everything again; None if there are no scores."""
-        return getattr(self.report(), "rebuild", None) if self.report else None
+    def rebuild(self, outputs: Outputs, facts: Facts) -> list[Table]:
+        """Write everything again, from what a run with these facts left in its folder."""
+        report: Any = self.report() if self.report else None
+        if not hasattr(report, "read"):
+            raise ValueError(f"the study {self.name!r} has no scores to build its report from; run it again")
+        tables: list[Table] = report.write(outputs, report.read(outputs.folder), facts)
+        return tables
 
     @property
     def help(self) -> str:
@@ -116,7 +119,7 @@ Values = Mapping[str, "pd.DataFrame"]
 
 
 @dataclass(frozen=True)
-class Run:
+class PageRun:
     """A run of a study, as its page shows it.
 
     Attributes
@@ -144,7 +147,7 @@ class ResultsPage:
     question : what the study asks, in one sentence
     answer : what it found, in two sentences, from the values of a run
     values : the tables that the answer is computed from, as far as a run has them
-    tables, figures : what is shown of the run that answers the question, as in `Run`
+    tables, figures : what is shown of the run that answers the question, as in `PageRun`
     others : further runs
     """
 
@@ -154,12 +157,12 @@ class ResultsPage:
     values: tuple[str, ...]
     tables: Mapping[str, str]
     figures: Mapping[str, str] = field(default_factory=dict)
-    others: tuple[Run, ...] = ()
+    others: tuple[PageRun, ...] = ()
 
     @cached_property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[PageRun, ...]:
         """All runs, the one that answers the question first."""
-        return (Run(self.tables, self.figures), *self.others)
+        return (PageRun(self.tables, self.figures), *self.others)
 
     def opening(self, tables: Values) -> list[str]:
         """The paragraphs that a report begins with."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,59 +25,75 @@ MEASURED, PUBLISHED = "measured", "published"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
+# The values of a line by name, and whether its cell is marked.
+Line = Mapping[Any, Any]
+Mark = Callable[[Line], bool]
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table by its name.
+    """A table by its name: values, and the columns in which people read them.
 
     Attributes
     ----------
     name : the stem of its files
     title, note : what it shows, in one line; what one must know to read it, which may be empty
     frame : the values, for the CSV file
-    shown : the same values as text, one row per line
-    bold, published : booleans in the shape of `shown`: cells set in bold, cells that are published figures
-    labels : how many of the first columns of `shown` say what a row is
+    columns : what is shown of each line, and how it is written
+    labels : how many of the first columns say what a line is
+    lines : the values of each line; the rows of the frame unless given
     """
 
     name: str
     title: str
     note: str
     frame: pd.DataFrame
-    shown: pd.DataFrame
-    bold: pd.DataFrame | None = None
-    published: pd.DataFrame | None = None
+    columns: Sequence[Column]
     labels: int = 1
+    lines: Sequence[Line] | None = None
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise ValueError(f"a table's name is letters, digits and _ . + -, not {self.name!r}")
-        if not 0 <= self.labels <= self.shown.shape[1]:
+        if not 0 <= self.labels <= len(self.columns):
             raise ValueError(
-                f"table {self.name}: {self.labels} columns of labels, but {self.shown.shape[1]} in all"
+                f"table {self.name}: {self.labels} columns of labels, but {len(self.columns)} in all"
             )
-        for name, marked in (("bold", self.bold), ("published", self.published)):
-            if marked is not None and marked.shape != self.shown.shape:
-                raise ValueError(
-                    f"table {self.name}: {name} has the shape {marked.shape}, shown {self.shown.shape}"
-                )
+
+    @cached_property
+    def shown(self) -> pd.DataFrame:
+        """All cells as text, one row per line."""
+        return self._each(lambda column, line: column.text(line))
+
+    @cached_property
+    def bold(self) -> pd.DataFrame:
+        """Which cells are set in bold, in the shape of `shown`."""
+        return self._each(lambda column, line: column.bold is not None and bool(column.bold(line)))
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """Which cells are published figures, likewise."""
+        return self._each(lambda column, line: column.published is not None and bool(column.published(line)))
+
+    def _each(self, cell: Callable[[Column, Line], Any]) -> pd.DataFrame:
+        lines = self.frame.to_dict("records") if self.lines is None else self.lines
+        cells = [[cell(column, line) for column in self.columns] for line in lines]
+        return pd.DataFrame(cells, columns=[column.title for column in self.columns])
 
 
 def without_empty_columns(table: Table) -> Table:
     """The table as it is shown without columns of which nothing can be estimated; the note names them."""
     empty = [
-        place
-        for place in range(table.labels, table.shown.shape[1])
-        if all(text == NONE or text.startswith(NOT_SUPPORTED) for text in table.shown.iloc[:, place])
+        column.title
+        for place, column in enumerate(table.columns)
+        if place >= table.labels
+        and all(text == NONE or text.startswith(NOT_SUPPORTED) for text in table.shown.iloc[:, place])
     ]
     if not empty or len(table.shown) == 0:
         return table
-    kept = [place for place in range(table.shown.shape[1]) if place not in empty]
-    names = ", ".join(str(table.shown.columns[place]) for place in empty)
-    bold, published = (
-        None if marked is None else marked.iloc[:, kept] for marked in (table.bold, table.published)
-    )
-    note = f"{table.note} Columns that these samples cannot support are not shown ({names}).".strip()
-    return replace(table, note=note, shown=table.shown.iloc[:, kept], bold=bold, published=published)
+    note = f"{table.note} Columns that these samples cannot support are not shown ({', '.join(empty)})."
+    kept = [column for column in table.columns if column.title not in empty]
+    return replace(table, note=note.strip(), columns=kept)
 
 
 def write_table(table: Table, folder: str | Path) -> list[Path]:
@@ -136,42 +152,36 @@ class Column:
     Attributes
     ----------
     title : its heading
-    values : the column of the frame that a cell is written from, or several
+    values : the value of the line that a cell is written from, or several
     write : how these values are written
-    bold : whether a cell is set in bold, by its row of the frame
+    bold, published : whether a cell is set in bold, and whether it is a published figure
     """
 
     title: str
     values: str | tuple[str, ...]
     write: Callable[..., str] = as_it_is
-    bold: Callable[[Mapping[Hashable, Any]], bool] | None = None
+    bold: Mark | None = None
+    published: Mark | None = None
+
+    def text(self, line: Line) -> str:
+        """The cell of a line."""
+        names = (self.values,) if isinstance(self.values, str) else self.values
+        return self.write(*(line[name] for name in names))
 
 
 DATASET = Column("Dataset", "dataset", dataset_name)
 DETECTOR = Column("Detector", "detector", detector_name)
 
 
-def table_of(
-    name: str, title: str, note: str, frame: pd.DataFrame, columns: Sequence[Column], labels: int = 1
-) -> Table:
-    """A table with a line per row of the frame."""
-    rows = frame.to_dict("records")
-    names = [(one.values,) if isinstance(one.values, str) else one.values for one in columns]
-    shown = [
-        [one.write(*(row[value] for value in values)) for one, values in zip(columns, names, strict=True)]
-        for row in rows
-    ]
-    bold = [[one.bold is not None and bool(one.bold(row)) for one in columns] for row in rows]
-    headings = [one.title for one in columns]
-    texts, marked = (pd.DataFrame(lines, columns=headings) for lines in (shown, bold))
-    return Table(name, title, note, frame, texts, marked, labels=labels)
-
-
-def mean_column(
-    title: str, name: str, digits: int = 3, bold: Callable[[Mapping[Hashable, Any]], bool] | None = None
-) -> Column:
+def mean_column(title: str, name: str, digits: int = 3, **marks: Mark) -> Column:
     """NAME_mean and NAME_std: 0.887 (0.175)."""
-    return Column(title, (f"{name}_mean", f"{name}_std"), partial(mean_and_deviation, digits=digits), bold)
+    write = partial(mean_and_deviation, digits=digits)
+    return Column(title, (f"{name}_mean", f"{name}_std"), write, **marks)
+
+
+def figure_column(title: str, name: str, *digits: int) -> Column:
+    """A figure that has a text of its own, such as a `Rate`; a dash where there is none."""
+    return Column(title, name, lambda figure: NONE if figure is None else figure.text(*digits))
 
 
 def rate_column(title: str, name: str, trials: str, digits: int = 1) -> Column:
@@ -179,19 +189,13 @@ def rate_column(title: str, name: str, trials: str, digits: int = 1) -> Column:
     return Column(title, (name, f"{name}_low", f"{name}_high", trials), partial(_rate, digits=digits))
 
 
-def estimate_column(
-    title: str,
-    name: str,
-    digits: int = 3,
-    scale: float = 1.0,
-    bold: Callable[[Mapping[Hashable, Any]], bool] | None = None,
-) -> Column:
+def estimate_column(title: str, name: str, digits: int = 3, scale: float = 1.0, **marks: Mark) -> Column:
     """NAME times the scale with its interval NAME_low to NAME_high: 31 (24–44)."""
 
     def write(value: float, low: float, high: float) -> str:
         return NONE if is_missing(value) else Estimate(value, low, high).times(scale).text(digits)
 
-    return Column(title, (name, f"{name}_low", f"{name}_high"), write, bold)
+    return Column(title, (name, f"{name}_low", f"{name}_high"), write, **marks)
 
 
 def number_column(title: str, name: str, digits: int = 3) -> Column:
@@ -215,68 +219,62 @@ def plain_table(
     """The frame as it is; shown with this many decimals, and with spaces for underscores in its headings."""
     write = partial(as_it_is, digits=digits)
     columns = [Column(str(each).replace("_", " "), str(each), write) for each in frame.columns]
-    return table_of(name, title, note, frame, columns, labels)
+    return Table(name, title, note, frame, columns, labels)
+
+
+def is_published(line: Line) -> bool:
+    """Whether a line has published figures, by its value `source`."""
+    return bool(line["source"] == PUBLISHED)
 
 
 def published_beside(
-    name: str,
-    title: str,
-    note: str,
-    frame: pd.DataFrame,
-    metric: str,
-    best: Collection[tuple[str, str]] = (),
-    digits: int = 3,
-    marks: Mapping[tuple[str, str], str] | None = None,
+    name: str, title: str, note: str, frame: pd.DataFrame, metric: str, digits: int = 3
 ) -> Table:
     """A table of the paper: a dataset's measured figures in one line, the published ones in the next.
 
     `frame` has a row per dataset and detector, with the columns dataset, detector, METRIC_mean, METRIC_std,
-    published_METRIC_mean and published_METRIC_std. Cells in `best`, (dataset, detector), are bold; `marks`
-    are signs that follow a measured cell and that the note explains. Datasets and detectors keep their
-    order. A dataset without published figures has one line.
+    published_METRIC_mean and published_METRIC_std. If it has a column `best`, these cells are bold; `mark` is
+    a sign that follows a measured cell and that the note explains. Datasets and detectors keep their order. A
+    dataset without published figures has one line.
     """
     ours, theirs = ([f"{prefix}{metric}_{part}" for part in ("mean", "std")] for prefix in ("", "published_"))
     columns = ["dataset", "detector", *ours, *theirs]
     absent = [column for column in columns if column not in frame.columns]
     if absent:
         raise ValueError(f"table {name}: no column {', '.join(absent)}")
-    keys = list(zip(frame["dataset"], frame["detector"], strict=True))
-    twice = [key for number, key in enumerate(keys) if key in keys[:number]]
-    if twice:
-        raise ValueError(f"table {name}: two rows for {' and '.join(map(str, twice[0]))}")
-    measured = _cells(frame, keys, ours, digits)
-    figures = _cells(frame, keys, theirs, digits)
+    twice = frame[frame.duplicated(["dataset", "detector"])]
+    if len(twice):
+        raise ValueError(f"table {name}: two rows for {' and '.join(twice[['dataset', 'detector']].iloc[0])}")
+    values = frame[columns].assign(best=frame.get("best", False))
+    marked = values.assign(mark=frame.get("mark", "")).to_dict("records")
+    rows = {(row["dataset"], row["detector"]): row for row in marked}
     detectors = list(dict.fromkeys(frame["detector"]))
-    rows, bold, published = [], [], []
+    lines: list[Line] = []
     for dataset in dict.fromkeys(frame["dataset"]):
-        row = [(dataset, detector) for detector in detectors]
-        texts = [measured.get(key, NONE) + (marks or {}).get(key, "") for key in row]
-        rows.append([dataset_name(dataset), MEASURED, *texts])
-        bold.append([False, False, *(key in best for key in row)])
-        published.append([False] * (2 + len(row)))
-        texts = [figures.get(key, NONE) for key in row]
-        if set(texts) != {NONE}:
-            rows.append([dataset_name(dataset), PUBLISHED, *texts])
-            bold.append([False] * (2 + len(row)))
-            published.append([False] + [True] * (1 + len(row)))
-    headings = ["Dataset", "Source", *map(detector_name, detectors)]
-    return Table(
-        name,
-        title,
-        note,
-        frame[columns].assign(best=[key in best for key in keys]).reset_index(drop=True),
-        pd.DataFrame(rows, columns=headings),
-        pd.DataFrame(bold, columns=headings),
-        pd.DataFrame(published, columns=headings),
-        labels=2,
-    )
+        for source, (mean, std) in ((MEASURED, ours), (PUBLISHED, theirs)):
+            line = {"dataset": dataset, "source": source}
+            for detector in detectors:
+                row = rows.get((dataset, detector), {})
+                line |= {f"{detector}_mean": row.get(mean), f"{detector}_std": row.get(std)}
+                line |= {f"{detector}_{sign}": row.get(sign) for sign in ("best", "mark")}
+            if source == MEASURED or not all(is_missing(line[f"{detector}_mean"]) for detector in detectors):
+                lines.append(line)
 
+    def of(detector: str) -> Column:
+        def text(mean: float | None, std: float | None, mark: str | None, source: str) -> str:
+            sign = mark or "" if source == MEASURED else ""
+            return mean_and_deviation(mean, std, digits) + sign
 
-def _cells(
-    frame: pd.DataFrame, keys: list[tuple[str, str]], columns: list[str], digits: int
-) -> dict[tuple[str, str], str]:
-    mean, std = (frame[column].tolist() for column in columns)
-    return {key: mean_and_deviation(mean[n], std[n], digits) for n, key in enumerate(keys)}
+        return Column(
+            detector_name(detector),
+            (f"{detector}_mean", f"{detector}_std", f"{detector}_mark", "source"),
+            text,
+            lambda line: bool(line[f"{detector}_best"]) and not is_published(line),
+            is_published,
+        )
+
+    shown = [DATASET, Column("Source", "source", published=is_published), *map(of, detectors)]
+    return Table(name, title, note, values.reset_index(drop=True), shown, labels=2, lines=lines)
 
 
 def _exact(value: Any) -> str:

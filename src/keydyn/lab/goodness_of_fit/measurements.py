@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,31 +25,39 @@ PUBLISHED = {
 }
 
 
+@dataclass(frozen=True)
+class SurrogateTest:
+    """How a model is tested.
+
+    Attributes
+    ----------
+    n_surrogates, n_second : the number of surrogates, and of surrogates of each for a double bootstrap
+    marginal : how the model's marginal distribution is made
+    seed : of all random numbers
+    """
+
+    n_surrogates: int = 100
+    n_second: int = 0
+    marginal: str = "exact"
+    seed: int = 0
+
+
 def user_goodness(
-    sequences: Sequences,
-    dataset: str,
-    user: Any,
-    model: str,
-    settings: str,
-    n_surrogates: int = 100,
-    n_second: int = 0,
-    marginal: str = "exact",
-    seed: int = 0,
-    n_jobs: int | None = None,
+    sequences: Sequences, dataset: str, user: Any, model: str, settings: str, how: SurrogateTest
 ) -> dict[str, Any]:
     """The test of one model on one user's intervals: a row of `goodness_rows`.
 
     With the published settings of a POHMM, `p_printed` and `p_states` are the two-sided p-value by the other
     ways to make the model's distribution.
     """
-    areas.check_marginal(marginal)
+    areas.check_marginal(how.marginal)
     fits = goodness.refits(
         pattern(model, settings),
         sequences.without_events() if model == "hmm" else sequences,
-        stream(seed, "goodness of fit", dataset, user, model, settings),
-        goodness.Plan(n_surrogates, n_second, n_jobs=n_jobs),
+        stream(how.seed, "goodness of fit", dataset, user, model, settings),
+        goodness.SurrogatePlan(how.n_surrogates, how.n_second),
     )
-    test = goodness.judged_by_areas(fits, 0, "auto", marginal)
+    test = goodness.judged_by_areas(fits, 0, "auto", how.marginal)
     row = {"dataset": dataset, "user": user, "model": model, "settings": settings} | outcome(test)
     for other in ("printed", "states"):
         wanted = model == "pohmm" and settings == "published"
@@ -77,9 +86,10 @@ def goodness_rows(
     n_jobs: int | None = None,
     **test: Any,
 ) -> Iterator[dict[str, Any]]:
-    """Every user's tests, one row each, as they are done; `test` has further arguments of `user_goodness`."""
+    """Every user's tests, one row each, as they are done; `test` has attributes of `SurrogateTest`."""
     pieces = [
-        {"sequences": sequences, "dataset": dataset, "user": user, "model": model, "settings": chosen} | test
+        {"sequences": sequences, "dataset": dataset, "user": user, "model": model, "settings": chosen}
+        | {"how": SurrogateTest(**test)}
         for user, sequences in intervals_by_user(keystrokes).items()
         for model in models
         for chosen in settings

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from keydyn.figures.residuals import draw_residual_rows
-from keydyn.lab.frame.long_texts import MODELS, SETTINGS, Text, intervals_by_user, recorded_settings
+from keydyn.lab.frame.long_texts import MODELS, SETTINGS, LongText, intervals_by_user, recorded_settings
 from keydyn.lab.frame.names import dataset_name, detector_name, listed, percent
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.resuming import Part, Parts, ShowProgress, collect, text_inputs
+from keydyn.lab.frame.resuming import Part, Parts, collect, text_inputs
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.goodness_of_fit.figures import draw_p_values
@@ -57,30 +57,24 @@ class GoodnessResults(NamedTuple):
     typical: list[TypicalUser]
 
 
-def goodness_tests(
-    texts: Sequence[Text],
-    n_surrogates: int,
-    n_second: int,
-    marginal: str,
-    seed: int,
-    parts: Parts,
-    n_jobs: int | None,
-    show_progress: ShowProgress | None,
-) -> GoodnessResults:
-    """The test of every user, HMM and POHMM, published and recommended settings; then the residuals."""
-    test: dict[str, Any] = {"n_surrogates": n_surrogates, "n_second": n_second}
-    test |= {"seed": seed, "marginal": marginal}
+def goodness_tests(texts: Sequence[LongText], settings: Mapping[str, Any], parts: Parts) -> GoodnessResults:
+    """The test of every user, HMM and POHMM, published and recommended settings; then the residuals.
+
+    `settings` are those of the test, as run.json has them: seed, surrogates, second and marginal.
+    """
+    test: dict[str, Any] = {"n_surrogates": settings["surrogates"], "n_second": settings["second"]}
+    test |= {"seed": settings["seed"], "marginal": settings["marginal"]}
     wanted, checks = [], []
     for text in texts:
         users, typed = len(intervals_by_user(text.keystrokes)), (text.keystrokes, text.name)
-        for model, settings in product(MODELS, SETTINGS):
-            inputs = text_inputs(text, **test, model=recorded_settings(model, settings))
-            make = partial(goodness_rows, *typed, (model,), (settings,), n_jobs, **test)
-            wanted.append(Part(f"{text.name}-{model}-{settings}", inputs, users, make))
+        for model, chosen in product(MODELS, SETTINGS):
+            inputs = text_inputs(text, **test, model=recorded_settings(model, chosen))
+            make = partial(goodness_rows, *typed, (model,), (chosen,), parts.n_jobs, **test)
+            wanted.append(Part(f"{text.name}-{model}-{chosen}", inputs, users, make))
         inputs = text_inputs(text, models=[recorded_settings(model, "recommended") for model in MODELS])
-        rows = partial(residual_rows, *typed, n_jobs)
+        rows = partial(residual_rows, *typed, parts.n_jobs)
         checks.append(Part(f"residuals-{text.name}", inputs, len(MODELS) * users, rows))
-    tests, residuals = collect(wanted, parts, show_progress), collect(checks, parts, show_progress)
+    tests, residuals = collect(wanted, parts), collect(checks, parts)
     typical = [
         typical_user(text.keystrokes, text.name, residuals[residuals["dataset"] == text.name])
         for text in texts
@@ -88,7 +82,7 @@ def goodness_tests(
     return GoodnessResults(tests, residuals, typical)
 
 
-def write_goodness(outputs: Outputs, results: GoodnessResults, facts: Mapping[str, Any]) -> list[Table]:
+def write(outputs: Outputs, results: GoodnessResults, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report of the test on real users; the shares, for the terminal."""
     tests = results.tests
     outputs.frame(tests, "tests")

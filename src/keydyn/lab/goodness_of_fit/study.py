@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from keydyn.commands.shared_options import JobsOption
 from keydyn.exit_codes import UsageError
 from keydyn.lab.frame.chosen import check_second, chosen_texts, text_facts
 from keydyn.lab.frame.options import DataOption, SecondOption, SeedOption, SurrogatesOption, TextOption
@@ -29,14 +29,13 @@ def goodness_of_fit(
         str, typer.Option(help="The model's marginal distribution: exact, printed (the paper's) or states.")
     ] = "exact",
     data: DataOption = None,
-    jobs: JobsOption = -1,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
     """Does the model fit what people type? HMM and POHMM, user by user (Section 5.1).
 
     Example: `keydyn study goodness-of-fit --dataset fable --data recordings/`
     """
-    from keydyn.lab.goodness_of_fit.report import goodness_tests, write_goodness
+    from keydyn.lab.goodness_of_fit.report import goodness_tests, write
     from keydyn.model.check.areas import MARGINALS
 
     if marginal not in MARGINALS:
@@ -45,10 +44,5 @@ def goodness_of_fit(
     texts, warnings = chosen_texts(dataset, data)
     settings = {"seed": seed, "surrogates": surrogates, "second": second, "marginal": marginal}
     return Plan(
-        lambda parts, show_progress: goodness_tests(
-            texts, surrogates, second, marginal, seed, parts, jobs or -1, show_progress
-        ),
-        lambda _: text_facts("goodness-of-fit", texts, settings),
-        write_goodness,
-        warnings,
+        partial(goodness_tests, texts, settings), lambda _: text_facts(texts, settings), write, warnings
     )

@@ -12,11 +12,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from keydyn.figures.style import COLOURS, GREY, drawing
-from keydyn.lab.frame.long_texts import Text, intervals_by_user, recorded_settings
+from keydyn.lab.frame.long_texts import LongText, intervals_by_user, recorded_settings
 from keydyn.lab.frame.names import dataset_name, listed
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.resuming import Part, Parts, ShowProgress, collect, text_inputs
+from keydyn.lab.frame.resuming import Part, Parts, collect, text_inputs
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.model_choice.measurements import (
@@ -39,9 +39,7 @@ LEAD = (
 )
 
 
-def choose_models(
-    texts: Sequence[Text], parts: Parts, n_jobs: int | None, show_progress: ShowProgress | None
-) -> pd.DataFrame:
+def choose_models(texts: Sequence[LongText], parts: Parts) -> pd.DataFrame:
     """States × families × smoothing for every user."""
     wanted = []
     for text in texts:
@@ -59,13 +57,13 @@ def choose_models(
                 f"choice-{text.name}",
                 inputs,
                 n_rows,
-                partial(choice_rows, text.keystrokes, text.name, n_jobs=n_jobs),
+                partial(choice_rows, text.keystrokes, text.name, n_jobs=parts.n_jobs),
             )
         )
-    return collect(wanted, parts, show_progress)
+    return collect(wanted, parts)
 
 
-def write_choice(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
+def write(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
     """Table, figure and report of model choice."""
     outputs.frame(fits, "models")
     table = outputs.table(
@@ -140,7 +138,7 @@ def _lowest_bic(rows: list[Row]) -> Row:
 
 
 def _most_held_out(rows: list[Row]) -> Row:
-    """NaN, for users with one sample, is never the most."""
+    """The model with the highest held-out likelihood; NaN, for users with one sample, never counts."""
     return max(rows, key=lambda row: np.nan_to_num(float(row["held_out"]), nan=-np.inf))
 
 

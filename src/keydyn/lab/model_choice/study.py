@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_texts, text_facts
 from keydyn.lab.frame.options import DataOption, TextOption
 from keydyn.lab.frame.study import Plan, report_beside, study
@@ -17,17 +17,12 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     frames=("models",),
     report=report_beside(__name__),
 )
-def model_choice(dataset: TextOption = None, data: DataOption = None, jobs: JobsOption = -1) -> Plan[Any]:
+def model_choice(dataset: TextOption = None, data: DataOption = None) -> Plan[Any]:
     """How many states, which family, smoothed or not? By BIC and by held-out likelihood.
 
     Example: `keydyn study model-choice --dataset fable --data recordings/`
     """
-    from keydyn.lab.model_choice.report import choose_models, write_choice
+    from keydyn.lab.model_choice.report import choose_models, write
 
     texts, warnings = chosen_texts(dataset, data)
-    return Plan(
-        lambda parts, show_progress: choose_models(texts, parts, jobs or -1, show_progress),
-        lambda _: text_facts("model-choice", texts, {}),
-        write_choice,
-        warnings,
-    )
+    return Plan(partial(choose_models, texts), lambda _: text_facts(texts), write, warnings)

@@ -29,6 +29,7 @@ from keydyn.lab.frame.published import DATASETS
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.score_datasets import ranked_of
 from keydyn.lab.frame.tables import Table, plain_table
+from keydyn.lab.own_recordings.twice import twice_paragraphs, without_twice
 from keydyn.lab.recognition.report import lead_of, recognition_sections
 
 OPEN = ", open set"
@@ -81,31 +82,32 @@ def own_rows(
     return rows, failures
 
 
-def write_evaluation(
-    outputs: Outputs, scores: pa.Table, ranks: pa.Table | None, facts: Mapping[str, Any], seed: int = 0
+def write(
+    outputs: Outputs, measured: tuple[pa.Table, pa.Table | None], facts: Mapping[str, Any]
 ) -> list[Table]:
     """All tables, figures and the report from scores and ranks; what the terminal shows."""
-    verdict, sections, for_terminal = recognition_sections(outputs, scores, facts, seed)
+    scores, ranks = measured
+    verdict, sections, for_terminal = recognition_sections(outputs, without_twice(scores, facts), facts)
+    # The file has every score, those that do not count included.
+    outputs.scores(scores)
     if ranks is not None:
         outputs.ranks(ranks)
-        section, tables = continuous_section(outputs, ranked_of(ranks), facts, seed)
+        section, tables = continuous_section(outputs, ranked_of(without_twice(ranks, facts)), facts)
         sections.append(section)
         for_terminal = [*for_terminal, tables[0]]
     sections.append(_failures(outputs, facts))
     outputs.report(
         f"Typing recognised: {facts.get('file', '')}",
-        [verdict, *_warnings(facts), *lead_of(facts)],
+        [verdict, *_warnings(facts), *twice_paragraphs(facts), *lead_of(facts)],
         sections,
         facts,
     )
     return for_terminal
 
 
-def rebuild(outputs: Outputs, facts: Mapping[str, Any], seed: int) -> list[Table]:
-    """Everything again, from scores and ranks in the folder."""
-    folder = outputs.folder
-    ranks = read_ranks(folder) if (folder / RANKS).exists() else None
-    return write_evaluation(outputs, read_scores(folder), ranks, facts, seed)
+def read(folder: Path) -> tuple[pa.Table, pa.Table | None]:
+    """The scores and, if there are any, the ranks that a run kept in its folder."""
+    return read_scores(folder), read_ranks(folder) if (folder / RANKS).exists() else None
 
 
 def failures_facts(failures: Failures) -> dict[str, Any]:

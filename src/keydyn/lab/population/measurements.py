@@ -13,8 +13,8 @@ table of accuracy and equal error rate, one row per user and setting:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import permutations
 from typing import Any
@@ -41,7 +41,7 @@ from keydyn.evaluation.scores import Mask
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.long_texts import stream
-from keydyn.lab.frame.resuming import Made, Parts, Piece, ShowProgress, run_pieces
+from keydyn.lab.frame.resuming import Made, Parts, Piece, run_pieces
 from keydyn.lab.frame.score_datasets import (
     detector_for,
     inputs_of,
@@ -151,6 +151,19 @@ TEXTS = ("fable", "essay")
 COLUMNS = ("what", "dataset", "detector", "setting", "number", "draw", "user", "acc", "eer")
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much the study measures: detectors, numbers of people to learn from, draws, and parts taken out."""
+
+    detectors: Sequence[str] = DETECTORS
+    n_people: Sequence[int] = N_PEOPLE
+    draws: int = DRAWS
+    without: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: WITHOUT)
+
+
+WHOLE = Extent()
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """Everything that the report is made of.
@@ -169,26 +182,20 @@ class Measured:
     changes: pd.DataFrame
 
 
-def run_population(
-    rows: Sequence[Row],
-    seed: int,
-    parts: Parts,
-    n_jobs: int | None = None,
-    show_progress: ShowProgress | None = None,
-) -> Measured:
+def run_population(rows: Sequence[Row], seed: int, parts: Parts, extent: Extent = WHOLE) -> Measured:
     """All measurements; parts that were made from the same inputs are read, not made again."""
-    compared = [(row, detector_for(row.name, name)) for row in rows for name in DETECTORS]
+    compared = [(row, detector_for(row.name, name)) for row in rows for name in extent.detectors]
     closed = [closed_piece(row, detector) for row, detector in compared]
     opened = [open_piece(row, detector) for row, detector in compared]
     of_users = [
         *(enrolment_piece(row, detector) for row, detector in compared),
-        *(people_piece(row, seed) for row in rows),
-        *(part_piece(row, part) for row in rows for part in WITHOUT),
+        *(people_piece(row, seed, extent) for row in rows),
+        *(part_piece(row, part, changes) for row in rows for part, changes in extent.without.items()),
         *(across_piece(*pair) for pair in permutations([row for row in rows if row.name in TEXTS], 2)),
     ]
-    # Long ones first: none is left over when all others are done.
+    # Long pieces first, so that none is left when all others are done.
     pieces = sorted([*closed, *opened, *of_users], key=lambda piece: -piece.cost)
-    made = run_pieces(pieces, parts, n_jobs, show_progress)
+    made = run_pieces(pieces, parts)
     scores = together({name: made[name] for piece in (*closed, *opened) for name in piece.names[:1]})
     ranks = together({piece.names[1]: made[piece.names[1]] for piece in closed})
     frames = [made[piece.names[2]] for piece in closed] + [made[piece.names[0]] for piece in of_users]
@@ -224,18 +231,22 @@ def enrolment_piece(row: Row, detector: Detector) -> Piece:
     return Piece((name,), inputs, make, f"{row.name} · {detector.title}, few samples", 2.0 * _events(row))
 
 
-def people_piece(row: Row, seed: int) -> Piece:
+def people_piece(row: Row, seed: int, extent: Extent = WHOLE) -> Piece:
     """Figures of newcomers over the number of people that the population is learnt from."""
     name = f"{row.name}-{PEOPLE}"
     detector = PopulationDetector()
-    inputs = inputs_of(row, detector) | {"people": N_PEOPLE, "draws": DRAWS, "seed": seed}
-    make = partial(_people, row, detector, seed, name)
+    inputs = inputs_of(row, detector) | {
+        "people": extent.n_people,
+        "draws": extent.draws,
+        "seed": seed,
+    }
+    make = partial(_people, row, detector, seed, extent, name)
     return Piece((name,), inputs, make, f"{row.name} · few people to learn from", 4.0 * _events(row))
 
 
-def part_piece(row: Row, part: str) -> Piece:
+def part_piece(row: Row, part: str, changes: Mapping[str, Any]) -> Piece:
     """Figures of the population model without one of its parts, by the paper's protocol."""
-    detector = PopulationDetector(**WITHOUT[part])
+    detector = PopulationDetector(**changes)
     name = f"{row.name}-without-{part.replace(' ', '-')}"
     make = partial(_part, row, part, detector, name)
     return Piece((name,), inputs_of(row, detector), make, f"{row.name} · without {part}", _events(row))
@@ -283,12 +294,12 @@ def _enrolment(row: Row, detector: Detector, name: str) -> Made:
     }
 
 
-def _people(row: Row, detector: Detector, seed: int, name: str) -> Made:
+def _people(row: Row, detector: Detector, seed: int, extent: Extent, name: str) -> Made:
     samples, train, frames = row.samples, training_samples(row), []
     everyone = min(len(set(samples.users[learnt].tolist())) for learnt, _ in halves(samples))
     enrolled = _up_to_all(row, (1,))
-    for n in [*(n for n in N_PEOPLE if n < everyone), everyone]:
-        for draw in range(DRAWS if n < everyone else 1):
+    for n in [*(n for n in extent.n_people if n < everyone), everyone]:
+        for draw in range(extent.draws if n < everyone else 1):
             prepared: Prepared = []
             for number, (learnt, asked) in enumerate(halves(samples)):
                 random = stream(seed, "people", row.name, n, draw, number)
@@ -297,7 +308,9 @@ def _people(row: Row, detector: Detector, seed: int, name: str) -> Made:
                 prepared.append((detector.prepare(samples[known]), asked))
             for count in enrolled:
                 figures = newcomer_figures(prepared, row, count)
-                frames.append(_labelled(PEOPLE, row, detector, figures, str(count), n, draw))
+                frames.append(
+                    _labelled(PEOPLE, row, detector, figures, setting=str(count), number=n, draw=draw)
+                )
     return {name: _table(frames)}
 
 
@@ -329,17 +342,11 @@ def _up_to_all(row: Row, counts: Sequence[int]) -> list[int]:
     return [*(n for n in counts if n < most), most]
 
 
-def _labelled(
-    what: str,
-    row: Row,
-    detector: Detector,
-    figures: pd.DataFrame,
-    setting: str = "",
-    number: float = np.nan,
-    draw: int = 0,
-) -> pd.DataFrame:
-    labels = {"what": what, "dataset": row.name, "detector": detector.name, "setting": setting}
-    return figures.assign(**labels, number=float(number), draw=draw)[list(COLUMNS)]
+def _labelled(what: str, row: Row, detector: Detector, figures: pd.DataFrame, **more: Any) -> pd.DataFrame:
+    """Figures of users with the other `COLUMNS`: of `more`, the setting, the number and the draw."""
+    labels: dict[str, Any] = {"what": what, "dataset": row.name, "detector": detector.name}
+    labels |= {"setting": "", "number": np.nan, "draw": 0} | more
+    return figures.assign(**labels).astype({"number": np.float64})[list(COLUMNS)]
 
 
 def _table(frames: Any) -> pa.Table:

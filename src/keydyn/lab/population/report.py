@@ -98,10 +98,9 @@ CAUSES = {
 }
 
 
-def write_population(
-    outputs: Outputs, measured: Measured, facts: Mapping[str, Any], seed: int = 0
-) -> list[Table]:
+def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report; what the terminal shows."""
+    seed = facts.get("seed", 0)
     outputs.scores(measured.scores)
     outputs.ranks(measured.ranks)
     outputs.frame(measured.users, USERS)
@@ -135,13 +134,8 @@ def write_population(
     return [main]
 
 
-def rebuild(outputs: Outputs, facts: Mapping[str, Any], seed: int) -> list[Table]:
-    """Everything again, from what was kept in the folder."""
-    return write_population(outputs, read_measured(outputs.folder), facts, seed)
-
-
-def read_measured(folder: Path) -> Measured:
-    """What `write_population` kept."""
+def read(folder: Path) -> Measured:
+    """All that a run kept in its folder."""
     users, changes = (read_table(folder / f"{name}.parquet").to_pandas() for name in (USERS, CHANGES))
     return Measured(read_scores(folder), read_ranks(folder), users, changes)
 
@@ -175,11 +169,9 @@ def _curves(outputs: Outputs, measured: pd.DataFrame, what: str, seed: int) -> S
     panels: dict[str, dict[str, dict[str, Curve]]] = {}
     for (dataset, line), of in frame.groupby(["dataset", lines], sort=False):
         for metric, name in (("acc", "accuracy"), ("eer", "equal error rate")):
-            x, *y = (
-                of[c].to_numpy(dtype=np.float64)
-                for c in ("number", metric, f"{metric}_low", f"{metric}_high")
+            panels.setdefault(str(dataset), {}).setdefault(name, {})[str(line)] = Curve.of(
+                of, "number", metric
             )
-            panels.setdefault(str(dataset), {}).setdefault(name, {})[str(line)] = Curve(x, *y)
     picture = outputs.figure(
         user_curves_figure(panels, label),
         f"population_{what}",

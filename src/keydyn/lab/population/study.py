@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption, SeedOption
 from keydyn.lab.frame.study import Plan, report_beside, study
@@ -23,9 +23,7 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     frames=("user_figures", "typing_changes"),
     report=report_beside(__name__),
 )
-def population(
-    dataset: DatasetOption = None, data: DataOption = None, jobs: JobsOption = -1, seed: SeedOption = 0
-) -> Plan[Any]:
+def population(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
     """Compare the population model with the POHMM: few samples, keys or people, and without each part.
 
     Examples:
@@ -34,12 +32,12 @@ def population(
     `keydyn study population --dataset fable --dataset essay`
     """
     from keydyn.lab.population.measurements import DATASETS, DETECTORS, run_population
-    from keydyn.lab.population.report import write_population
+    from keydyn.lab.population.report import write
 
     rows, warnings = chosen_rows(dataset, data, DATASETS)
     return Plan(
-        lambda parts, show_progress: run_population(rows, seed, parts, jobs or -1, show_progress),
-        lambda measured: recognition_facts("population", rows, DETECTORS, seed, measured.scores),
-        lambda outputs, measured, facts: write_population(outputs, measured, facts, seed),
+        partial(run_population, rows, seed),
+        lambda measured: recognition_facts(rows, DETECTORS, seed, measured.scores),
+        write,
         warnings,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,16 @@ from keydyn.lab.frame.published import ACCURACY, EQUAL_ERROR_RATE, REJECTION_TIM
 from keydyn.lab.frame.tables import (
     DATASET,
     DETECTOR,
-    NONE,
+    MEASURED,
+    PUBLISHED,
     Column,
+    Line,
     Table,
     estimate_column,
     fixed,
-    mean_and_deviation,
+    is_published,
+    mean_column,
     number_column,
-    table_of,
 )
 from keydyn.lab.own_recordings.report import OPEN
 from keydyn.lab.population.measurements import ACROSS, PARTS, PEOPLE, POPULATION, WITHOUT, user_times
@@ -38,7 +41,9 @@ METRICS = {
 }
 WORDS = {"better": "better", "worse": "worse", "no significant difference": "not significantly different"}
 PARTS_METRICS = ("acc", "eer", "amrt")
-PUBLISHED = {"acc": ACCURACY, "eer": EQUAL_ERROR_RATE, "amrt": REJECTION_TIME}
+PUBLISHED_FIGURES = {"acc": ACCURACY, "eer": EQUAL_ERROR_RATE, "amrt": REJECTION_TIME}
+# The error rates at one threshold, and what the names of their datasets end with.
+ONE = {"eer_one": "", "open_eer_one": OPEN}
 NUMBERS = {"enrolment": "Samples", "keystrokes": "Keys", "people": "People"}
 INTERVAL_NOTE = "Means over users with 95 % intervals (bootstrap over users)."
 
@@ -82,47 +87,43 @@ def population_table(
     users: Users, measured: Mapping[Key, RecognitionFigures], watched: Mapping[Key, Continuous]
 ) -> Table:
     """Accuracy, error rates and rejection time of the three, with what the paper published."""
-    rows, shown, bold, published = [], [], [], []
+    rows, lines = [], []
     for dataset, metrics in users.items():
         best = {m: compare_with_best(pd.DataFrame(of), METRICS[m][1]) for m, of in metrics.items()}
         for detector in metrics["acc"]:
-            row: dict[str, Any] = {"dataset": dataset, "detector": detector}
-            cells, marks = [dataset_name(dataset), detector_name(detector)], [False, False]
-            for metric, (_, _, digits) in METRICS.items():
+            labels = {"dataset": dataset, "detector": detector}
+            row: dict[str, Any] = {}
+            one = {name: measured[dataset + of, detector].verification.one["eer"] for name, of in ONE.items()}
+            for metric in METRICS:
                 values = metrics[metric][detector]
                 mean, std = float(values.mean()), float(values.std())
                 if metric == "amrt":
                     # As in the paper, over samples.
                     times = watched[dataset, detector].rejection
                     mean, std = times.mean, np.nan if times.std is None else times.std
-                p, is_best = (best[metric][name].to_dict()[detector] for name in ("p", "bold"))
+                p = best[metric]["p"].to_dict()[detector]
                 row |= {f"{metric}_mean": mean, f"{metric}_std": std, f"{metric}_p": p}
-                cells.append(mean_and_deviation(mean, std, digits))
-                marks.append(is_best)
-            for prefix, name in (("", dataset), ("open_", dataset + OPEN)):
-                rate = measured[name, detector].verification.one["eer"]
-                row |= rate.columns(f"{prefix}eer_one")
-                cells.append(fixed(rate.value))
-                marks.append(False)
-            rows.append(row | _published(dataset, detector))
-            shown.append(cells)
-            bold.append(marks)
-            published.append([False] * len(cells))
+            published = _published(dataset, detector)
+            figures = [column for name, rate in one.items() for column in rate.columns(name).items()]
+            rows.append(labels | row | dict(figures) | published)
+            bold = {f"{metric}_bold": best[metric]["bold"].to_dict()[detector] for metric in METRICS}
+            of_one = {name: rate.value for name, rate in one.items()}
+            lines.append(labels | {"source": MEASURED} | row | bold | of_one)
             if (dataset, detector) in ACCURACY:
-                figures = _published(dataset, detector)
-                texts = [
-                    mean_and_deviation(
-                        figures.get(f"published_{m}_mean"), figures.get(f"published_{m}_std"), digits
-                    )
-                    for m, (_, _, digits) in METRICS.items()
-                ]
-                shown.append(
-                    [dataset_name(dataset), f"{detector_name(detector)}, published", *texts, NONE, NONE]
+                theirs = {name: published.get(f"published_{name}") for name in row}
+                lines.append(
+                    labels | {"source": PUBLISHED} | theirs | dict.fromkeys(bold) | dict.fromkeys(of_one)
                 )
-                bold.append([False] * len(cells))
-                published.append([False] + [True] * (len(cells) - 1))
-    titles = [title for title, _, _ in METRICS.values()]
-    headings = ["Dataset", "Detector", *titles, "EER, one threshold", "EER, one threshold, open set"]
+    columns = [
+        DATASET,
+        Column("Detector", ("detector", "source"), _detector, published=is_published),
+        *(
+            mean_column(title, metric, digits, bold=itemgetter(f"{metric}_bold"), published=is_published)
+            for metric, (title, _, digits) in METRICS.items()
+        ),
+        Column("EER, one threshold", "eer_one", fixed, published=is_published),
+        Column("EER, one threshold, open set", "open_eer_one", fixed, published=is_published),
+    ]
     return Table(
         "population",
         "The population model beside the POHMM",
@@ -132,11 +133,14 @@ def population_table(
         "three (Wilcoxon signed-rank over users, p above 0.05 / 2). Closed set: every impostor is enrolled. "
         "Open set: the impostor is unknown, and nothing was learnt from that person.",
         pd.DataFrame(rows),
-        pd.DataFrame(shown, columns=headings),
-        pd.DataFrame(bold, columns=headings),
-        pd.DataFrame(published, columns=headings),
+        columns,
         labels=2,
+        lines=lines,
     )
+
+
+def _detector(name: str, source: str) -> str:
+    return detector_name(name) + (f", {source}" if source == PUBLISHED else "")
 
 
 def significance_table(users: Users, seed: int = 0) -> Table:
@@ -148,7 +152,7 @@ def significance_table(users: Users, seed: int = 0) -> Table:
             for other in others:
                 test = _compared(of[POPULATION], of[other], METRICS[metric][1], len(others), seed)
                 rows.append({"dataset": dataset, "figure": metric, "against": other, **test})
-    return table_of(
+    return Table(
         "significance",
         "What the population model gains",
         "Differences of the means over users, with 95 % intervals (bootstrap over users). Two-sided Wilcoxon "
@@ -196,7 +200,7 @@ def curve_table(frame: pd.DataFrame, what: str, title: str, note: str) -> Table:
         *(estimate_column(METRICS[name][0], name) for name in ("acc", "eer")),
     ]
     table = frame.drop(columns=[] if what == PEOPLE else ["setting"])
-    return table_of(what, title, f"{note} {INTERVAL_NOTE}", table, columns, labels=3)
+    return Table(what, title, f"{note} {INTERVAL_NOTE}", table, columns, labels=3)
 
 
 def parts_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table:
@@ -213,7 +217,7 @@ def parts_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table:
     columns = [DATASET, Column("Without", "without")]
     for metric in PARTS_METRICS:
         columns += _part_columns(metric)
-    return table_of(
+    return Table(
         "parts",
         "What each part of the population model gives",
         "Closed set, with the paper's protocol. Differences are from the whole model, with 95 % intervals "
@@ -229,7 +233,7 @@ def _part_columns(metric: str) -> list[Column]:
     title, _, digits = METRICS[metric]
     ends = (f"{metric}_difference", f"{metric}_low", f"{metric}_high")
 
-    def significant(row: Mapping[Hashable, Any]) -> bool:
+    def significant(row: Line) -> bool:
         return bool(row[f"{metric}_p"] < row[f"{metric}_level"])
 
     return [
@@ -258,7 +262,7 @@ def across_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table |
         *(Column("People", "people", dataset_name), Column("Learnt from", "learnt_from", dataset_name)),
         *(FIGURE, number_column("Value", "mean"), Column("Against", "against", _against), *COMPARISON),
     ]
-    return table_of(
+    return Table(
         "across",
         "The population of another dataset",
         "Nothing was learnt from the people who are tested, or from their dataset. Closed set, with the "
@@ -298,7 +302,7 @@ def _compared(
 
 def _published(dataset: str, detector: str) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
-    for metric, figures in PUBLISHED.items():
+    for metric, figures in PUBLISHED_FIGURES.items():
         mean, std = figures.get((dataset, detector), (None, None))
         found |= {f"published_{metric}_mean": mean, f"published_{metric}_std": std}
     return found

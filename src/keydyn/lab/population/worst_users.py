@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from keydyn.evaluation.scores import Scores
 from keydyn.lab.frame.names import dataset_name, detector_name
-from keydyn.lab.frame.tables import DATASET, NONE, Column, Table, number_column, table_of
+from keydyn.lab.frame.tables import DATASET, NONE, Column, Table, number_column
 from keydyn.lab.population.changed_typing import PARTS
 from keydyn.lab.population.measurements import POPULATION
 from keydyn.lab.population.tables import Users
@@ -61,7 +61,7 @@ def worst_table(table: pd.DataFrame, dataset: str, detectors: Sequence[str]) -> 
         Column("Largest change", ("part", "interval", "hold"), _change),
         *(number_column("Change", "change", 2), number_column("Nearest", "nearest", 2)),
     ]
-    return table_of(
+    return Table(
         "worst_users",
         "The users whom the population model recognises worst",
         f"The worst tenth by equal error rate. Later samples are divided into {PARTS} parts, in order of "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -50,24 +51,23 @@ DENSITIES_ALT = (
 )
 
 
-def write_recognition(
-    outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int = 0
-) -> list[Table]:
+def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[Table]:
     """All tables, figures and the report from the scores; returns what the terminal shows."""
-    verdict, sections, for_terminal = recognition_sections(outputs, table, facts, seed)
+    verdict, sections, for_terminal = recognition_sections(outputs, table, facts)
     outputs.report("Identification and verification", [verdict, *lead_of(facts)], sections, facts)
     return for_terminal
 
 
-def rebuild(outputs: Outputs, facts: Mapping[str, Any], seed: int) -> list[Table]:
-    """Everything again, from the scores in the folder."""
-    return write_recognition(outputs, read_scores(outputs.folder), facts, seed)
+def read(folder: Path) -> pa.Table:
+    """The scores that a run kept in its folder."""
+    return read_scores(folder)
 
 
 def recognition_sections(
-    outputs: Outputs, table: pa.Table, facts: Mapping[str, Any], seed: int
+    outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]
 ) -> tuple[str, list[Section], list[Table]]:
     """The verdict; the sections of a report, their tables and figures written; what the terminal shows."""
+    seed = facts.get("seed", 0)
     measured = recognition_figures(scored_of(table), seed)
     outputs.scores(table)
     opened = {name for name, protocol in protocol_names(table).items() if protocol == OpenSet.name}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, known_detectors, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption, DetectorOption, SeedOption
 from keydyn.lab.frame.study import Facts, Plan, report_beside, study
@@ -27,7 +27,6 @@ def recognition(
     dataset: DatasetOption = None,
     detector: DetectorOption = None,
     data: DataOption = None,
-    jobs: JobsOption = -1,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
     """Who is it, and is it who they say? Identification and verification (Section 5.2).
@@ -38,18 +37,18 @@ def recognition(
     `keydyn study recognition --dataset fable --detector pohmm --detector hmm`
     """
     from keydyn.lab.frame.score_datasets import score_rows
-    from keydyn.lab.recognition.report import DETECTORS, draw_densities, write_recognition
+    from keydyn.lab.recognition.report import DETECTORS, draw_densities, write
 
     detectors = known_detectors(detector) or list(DETECTORS)
     rows, warnings = chosen_rows(dataset, data)
 
-    def write(outputs: Outputs, scores: pa.Table, facts: Facts) -> list[Table]:
+    def with_densities(outputs: Outputs, scores: pa.Table, facts: Facts) -> list[Table]:
         draw_densities(outputs, rows)
-        return write_recognition(outputs, scores, facts, seed)
+        return write(outputs, scores, facts)
 
     return Plan(
-        lambda parts, show_progress: score_rows(rows, detectors, parts, jobs or -1, show_progress),
-        lambda scores: recognition_facts("recognition", rows, detectors, seed, scores),
-        write,
+        partial(score_rows, rows, detectors),
+        lambda scores: recognition_facts(rows, detectors, seed, scores),
+        with_densities,
         warnings,
     )

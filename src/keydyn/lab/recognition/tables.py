@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from keydyn.evaluation.rates.confidence import LEVEL, compare_with_best, signed_rank_p
+from keydyn.evaluation.rates.confidence import LEVEL, Estimate, compare_with_best, signed_rank_p
 from keydyn.evaluation.rates.identification import Identification, identification
 from keydyn.evaluation.rates.verification import TITLES, Verification, recognition, verification
 from keydyn.lab.frame.names import dataset_name, detector_name
@@ -19,12 +19,12 @@ from keydyn.lab.frame.tables import (
     DATASET,
     DETECTOR,
     Column,
+    Mark,
     Table,
-    mean_and_deviation,
+    figure_column,
     mean_column,
     number_column,
     published_beside,
-    table_of,
 )
 
 Key = tuple[str, str]
@@ -82,10 +82,11 @@ def recognition_tables(
     among = ", among the five published detectors)." if _published(measured) else ")."
     note = f"{MEAN_NOTE} {BOLD_NOTE}{among} {note}".strip()
     bold = {metric: best_of(measured, metric, metric == "acc") for metric in METRICS}
-    tables = [
-        published_beside(name, title, note, frame, metric, bold[metric], marks=marks)
-        for name, title, metric in TITLES_OF
-    ]
+    signs = [marks.get(key, "") for key in measured]
+    tables = []
+    for name, title, metric in TITLES_OF:
+        best = [key in bold[metric] for key in measured]
+        tables.append(published_beside(name, title, note, frame.assign(best=best, mark=signs), metric))
     return [*tables, _both(frame, bold, note)]
 
 
@@ -117,7 +118,7 @@ def open_set_table(measured: Mapping[Key, RecognitionFigures], opened: Collectio
             mean["eer"] = std["eer"] = np.nan
         rows.append((dataset, detector, *(value for way in ways for value in (mean[way], std[way]))))
     names = [f"{way}_{part}" for way in ways for part in ("mean", "std")]
-    return table_of(
+    return Table(
         "open_set",
         "Equal error rate if the impostor is unknown to the system",
         "Closed set: scores are scaled over all templates, the impostor's own among them. Impostor not in "
@@ -134,17 +135,13 @@ def error_rates_table(
     measured: Mapping[Key, RecognitionFigures], names: Collection[str] = tuple(TITLES)
 ) -> Table:
     """Figures in the vocabulary of ISO/IEC 19795-1, with confidence intervals; `names` are shown."""
-    frames, displayed = [], []
+    frames, lines = [], []
     for (dataset, detector), figures in measured.items():
-        rates = figures.verification
-        frame = rates.to_frame()
-        frame.insert(0, "detector", detector)
-        frame.insert(0, "dataset", dataset)
-        frames.append(frame)
-        for thresholds, of in (("own", rates.own), ("one", rates.one)):
-            cells = (of[name].text() for name in names)
-            displayed.append((dataset_name(dataset), detector_name(detector), thresholds, *cells))
-    headings = ["Dataset", "Detector", "Thresholds", *(_sentence(TITLES[name]) for name in names)]
+        rates, labels = figures.verification, {"dataset": dataset, "detector": detector}
+        frames.append(rates.to_frame().assign(**labels))
+        lines += [labels | {"thresholds": kind} | of for kind, of in (("own", rates.own), ("one", rates.one))]
+    frame = pd.concat(frames, ignore_index=True)
+    columns = [DATASET, DETECTOR, Column("Thresholds", "thresholds")]
     return Table(
         "error_rates",
         "Error rates with 95 % confidence intervals",
@@ -152,30 +149,30 @@ def error_rates_table(
         "threshold. FMR and FNMR are false match and false non-match rate. Intervals by bootstrap over "
         "users. A rate that the number of trials cannot support (rule of three) is not given; no error in n "
         "trials is < 3/n.",
-        pd.concat(frames, ignore_index=True),
-        pd.DataFrame(displayed, columns=headings),
+        frame[["dataset", "detector", *frame.columns[:-2]]],
+        [*columns, *(figure_column(_sentence(TITLES[name]), name) for name in names)],
         labels=3,
+        lines=lines,
     )
 
 
 def ranks_table(measured: Mapping[Key, RecognitionFigures], opened: Collection[str] = ()) -> Table:
     """Rank-n identification rates; of datasets in `opened`, open sets, among those who are enrolled."""
-    rows, displayed = [], []
+    rows, lines = [], []
     for (dataset, detector), figures in measured.items():
         of = figures.identification
-        ranks = [n for n in RANKS if n <= len(of.cmc)]
-        rows += [(dataset, detector, n, of.cmc[n - 1], of.low[n - 1], of.high[n - 1]) for n in ranks]
-        cells = [f"{of.cmc[n - 1]:.3f} ({of.low[n - 1]:.3f}–{of.high[n - 1]:.3f})" for n in ranks]
-        cells += ["–"] * (len(RANKS) - len(ranks))
-        displayed.append((dataset_name(dataset), detector_name(detector), *cells))
+        rates = {n: Estimate(of.cmc[n - 1], of.low[n - 1], of.high[n - 1]) for n in RANKS if n <= len(of.cmc)}
+        rows += [(dataset, detector, n, *rate.numbers) for n, rate in rates.items()]
+        lines.append({"dataset": dataset, "detector": detector} | {f"{n}": rates.get(n) for n in RANKS})
     return Table(
         "ranks",
         "Rank-n identification rate",
         "Share of a user's samples whose owner is among the first n, mean over users, with a 95 % interval "
         f"by bootstrap over users. {CANDIDATES_NOTE if opened else 'Closed set.'}",
         pd.DataFrame(rows, columns=["dataset", "detector", "rank", "rate", "low", "high"]),
-        pd.DataFrame(displayed, columns=["Dataset", "Detector", *(f"Rank {n}" for n in RANKS)]),
+        [DATASET, DETECTOR, *(figure_column(f"Rank {n}", f"{n}", 3) for n in RANKS)],
         labels=2,
+        lines=lines,
     )
 
 
@@ -201,7 +198,7 @@ def recommended_table(measured: Mapping[Key, RecognitionFigures]) -> Table | Non
         *(Column("Difference", "difference", "{:+.3f}".format), Column("p", "p", p_text)),
         Column("Verdict at 0.05", "verdict"),
     ]
-    return table_of(
+    return Table(
         "recommended",
         "The recommended settings against the published ones",
         "Two-sided Wilcoxon signed-rank test over users; each line is a test of its own, without correction. "
@@ -215,24 +212,18 @@ def recommended_table(measured: Mapping[Key, RecognitionFigures]) -> Table | Non
 
 def _both(frame: pd.DataFrame, bold: Mapping[str, set[Key]], note: str) -> Table:
     """Accuracy and equal error rate in one table, a line per dataset and detector."""
-    keys = list(zip(frame["dataset"], frame["detector"], strict=True))
-    displayed: dict[str, list[str]] = {
-        "Dataset": [dataset_name(name) for name in frame["dataset"]],
-        "Detector": [detector_name(name) for name in frame["detector"]],
-    }
-    set_in_bold = {name: [False] * len(keys) for name in displayed}
-    published = dict(set_in_bold)
+    columns = [DATASET, DETECTOR]
     for metric, title in METRICS.items():
-        for label, prefix in (("", ""), (", published", "published_")):
-            if prefix and frame[f"published_{metric}_mean"].isna().all():
-                continue
-            pairs = zip(frame[f"{prefix}{metric}_mean"], frame[f"{prefix}{metric}_std"], strict=True)
-            displayed[title + label] = [mean_and_deviation(mean, std) for mean, std in pairs]
-            set_in_bold[title + label] = [not prefix and key in bold[metric] for key in keys]
-            published[title + label] = [bool(prefix)] * len(keys)
+        columns.append(mean_column(title, metric, bold=_among(bold[metric])))
+        if frame[f"published_{metric}_mean"].notna().any():
+            published = f"published_{metric}"
+            columns.append(mean_column(f"{title}, published", published, published=lambda _: True))
     title = "Identification accuracy and equal error rate"
-    marks = (pd.DataFrame(set_in_bold), pd.DataFrame(published))
-    return Table("recognition", title, note, frame, pd.DataFrame(displayed), *marks, labels=2)
+    return Table("recognition", title, note, frame, columns, labels=2)
+
+
+def _among(keys: Collection[Key]) -> Mark:
+    return lambda line: (line["dataset"], line["detector"]) in keys
 
 
 def _published(measured: Mapping[Key, RecognitionFigures]) -> bool:

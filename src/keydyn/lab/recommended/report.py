@@ -21,7 +21,7 @@ from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.names import figures_of, of_all, percent, span
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.resuming import Parts, ShowProgress
+from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import Schedule, inputs_of
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
@@ -56,18 +56,16 @@ def check_rows(rows: Sequence[Row]) -> None:
         )
 
 
-def try_candidates(
-    rows: Sequence[Row], parts: Parts, n_jobs: int | None = None, show_progress: ShowProgress | None = None
-) -> pd.DataFrame:
+def try_candidates(rows: Sequence[Row], parts: Parts) -> pd.DataFrame:
     """Accuracy and equal error rate, mean over users, of every candidate on every row."""
     work = [(row, name, detector) for row in rows for name, detector in candidates().items()]
     costs = [(n_templates(row.protocol, detector, row.samples), 1.0) for row, _, detector in work]
-    schedule = Schedule(costs, show_progress)
+    schedule = Schedule(costs, parts)
     measured = []
     for number, (row, name, detector) in enumerate(work):
         part = f"{row.name}-{detector.df or 0:g}-{detector.spread_features}"
         progress = schedule.part(number, f"{row.name} · {name}")
-        make = partial(_tried, row, detector, n_jobs, progress)
+        make = partial(_tried, row, detector, parts.n_jobs, progress)
         table = parts.get(part, inputs_of(row, detector), make)
         measured.append((row.name, name, *(table[metric][0].as_py() for metric in METRICS)))
     return pd.DataFrame(measured, columns=["dataset", "candidate", *METRICS])
@@ -89,7 +87,7 @@ def choices(tried: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "chosen", "eer_on_the_others"])
 
 
-def write_recommended(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
+def write(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
     """The tables of all candidates and of the choices, and the report; the tables, for the terminal."""
     wide = tried.pivot_table(index="candidate", columns="dataset", values="eer", sort=False).reset_index()
     wide.columns = [str(name) for name in wide.columns]

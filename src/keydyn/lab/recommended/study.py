@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption
 from keydyn.lab.frame.study import Plan, report_beside, study
 
 
 @study("recommended", tables=("choices", "candidates"), report=report_beside(__name__))
-def recommended(dataset: DatasetOption = None, data: DataOption = None, jobs: JobsOption = -1) -> Plan[Any]:
+def recommended(dataset: DatasetOption = None, data: DataOption = None) -> Plan[Any]:
     """Choose the recommended settings, for each dataset from the others alone. Takes a few minutes.
 
     Example: `keydyn study recommended --data recordings/`
     """
-    from keydyn.lab.recommended.report import check_rows, try_candidates, write_recommended
+    from keydyn.lab.recommended.report import check_rows, try_candidates, write
 
     rows, warnings = chosen_rows(dataset, data)
     check_rows(rows)
-    return Plan(
-        lambda parts, show_progress: try_candidates(rows, parts, jobs or -1, show_progress),
-        lambda _: recognition_facts("recommended", rows, [], 0),
-        write_recommended,
-        warnings,
-    )
+    return Plan(partial(try_candidates, rows), lambda _: recognition_facts(rows, [], 0), write, warnings)

@@ -16,9 +16,10 @@ from keydyn.evaluation.protocols.protocol import Protocol, Split
 from keydyn.evaluation.protocols.running import Enrolled, enrolments, n_templates, scores_of
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.dataset_rows import SIMULATED, Row
+from keydyn.lab.frame.chosen import SIMULATED
+from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.long_texts import stream
-from keydyn.lab.frame.resuming import Made, Parts, Piece, ShowProgress, run_pieces
+from keydyn.lab.frame.resuming import Made, Parts, Piece, run_pieces
 from keydyn.lab.frame.score_datasets import inputs_of, scored_and_ranked, together
 from keydyn.lab.relatives.lost_context import (
     SHARES,
@@ -61,13 +62,7 @@ class FirstFolds(Protocol):
         return self.inner.divided(samples)[: self.folds]
 
 
-def run_relatives(
-    rows: Sequence[Row],
-    seed: int,
-    parts: Parts,
-    n_jobs: int | None = None,
-    show_progress: ShowProgress | None = None,
-) -> tuple[pa.Table, pa.Table, pd.DataFrame]:
+def run_relatives(rows: Sequence[Row], seed: int, parts: Parts) -> tuple[pa.Table, pa.Table, pd.DataFrame]:
     """Scores and ranks of the five models on every row, and the figures of lost contexts on texts.
 
     Parts that were made from the same inputs are read, not made again.
@@ -76,7 +71,7 @@ def run_relatives(
     on_texts = [
         text_piece(row, model, seed) for row in rows if row.name in FOLDS for model in losing_models()
     ]
-    made = run_pieces([*on_rows, *on_texts], parts, n_jobs, show_progress)
+    made = run_pieces([*on_rows, *on_texts], parts)
     scores, ranks = (together({p.names[which]: made[p.names[which]] for p in on_rows}) for which in (0, 1))
     losses = [made[piece.names[0]].to_pandas() for piece in on_texts]
     return scores, ranks, pd.concat(losses, ignore_index=True) if losses else pd.DataFrame()

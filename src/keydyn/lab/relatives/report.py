@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from keydyn.lab.frame.outputs import Outputs, read_ranks, read_scores, read_tabl
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.score_datasets import ranked_of, scored_of
 from keydyn.lab.frame.study import ResultsPage, Values
-from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, mean_column, number_column, table_of
+from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, mean_column, number_column
 from keydyn.lab.recognition.report import lead_of
 from keydyn.lab.recognition.tables import MEAN_NOTE
 from keydyn.lab.relatives.measurements import ESTIMATION, FOLDS, SCORING, UNSEEN
@@ -182,21 +183,17 @@ WHAT_IS_LOST = (
 )
 
 
-def write_relatives(
-    outputs: Outputs,
-    scores: pa.Table,
-    ranks: pa.Table,
-    losses: pd.DataFrame,
-    facts: Mapping[str, Any],
-    seed: int = 0,
+def write(
+    outputs: Outputs, measured: tuple[pa.Table, pa.Table, pd.DataFrame], facts: Mapping[str, Any]
 ) -> list[Table]:
     """Tables, figure and report from scores, ranks and losses; what the terminal shows."""
+    scores, ranks, losses = measured
     outputs.scores(scores)
     outputs.ranks(ranks)
     outputs.frame(losses, LOSSES)
-    users = user_figures(scores, ranks, seed)
-    measured = outputs.table(relatives_table(users))
-    sections = [Section("Five models", (), [measured])]
+    users = user_figures(scores, ranks, facts.get("seed", 0))
+    main = outputs.table(relatives_table(users))
+    sections = [Section("Five models", (), [main])]
     lost = lost_frame(losses)
     if len(lost):
         picture = outputs.figure(
@@ -212,16 +209,14 @@ def write_relatives(
         sections.append(
             Section("Contexts that get lost", paragraphs, [outputs.table(lost_table(lost))], [picture])
         )
-    sections.insert(0, Section("Verdict", [verdict(measured.frame, lost)]))
+    sections.insert(0, Section("Verdict", [verdict(main.frame, lost)]))
     outputs.report("The POHMM and its relatives", lead_of(facts), sections, facts)
-    return [measured]
+    return [main]
 
 
-def rebuild(outputs: Outputs, facts: Mapping[str, Any], seed: int) -> list[Table]:
-    """Everything again, from what was kept in the folder."""
-    folder = outputs.folder
-    losses: pd.DataFrame = read_table(folder / f"{LOSSES}.parquet").to_pandas()
-    return write_relatives(outputs, read_scores(folder), read_ranks(folder), losses, facts, seed)
+def read(folder: Path) -> tuple[pa.Table, pa.Table, pd.DataFrame]:
+    """The scores, ranks and losses that a run kept in its folder."""
+    return read_scores(folder), read_ranks(folder), read_table(folder / f"{LOSSES}.parquet").to_pandas()
 
 
 Users = dict[str, dict[str, dict[str, pd.Series]]]
@@ -260,10 +255,10 @@ def relatives_table(users: Users) -> Table:
                 }
             rows.append(row)
     figures = [
-        mean_column(title, metric, digits, itemgetter(f"{metric}_best"))
+        mean_column(title, metric, digits, bold=itemgetter(f"{metric}_best"))
         for metric, (title, _, digits) in METRICS.items()
     ]
-    return table_of(
+    return Table(
         "relatives",
         "The POHMM and its relatives",
         f"{MEAN_NOTE} Rejection time in keys: mean (standard deviation) over samples of the average maximum "
@@ -298,7 +293,7 @@ def lost_table(lost: pd.DataFrame) -> Table:
         "Mean over users. Lost: share of events without a context. A model to which a loss means nothing has "
         "the same figures throughout (column touched of the CSV file)."
     )
-    return table_of("relatives_lost_context", "Contexts that get lost", note, lost, columns, labels=4)
+    return Table("relatives_lost_context", "Contexts that get lost", note, lost, columns, labels=4)
 
 
 def lost_curves(lost: pd.DataFrame) -> dict[tuple[str, str], dict[str, dict[str, Curve]]]:

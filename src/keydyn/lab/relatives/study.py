@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption, SeedOption
 from keydyn.lab.frame.study import Plan, report_beside, study
@@ -17,9 +17,7 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     frames=("lost_context",),
     report=report_beside(__name__),
 )
-def relatives(
-    dataset: DatasetOption = None, data: DataOption = None, jobs: JobsOption = -1, seed: SeedOption = 0
-) -> Plan[Any]:
+def relatives(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
     """Compare the POHMM with context-, partly- and partially-HMM, and with contexts missing (Section 6).
 
     Examples:
@@ -28,12 +26,12 @@ def relatives(
     `keydyn study relatives --dataset fable`
     """
     from keydyn.lab.relatives.measurements import DETECTORS, run_relatives
-    from keydyn.lab.relatives.report import write_relatives
+    from keydyn.lab.relatives.report import write
 
     rows, warnings = chosen_rows(dataset, data)
     return Plan(
-        lambda parts, show_progress: run_relatives(rows, seed, parts, jobs or -1, show_progress),
-        lambda measured: recognition_facts("relatives", rows, DETECTORS, seed, measured[0]),
-        lambda outputs, measured, facts: write_relatives(outputs, *measured, facts, seed),
+        partial(run_relatives, rows, seed),
+        lambda measured: recognition_facts(rows, DETECTORS, seed, measured[0]),
+        write,
         warnings,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -51,38 +52,24 @@ def draw_errors(errors: pd.DataFrame, path: Path) -> None:
     scenarios = sorted(errors["scenario"].unique())
     with drawing(7.2, 3.2, path) as figure:
         for axes, part in zip(figure.subplots(1, len(PARTS), sharey=True), PARTS, strict=True):
-            n = np.array(sorted(errors["n"].unique()))
-            for column, scenario in enumerate(scenarios):
-                relative = _relative_errors(errors, scenario, part)
-                axes.plot(
-                    relative.index,
-                    relative,
-                    marker="o",
-                    markersize=3,
-                    color=COLOURS[column],
-                    label=TITLES[scenario],
-                )
-            axes.plot(n, np.sqrt(n[0] / n), color=GREY, linestyle="--", linewidth=0.8, label="slope −½")
-            axes.set(xscale="log", yscale="log", xlabel="events N", title=PARTS[part].capitalize())
-        figure.axes[0].set_ylabel(f"error relative to N = {n[0]:g}")
+            _draw_relative(axes, {TITLES[one]: _relative_errors(errors, one, part) for one in scenarios})
+            axes.set(xlabel="events N", title=PARTS[part].capitalize())
+        figure.axes[0].set_ylabel(f"error relative to N = {errors['n'].min():g}")
         figure.axes[0].legend(fontsize=7.5)
 
 
 def draw_truths(errors: pd.DataFrame, path: Path) -> None:
     """Write the figure of the same for several true models, one line each, scenarios side by side."""
     scenarios, truths = sorted(errors["scenario"].unique()), list(dict.fromkeys(errors["truth"]))
-    n = np.array(sorted(errors["n"].unique()))
     with drawing(2.6 * len(scenarios) + 1.6, 4.6, path) as figure:
         grid = figure.subplots(len(PARTS), len(scenarios), sharex=True, sharey=True, squeeze=False)
         for row, part in enumerate(PARTS):
             for axes, scenario in zip(grid[row], scenarios, strict=True):
-                for column, truth in enumerate(truths):
-                    relative = _relative_errors(errors[errors["truth"] == truth], scenario, part)
-                    colour = COLOURS[column % len(COLOURS)]
-                    axes.plot(relative.index, relative, marker="o", markersize=3, color=colour, label=truth)
-                axes.plot(n, np.sqrt(n[0] / n), color=GREY, linestyle="--", linewidth=0.8, label="slope −½")
-                axes.set(xscale="log", yscale="log")
-            grid[row, 0].set_ylabel(f"error relative to N = {n[0]:g},\n{PARTS[part]}")
+                of = {truth: errors[errors["truth"] == truth] for truth in truths}
+                _draw_relative(
+                    axes, {name: _relative_errors(one, scenario, part) for name, one in of.items()}
+                )
+            grid[row, 0].set_ylabel(f"error relative to N = {errors['n'].min():g},\n{PARTS[part]}")
         for axes, scenario in zip(grid[0], scenarios, strict=True):
             axes.set_title(TITLES[scenario], fontsize=8.5)
         for axes in grid[-1]:
@@ -105,6 +92,16 @@ def draw_accuracy(accuracies: pd.DataFrame, path: Path) -> None:
         axes.plot([], [], color=GREY, linestyle=":", linewidth=1.0, label="by the true parameters")
         axes.set(xscale="log", xlabel="events N", ylabel="share of states found", title="Hidden states")
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8.0)
+
+
+def _draw_relative(axes: Axes, lines: Mapping[str, pd.Series]) -> None:
+    """A line for each series of `_relative_errors`, and the slope −½."""
+    for column, (label, relative) in enumerate(lines.items()):
+        colour = COLOURS[column % len(COLOURS)]
+        axes.plot(relative.index, relative, marker="o", markersize=3, color=colour, label=label)
+    n = next(iter(lines.values())).index.to_numpy()
+    axes.plot(n, np.sqrt(n[0] / n), color=GREY, linestyle="--", linewidth=0.8, label="slope −½")
+    axes.set(xscale="log", yscale="log")
 
 
 def _relative_errors(errors: pd.DataFrame, scenario: int, part: str) -> pd.Series:

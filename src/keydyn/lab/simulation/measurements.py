@@ -109,7 +109,7 @@ SCENARIOS = (
 )
 
 
-class Sample(NamedTuple):
+class DrawnSample(NamedTuple):
     """A drawn sequence and the hidden states (N,) behind it."""
 
     sequences: Sequences
@@ -148,7 +148,7 @@ def merged(parts: Sequence[Simulation]) -> Simulation:
 
 
 @dataclass(frozen=True)
-class Piece:
+class SampleBatch:
     """Some samples of one length from one source, to be fitted in the scenarios that use it."""
 
     truth: str
@@ -166,19 +166,24 @@ class Piece:
 
 
 def pieces(
-    truth: str, n_values: Sequence[int], n_samples: int, scenarios: Sequence[int], seed: int
-) -> Iterator[Piece]:
-    """The study in pieces of limited memory, which can be done in any order and saved one by one."""
+    truth: str,
+    n_values: Sequence[int],
+    n_samples: int,
+    scenarios: Sequence[int],
+    seed: int,
+    batch: int = BATCH,
+) -> Iterator[SampleBatch]:
+    """The study in pieces of at most `batch` events, which can be done in any order and saved one by one."""
     for n in n_values:
-        size = max(1, min(n_samples, BATCH // n))
+        size = max(1, min(n_samples, batch // n))
         size -= size % MODELS_PER_CALL if MODELS_PER_CALL < size < n_samples else 0
         for source in ("pohmm", "hmm"):
             used = tuple(s.number for s in SCENARIOS if s.source == source and s.number in scenarios)
             for first in range(0, n_samples if used else 0, size):
-                yield Piece(truth, source, n, first, min(size, n_samples - first), used, seed)
+                yield SampleBatch(truth, source, n, first, min(size, n_samples - first), used, seed)
 
 
-def fit_piece(piece: Piece, n_jobs: int | None = None) -> Simulation:
+def fit_piece(piece: SampleBatch, n_jobs: int | None = None) -> Simulation:
     """Draw the samples of a piece, fit them in every scenario, and match the states."""
     pohmm = true_model(piece.truth)
     source = pohmm if piece.source == "pohmm" else true_hmm(piece.truth)
@@ -233,7 +238,7 @@ def _pattern(number: int) -> POHMM:
     return POHMM(smoothing="frequency" if number == 2 else None, **settings)
 
 
-def _draw(pohmm: POHMM, source: POHMM, piece: Piece) -> list[Sample]:
+def _draw(pohmm: POHMM, source: POHMM, piece: SampleBatch) -> list[DrawnSample]:
     """The samples: one event sequence for all of a length, a random stream for each."""
     kind = 0 if piece.source == "pohmm" else 1
     # For the HMM's data too: the event chain of θ₀ is uniform, its types are random.
@@ -243,11 +248,11 @@ def _draw(pohmm: POHMM, source: POHMM, piece: Piece) -> list[Sample]:
     for k in range(piece.first_sample, piece.first_sample + piece.n_samples):
         generator = np.random.default_rng([piece.seed, piece.n, kind, 1 + k])
         X, _, states = source.sample(events=events, random_state=generator)
-        samples.append(Sample(shared.with_values(X), states))
+        samples.append(DrawnSample(shared.with_values(X), states))
     return samples
 
 
-def _matched(fitted: POHMM, sample: Sample, n: int) -> tuple[Integers, float]:
+def _matched(fitted: POHMM, sample: DrawnSample, n: int) -> tuple[Integers, float]:
     """Which fitted state is which true one, type by type, and the share of true states that are found.
 
     The order (m, M) has the fitted state that is the true state i of type ω at [ω, i].

@@ -16,11 +16,11 @@ from keydyn.lab.frame import resuming
 from keydyn.lab.frame.names import of_all, percent
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Picture, Section
-from keydyn.lab.frame.resuming import Made, Parts, ShowProgress, run_pieces
-from keydyn.lab.frame.study import ResultsPage, Run, Values
+from keydyn.lab.frame.resuming import Made, Parts, run_pieces
+from keydyn.lab.frame.study import PageRun, ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.simulation.figures import draw_accuracy, draw_errors, draw_residuals, draw_truths
-from keydyn.lab.simulation.measurements import SCENARIOS, Piece, Simulation, fit_piece, merged, pieces
+from keydyn.lab.simulation.measurements import SCENARIOS, SampleBatch, Simulation, fit_piece, merged, pieces
 
 LEAD = (
     "Data are drawn from a known model, a model is fitted to them, and what it finds is compared with the "
@@ -52,23 +52,19 @@ def run_simulation(
     n_samples: int,
     seed: int,
     parts: Parts,
-    n_jobs: int | None = None,
-    show_progress: ShowProgress | None = None,
 ) -> dict[str, Simulation]:
     """Every true model's study; finished pieces are read, not fitted again."""
     todo = [piece for truth in truths for piece in pieces(truth, n_values, n_samples, (1, 2, 3, 4), seed)]
     # The longest first, so that the other processes do not wait for them at the end.
     todo.sort(key=lambda piece: -piece.work)
-    made = run_pieces([_resumable(piece) for piece in todo], parts, n_jobs, show_progress)
+    made = run_pieces([_resumable(piece) for piece in todo], parts)
     return {
         truth: merged([_read(made[_name(piece)]) for piece in todo if piece.truth == truth])
         for truth in truths
     }
 
 
-def write_simulation(
-    outputs: Outputs, simulations: Mapping[str, Simulation], facts: Mapping[str, Any]
-) -> list[Table]:
+def write(outputs: Outputs, simulations: Mapping[str, Simulation], facts: Mapping[str, Any]) -> list[Table]:
     """All tables, figures and the report; the verdicts, for the terminal."""
     estimates = pd.concat([one.estimates for one in simulations.values()], ignore_index=True)
     error_table, verdict = errors(estimates), verdicts(estimates)
@@ -145,17 +141,17 @@ def _figures(outputs: Outputs, simulation: Simulation) -> list[Picture]:
     ]
 
 
-def _name(piece: Piece) -> str:
+def _name(piece: SampleBatch) -> str:
     return f"{piece.truth}-{piece.source}-{piece.n}-{piece.first_sample}"
 
 
-def _resumable(piece: Piece) -> resuming.Piece:
+def _resumable(piece: SampleBatch) -> resuming.Piece:
     inputs = {**vars(piece), "scenarios": list(piece.scenarios)}
     what = f"{piece.truth} · N = {piece.n:,}"
     return resuming.Piece((_name(piece),), inputs, partial(_fitted, piece), what, float(piece.work))
 
 
-def _fitted(piece: Piece) -> Made:
+def _fitted(piece: SampleBatch) -> Made:
     """Both tables as one; a row belongs to the second where it has an accuracy."""
     found = fit_piece(piece)
     both = pd.concat([found.estimates, found.accuracies])
@@ -237,7 +233,7 @@ PAGE = ResultsPage(
     },
     others=(
         # That what is found does not depend on one true model: three more, with fewer and shorter samples.
-        Run(
+        PageRun(
             {"simulation": VERDICTS},
             {"truths": "Root mean square errors by the number of events, for each true model."},
             title="Other true models",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from keydyn.commands.shared_options import JobsOption
 from keydyn.exit_codes import checking_options
 from keydyn.lab.frame.options import SeedOption
 from keydyn.lab.frame.study import Plan, report_beside, study
@@ -26,7 +26,6 @@ def simulation(
     ] = None,
     samples: Annotated[int, typer.Option(min=2, help="Number of samples of each length.")] = 400,
     longest: Annotated[int, typer.Option(min=100, help="Number of events in the longest samples.")] = 100_000,
-    jobs: JobsOption = -1,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
     """Are the parameters and hidden states of known models recovered (Section 4)?
@@ -36,9 +35,8 @@ def simulation(
 
     `keydyn study simulation --truth keystrokes --truth random-7 --samples 100 --longest 10000`
     """
-    from keydyn.lab.frame.outputs import environment
     from keydyn.lab.simulation.measurements import N_VALUES, true_model
-    from keydyn.lab.simulation.report import run_simulation, write_simulation
+    from keydyn.lab.simulation.report import run_simulation, write
 
     truths = list(dict.fromkeys(truth or ["keystrokes"]))
     with checking_options():
@@ -46,10 +44,4 @@ def simulation(
             true_model(name)
     lengths = [n for n in N_VALUES if n <= longest]
     settings = {"seed": seed, "truths": truths, "samples": samples, "lengths": lengths}
-    return Plan(
-        lambda parts, show_progress: run_simulation(
-            truths, lengths, samples, seed, parts, jobs or -1, show_progress
-        ),
-        lambda _: {"study": "simulation", **environment(), **settings},
-        write_simulation,
-    )
+    return Plan(partial(run_simulation, truths, lengths, samples, seed), lambda _: settings, write)

@@ -103,7 +103,7 @@ def poisoning(
     Everybody is enrolled from the first sitting. The impostor is the other user with the most confident
     accepts, and sends every other own sample, over and over; those in between are the ones counted. If
     `owner_every` is above 0, the owner sends a sample of the next sitting after that many of the impostor's.
-    Users against whom nobody is ever accepted with confidence have no row.
+    A user in whose name no one else is ever accepted with confidence has no row.
     """
     first, next_one = course.sittings == 0, course.sittings == 1
     templates = {

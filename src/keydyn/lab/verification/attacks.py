@@ -175,7 +175,7 @@ def attack_acceptance(
         for name, sent in sent_samples(population, victim, other, random):
             accepted = judge([victim.user], sent)[:, 0]
             rows.append((name, victim.user, *_shares(accepted, _noticed(sent, known))))
-        rows += _from_dictionary(population, victims, n, judge, known, random, entries)
+        rows += _from_dictionary(population, victims, n, judge, random, entries)
     return pd.DataFrame(rows, columns=["attack", "user", "tries", "accepted", "noticed", "passed"])
 
 
@@ -206,12 +206,12 @@ def _from_dictionary(
     victims: Sequence[Victim],
     n: int,
     judge: Judge,
-    known: Fingerprints,
     random: np.random.Generator,
     entries: int,
 ) -> list[tuple[Any, ...]]:
     """The entry that most other victims accept, and all entries in turn."""
     victim, users = victims[n], [one.user for one in victims]
+    known = Fingerprints.of(victim.recorded, SECRET)
     typists = population.draw(entries, random)
     sent = dictionary(population, typists, victim.queries[:1], None)
     accepted = judge(users, sent)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -63,7 +64,7 @@ def pairs() -> list[tuple[int, int]]:
 
 
 def background_of(row: Row, seed: int, held_out: Sequence[int]) -> Background:
-    """Learnt from everybody who is not in these folds."""
+    """The background learnt from the people outside these folds."""
     people, folds = folds_of(row, seed)
     return Background.learnt(
         PopulationDetector(), row.samples[background_samples(row, people, folds, held_out)]
@@ -71,7 +72,7 @@ def background_of(row: Row, seed: int, held_out: Sequence[int]) -> Background:
 
 
 def background_samples(row: Row, people: Integers, folds: Integers, held_out: Sequence[int]) -> Integers:
-    """Some samples of everybody who is not in these folds, of those that the protocol uses."""
+    """Some samples of each person outside these folds, of those that the protocol uses."""
     used = np.any([split.train | split.query for split in row.protocol.splits(row.samples)], axis=0)
     others = used & ~np.isin(folds[people], held_out)
     return _spread(np.flatnonzero(others), people, BACKGROUND)
@@ -96,7 +97,7 @@ def _strangers(row: Row, pair: tuple[int, int], seed: int, names: tuple[str, str
     people, folds = folds_of(row, seed)
     claims, identified = [], []
     for own, other in (pair, pair[::-1]):
-        # Others of a large fold with other strangers.
+        # Of a large fold, other people are enrolled for other strangers.
         enrolled = np.sort(np.roll(np.flatnonzero(folds == own), other)[:ENROLLED])
         setting = Setting(background, enrolled, np.flatnonzero(folds == other))
         for number, (train, ask) in enumerate(_asked(row, people, setting)):
@@ -125,7 +126,7 @@ def _asked(row: Row, people: Integers, setting: Setting) -> Iterator[tuple[Truth
 def _claims(
     row: Row, people: Integers, setting: Setting, train: Truths, ask: Integers
 ) -> Iterator[pd.DataFrame]:
-    """Everybody asked, in the name of themselves or, if they are strangers, of everybody enrolled."""
+    """The claims of those who are asked: their own name or, of strangers, that of each enrolled person."""
     samples, background = row.samples, setting.background
     query, lengths = samples[ask], lengths_for(samples)
     for with_samples, n in ((ALL, None), (ONE, 1)):
@@ -134,20 +135,28 @@ def _claims(
         events = type(background.pattern).score_events_many([*templates, *background.others], query)
         for length in (*lengths[:-1].tolist(), WHOLE) if n is None else (WHOLE,):
             raw, keys = _after(events, query, length)
-            scores = open_set_scores(raw[:, : len(templates)], raw[:, len(templates) :])
-            yield _decided(setting, people[ask], query, scores, keys).assign(
-                enrolled=with_samples, length=length
-            )
+            scores = open_set_scores(raw[:, : len(templates)], raw[:, len(templates) :], keys)
+            amount = int(np.median([group.sequences.n_events for group in groups]))
+            asked = Asked(setting, people[ask], query, amount)
+            yield _decided(asked, scores, keys).assign(enrolled=with_samples, length=length)
 
 
-def _decided(
-    setting: Setting, typist: Integers, query: Samples, scores: Floats, keys: Integers
-) -> pd.DataFrame:
+class Asked(NamedTuple):
+    """Samples that are asked about: by whom they are, and with how many keys the people claimed enrolled."""
+
+    setting: Setting
+    typist: Integers
+    query: Samples
+    enrolled: int
+
+
+def _decided(asked_of: Asked, scores: Floats, keys: Integers) -> pd.DataFrame:
+    setting, typist, query, enrolled = asked_of
     own = typist[:, None] == setting.enrolled[None, :]
-    # An enrolled person claims no other name here: they are no strangers.
+    # Enrolled people claim only their own names here, because they are no strangers.
     asked = own | np.isin(typist, setting.strangers)[:, None]
     n, u = np.nonzero(asked & (keys > 0)[:, None])
-    calibration, chosen = setting.background.calibration, scores[n, u]
+    calibration, chosen = setting.background.calibrations.at(enrolled), scores[n, u]
     return pd.DataFrame(
         {
             "claimed": setting.enrolled[u],
@@ -164,7 +173,7 @@ def _decided(
 
 
 def _identified(row: Row, people: Integers, setting: Setting, train: Truths, ask: Integers) -> pd.DataFrame:
-    """Who is named for each sample, among those enrolled."""
+    """The answer of identification for each sample, among the people enrolled."""
     verifier = Verifier.of(setting.background)
     verifier.enrol_many({str(u): row.samples[train & (people == u)] for u in setting.enrolled.tolist()})
     found = verifier.identify_many(row.samples[ask])

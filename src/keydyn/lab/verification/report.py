@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from keydyn.evaluation.rates.confidence import Rate
@@ -14,12 +14,12 @@ from keydyn.evaluation.rates.likelihood_ratios import reliability
 from keydyn.lab.drawing.curves import det_figure, reliability_figure, user_curves_figure
 from keydyn.lab.drawing.panels import Curve, intervals_figure
 from keydyn.lab.frame.names import dataset_name, of_all, rate_of, rate_words, size_of, span
-from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.outputs import Outputs, read_table
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table
 from keydyn.lab.recognition.report import lead_of
-from keydyn.lab.verification.frames import CLAIMS, IDENTIFIED, SPEED, WATCHING, Measured, read_measured
+from keydyn.lab.verification.all_measurements import CLAIMS, FRAMES, IDENTIFIED, SPEED, WATCHING, Measured
 from keydyn.lab.verification.security_measurements import AGEING, ATTACKS, COPIES, POISONING, PRIVACY
 from keydyn.lab.verification.tables import (
     TARGET,
@@ -60,10 +60,9 @@ NESTED = (
 )
 
 
-def write_verification(
-    outputs: Outputs, measured: Measured, facts: Mapping[str, Any], seed: int = 0
-) -> list[Table]:
+def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report; what the terminal shows."""
+    seed = facts.get("seed", 0)
     for name, frame in measured.items():
         outputs.frame(frame, name)
     claims = measured[CLAIMS]
@@ -103,9 +102,10 @@ def write_verification(
     return [main]
 
 
-def rebuild(outputs: Outputs, facts: Mapping[str, Any], seed: int) -> list[Table]:
-    """Everything again, from what was kept in the folder."""
-    return write_verification(outputs, read_measured(outputs.folder), facts, seed)
+def read(folder: Path) -> Measured:
+    """All that a run kept in its folder."""
+    there = [name for name in FRAMES if (folder / f"{name}.parquet").exists()]
+    return {name: read_table(folder / f"{name}.parquet").to_pandas() for name in there}
 
 
 def _reliability(outputs: Outputs, claims: pd.DataFrame) -> Picture:
@@ -142,12 +142,7 @@ def _by_keys(outputs: Outputs, frame: pd.DataFrame) -> Picture:
     frame = several if len(several) else frame
     panels = {
         str(dataset): {
-            title: {
-                "population": Curve(
-                    of["keys"].to_numpy(dtype=np.float64),
-                    *(of[f"{name}{end}"].to_numpy(dtype=np.float64) for end in ("", "_low", "_high")),
-                )
-            }
+            title: {"population": Curve.of(of, "keys", name)}
             for title, name in (("genuine accepted", "genuine_accepted"), ("strangers accepted", "fmr"))
         }
         for dataset, of in frame.sort_values("keys", kind="stable").groupby("dataset", sort=False)
@@ -180,13 +175,7 @@ def _watching(outputs: Outputs, frame: pd.DataFrame) -> list[Picture]:
 def _ageing(outputs: Outputs, frame: pd.DataFrame) -> Picture:
     titles = {"genuine accepted": "genuine", "impostors accepted": "impostor"}
     panels = {
-        title: {
-            str(kind): Curve(
-                of["sitting"].to_numpy(dtype=np.float64),
-                *(of[f"{name}{end}"].to_numpy(dtype=np.float64) for end in ("", "_low", "_high")),
-            )
-            for kind, of in frame.groupby("kind", sort=False)
-        }
+        title: {str(kind): Curve.of(of, "sitting", name) for kind, of in frame.groupby("kind", sort=False)}
         for title, name in titles.items()
     }
     return outputs.figure(

@@ -18,7 +18,8 @@ from keydyn.decisions.enrolled import BOUND
 from keydyn.decisions.verifier import CONFIDENT
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.dataset_rows import SIMULATED, Row
+from keydyn.lab.frame.chosen import SIMULATED
+from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Made, Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.verification.ageing import UNBOUND, Course, ageing, poisoning
@@ -40,7 +41,7 @@ KNOWN = 20
 
 
 def security_pieces(rows: Sequence[Row], seed: int) -> list[Piece]:
-    """Whatever these datasets allow."""
+    """The pieces of work that these datasets allow."""
     pieces = []
     for row in rows:
         events = float(row.samples.sequences.n_events)
@@ -87,7 +88,8 @@ def _attacks(row: Row, seed: int) -> pd.DataFrame:
     def judge(users: Sequence[Any], sent: Samples) -> Truths:
         scores = _scores(background, population, [templates[user] for user in users], sent)
         keys = np.broadcast_to(sent.sequences.lengths[:, None], scores.shape)
-        answers = Targets().answers(background.calibration, scores.ravel(), keys.ravel())
+        calibration = background.calibrations.at(templates[users[0]].n_events)
+        answers = Targets().answers(calibration, scores.ravel(), keys.ravel())
         accepted: Truths = (np.array(answers) == ACCEPT).reshape(scores.shape)
         return accepted
 
@@ -101,7 +103,7 @@ def _copies(row: Row, seed: int) -> pd.DataFrame:
 
 
 def _course(row: Row, seed: int) -> Course:
-    """Some of everybody's samples in all sittings."""
+    """Some samples of each held-out person in all sittings, and how they are judged."""
     background, population = _with_population(row, seed)
     people, folds = folds_of(row, seed)
     numbers = row.samples.numbers
@@ -113,7 +115,7 @@ def _course(row: Row, seed: int) -> Course:
     def score(templates: Sequence[Template], which: Integers) -> Floats:
         return _scores(background, population, templates, samples[which])
 
-    calibration = background.calibration
+    calibration = background.calibrations.at(EACH * keys)
     return Course(
         population,
         samples,
@@ -154,4 +156,5 @@ def _scores(
     """(n, U) open-set scores under plain templates."""
     others = [one.template_ for one in background.others if isinstance(one, PopulationDetector)]
     raw = population.log_likelihoods([*templates, *others], samples, n_jobs=1)
-    return open_set_scores(raw[:, : len(templates)], raw[:, len(templates) :])
+    U = len(templates)
+    return open_set_scores(raw[:, :U], raw[:, U:], samples.sequences.lengths)

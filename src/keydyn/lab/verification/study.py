@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from keydyn.commands.shared_options import JobsOption
 from keydyn.lab.frame.chosen import chosen_rows, recognition_facts
 from keydyn.lab.frame.options import DataOption, DatasetOption, SeedOption
 from keydyn.lab.frame.study import Plan, report_beside, study
@@ -26,9 +26,7 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     ),
     report=report_beside(__name__),
 )
-def verification(
-    dataset: DatasetOption = None, data: DataOption = None, jobs: JobsOption = -1, seed: SeedOption = 0
-) -> Plan[Any]:
+def verification(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
     """How reliable are decisions? Stated and measured error rates, watching, attacks, ageing, privacy.
 
     Examples:
@@ -38,16 +36,16 @@ def verification(
     """
     from keydyn.detectors import PopulationDetector
     from keydyn.lab.frame.published import DATASETS
-    from keydyn.lab.verification.frames import choices_of, protocols_of, run_verification
-    from keydyn.lab.verification.report import write_verification
+    from keydyn.lab.verification.all_measurements import choices_of, protocols_of, run_verification
+    from keydyn.lab.verification.report import write
 
     rows, warnings = chosen_rows(dataset, data, DATASETS)
     return Plan(
-        lambda parts, show_progress: run_verification(rows, seed, parts, jobs or -1, show_progress),
+        partial(run_verification, rows, seed),
         lambda measured: (
-            recognition_facts("verification", rows, [PopulationDetector.name], seed)
+            recognition_facts(rows, [PopulationDetector.name], seed)
             | {"protocols": protocols_of(rows), "choices": choices_of(measured)}
         ),
-        lambda outputs, measured, facts: write_verification(outputs, measured, facts, seed),
+        write,
         warnings,
     )

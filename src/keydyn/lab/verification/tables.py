@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,18 @@ from keydyn.evaluation.rates.confidence import Claims, Rate, mean_rate
 from keydyn.evaluation.rates.error_curve import equal_error_rate
 from keydyn.evaluation.rates.fairness import ERRORS, error_rates_by
 from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr
-from keydyn.lab.frame.names import dataset_name
 from keydyn.lab.frame.tables import (
     DATASET,
     NONE,
     Column,
     Table,
     estimate_column,
+    figure_column,
     fixed,
     is_missing,
     number_column,
     rate_column,
     share_column,
-    table_of,
 )
 from keydyn.lab.verification.ageing import UNBOUND
 from keydyn.lab.verification.attacks import COPY, FRESH, ROBOT, STOPPED_BY
@@ -90,7 +89,7 @@ def decisions_table(claims: pd.DataFrame, seed: int) -> Table:
         *(share_column("EER", "eer"), CLLR, number_column("min", "min_cllr")),
         Column("Cllr / min", ("cllr", "min_cllr"), lambda cost, least: fixed(cost / least, 2)),
     ]
-    return table_of("decisions", "Decisions about strangers", note, pd.DataFrame(rows), columns)
+    return Table("decisions", "Decisions about strangers", note, pd.DataFrame(rows), columns)
 
 
 def targets_table(claims: pd.DataFrame, seed: int) -> Table:
@@ -103,7 +102,7 @@ def targets_table(claims: pd.DataFrame, seed: int) -> Table:
     note = f"{OPEN_SET} A claim is accepted where the stated false-match rate is not above the target."
     columns = [DATASET, Column("Target", "target", percent), *ERROR_COLUMNS]
     title = "Stated and measured false-match rates"
-    return table_of("targets", title, note, pd.DataFrame(rows), columns, labels=2)
+    return Table("targets", title, note, pd.DataFrame(rows), columns, labels=2)
 
 
 def keys_table(claims: pd.DataFrame, seed: int) -> Table:
@@ -117,7 +116,7 @@ def keys_table(claims: pd.DataFrame, seed: int) -> Table:
     typed = Column(
         "Keys", ("keys", "whole"), lambda keys, all_: f"{keys} (whole samples)" if all_ else f"{keys}"
     )
-    return table_of(
+    return Table(
         "keys",
         "Decisions by the number of keys",
         f"{OPEN_SET} The target is {TARGET}.",
@@ -141,7 +140,7 @@ def few_samples_table(claims: pd.DataFrame, seed: int) -> Table:
     words = {ALL: "all training samples", ONE: "one sample"}
     columns = [DATASET, Column("Enrolled with", "enrolled", lambda with_: words[with_]), *ERROR_COLUMNS, CLLR]
     title = "Decisions after enrolment with one sample"
-    return table_of("few_samples", title, note, pd.DataFrame(rows), columns, labels=2)
+    return Table("few_samples", title, note, pd.DataFrame(rows), columns, labels=2)
 
 
 def identification_table(identified: pd.DataFrame, seed: int) -> Table:
@@ -167,7 +166,7 @@ def identification_table(identified: pd.DataFrame, seed: int) -> Table:
         rate_column("First candidate is right", "first", "samples"),
         rate_column("Strangers named", "strangers_named", "strangers_samples"),
     ]
-    return table_of("identify", "Identification among ten", note, pd.DataFrame(rows), columns)
+    return Table("identify", "Identification among ten", note, pd.DataFrame(rows), columns)
 
 
 def _errors(of: pd.DataFrame, seed: int) -> dict[str, Any]:
@@ -218,9 +217,8 @@ def attacks_table(attacks: pd.DataFrame, seed: int) -> Table:
     rows = []
     for (dataset, attack), of in attacks.groupby(["dataset", "attack"], sort=False):
         tries = int(of["tries"].sum())
-        rates = {name: _mean(of[name], tries, seed) for name in ("accepted", "noticed", "passed")}
         labels = {"dataset": dataset, "attack": attack, "victims": len(of), "tries": tries}
-        rows.append(labels | columns_of(rates))
+        rows.append(labels | _means(of, ("accepted", "noticed", "passed"), tries, seed))
     note = (
         f"{OPEN_SET} Shares of attempts, mean over victims: accepted by the score at the default operating "
         "point; noticed as a copy or as too regular; and accepted without being noticed. The attacker knows "
@@ -233,7 +231,7 @@ def attacks_table(attacks: pd.DataFrame, seed: int) -> Table:
         rate_column("Gets through", "passed", "tries"),
         Column("Stopped by", "attack", lambda attack: STOPPED_BY.get(attack, NONE)),
     ]
-    return table_of("attacks", "What attackers get", note, pd.DataFrame(rows), columns, labels=2)
+    return Table("attacks", "What attackers get", note, pd.DataFrame(rows), columns, labels=2)
 
 
 def copies_table(copies: pd.DataFrame, seed: int) -> Table:
@@ -241,9 +239,9 @@ def copies_table(copies: pd.DataFrame, seed: int) -> Table:
     rows = []
     for (dataset, kind, jitter), of in copies.groupby(["dataset", "kind", "jitter"], sort=False):
         tries = int(of["tries"].sum())
-        rates = {name: _mean(of[name] / of["tries"], tries, seed) for name in ("copies", "regular")}
+        shares = of[["copies", "regular"]].div(of["tries"], axis=0)
         labels = {"dataset": dataset, "kind": kind, "jitter": jitter, "tries": tries}
-        rows.append(labels | columns_of(rates))
+        rows.append(labels | _means(shares, ("copies", "regular"), tries, seed))
     note = (
         "Copies are of known samples: half of each person's, or the first 20. Robots type at a constant "
         "pace. The limits were set while looking at these people, so that others may see more false alarms."
@@ -253,9 +251,7 @@ def copies_table(copies: pd.DataFrame, seed: int) -> Table:
         rate_column("Called copies", "copies", "tries"),
         rate_column("Called too regular", "regular", "tries"),
     ]
-    return table_of(
-        "copies", "Copies and robots, and false alarms", note, pd.DataFrame(rows), columns, labels=2
-    )
+    return Table("copies", "Copies and robots, and false alarms", note, pd.DataFrame(rows), columns, labels=2)
 
 
 def _samples(kind: str, jitter: float) -> str:
@@ -267,9 +263,8 @@ def ageing_table(ageing: pd.DataFrame, seed: int) -> Table:
     """Acceptance sitting by sitting after enrolment in the first."""
     rows = []
     for (kind, sitting), of in ageing.groupby(["kind", "sitting"], sort=False):
-        rates = {name: _mean(of[name], len(of), seed) for name in ("genuine", "impostor")}
         labels = {"kind": kind, "sitting": int(str(sitting)) + 1, "people": len(of)}
-        rows.append(labels | columns_of(rates))
+        rows.append(labels | _means(of, ("genuine", "impostor"), len(of), seed))
     note = (
         f"{OPEN_SET} Password: people enrol in the first sitting and are tested in later ones, days apart. "
         "Static templates stay as they are; retrained ones know all genuine samples of earlier sittings; "
@@ -281,17 +276,17 @@ def ageing_table(ageing: pd.DataFrame, seed: int) -> Table:
         rate_column("Genuine accepted", "genuine", "people"),
         rate_column("Impostors accepted", "impostor", "people"),
     ]
-    return table_of("ageing", "Templates that age", note, pd.DataFrame(rows), columns, labels=2)
+    return Table("ageing", "Templates that age", note, pd.DataFrame(rows), columns, labels=2)
 
 
 def poisoning_table(poisoned: pd.DataFrame, seed: int) -> Table:
     """What an impostor who is sometimes accepted makes of an updated template."""
-    names = ("impostor_before", "impostor_after", "owner_before", "owner_after")
+    names = ("impostor_before", "impostor_after", "owner_before", "owner_after", "taken_over")
+    poisoned = poisoned.assign(taken_over=poisoned["impostor_after"] > poisoned["owner_after"])
     rows = []
     for bound, of in poisoned.groupby("bound", sort=False):
-        rates = {name: _mean(of[name], len(of), seed) for name in names}
-        rates["taken_over"] = _mean(of["impostor_after"] > of["owner_after"], len(of), seed)
-        rows.append({"bound": None if bound == UNBOUND else bound, "victims": len(of)} | columns_of(rates))
+        labels = {"bound": None if bound == UNBOUND else bound, "victims": len(of)}
+        rows.append(labels | _means(of, names, len(of), seed))
     note = (
         f"Password: the most successful impostor of each victim tries {ROUNDS} times; victims in whose name "
         "nobody is ever confidently accepted are left out. Taken over: the impostor is accepted more often "
@@ -300,12 +295,9 @@ def poisoning_table(poisoned: pd.DataFrame, seed: int) -> Table:
     columns = [
         Column("Bound", "bound", lambda bound: "none" if is_missing(bound) else f"{bound:g} scales"),
         Column("Victims", "victims"),
-        *(
-            rate_column(name.replace("_", " ").capitalize(), name, "victims")
-            for name in (*names, "taken_over")
-        ),
+        *(rate_column(name.replace("_", " ").capitalize(), name, "victims") for name in names),
     ]
-    return table_of("poisoning", "Poisoned templates", note, pd.DataFrame(rows), columns)
+    return Table("poisoning", "Poisoned templates", note, pd.DataFrame(rows), columns)
 
 
 def privacy_table(privacy: pd.DataFrame, seed: int) -> Table:
@@ -313,8 +305,8 @@ def privacy_table(privacy: pd.DataFrame, seed: int) -> Table:
     rows = []
     for (dataset, model), of in privacy.groupby(["dataset", "model"], sort=False):
         names = OF_TEMPLATES if model == TEMPLATE else {**OF_TIMINGS, "bits": ""}
-        figures = {name: _mean(of[name], len(of), seed) for name in names}
-        rows.append({"dataset": dataset, "model": model, "users": len(of)} | columns_of(figures))
+        labels = {"dataset": dataset, "model": model, "users": len(of)}
+        rows.append(labels | _means(of, names, len(of), seed))
     frame = pd.DataFrame(rows)
     note = (
         "Keys that `predict_events` recovers from timings alone, and bits per key that timings add to a "
@@ -330,11 +322,12 @@ def privacy_table(privacy: pd.DataFrame, seed: int) -> Table:
     source = Column("From", "model", lambda model: SOURCES[model])
     columns = [DATASET, source, *rates(OF_TIMINGS), *bits, *rates(OF_TEMPLATES)]
     title = "What timings and templates give away of the text"
-    return table_of("privacy", title, note, frame, columns, labels=2)
+    return Table("privacy", title, note, frame, columns, labels=2)
 
 
-def _mean(values: pd.Series[Any], trials: int, seed: int) -> Rate:
-    return mean_rate(values.to_numpy(dtype=np.float64), trials, seed=seed)
+def _means(of: pd.DataFrame, names: Iterable[str], trials: int, seed: int) -> dict[str, Any]:
+    """The means over rows of some columns with their intervals, as columns of a CSV file."""
+    return columns_of({name: mean_rate(of[name].to_numpy(np.float64), trials, seed=seed) for name in names})
 
 
 def fairness_rates(claims: pd.DataFrame, speed: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -349,23 +342,25 @@ def fairness_rates(claims: pd.DataFrame, speed: pd.DataFrame, seed: int) -> pd.D
 
 def fairness_table(rates: pd.DataFrame) -> Table:
     """The rates as people read them, a group in each line."""
-    shown = []
+    lines = []
     for (dataset, column, group), rows in rates.groupby(["dataset", "column", "group"], sort=False):
-        line = {"Dataset": dataset_name(dataset), "By": str(column).replace("_", " ") or NONE}
-        line |= {"Group": str(group), "Users": str(rows["users"].max())}
-        for error, heading in ERRORS.items():
-            found = rows[rows["error"] == error]
-            line[heading] = NONE if len(found) == 0 else _group_rate(found.iloc[0]).text()
-        shown.append(line)
+        found = {row["error"]: _group_rate(row) for row in rows.to_dict("records")}
+        line = {"dataset": dataset, "column": column, "group": group, "users": rows["users"].max()}
+        lines.append(line | {error: found.get(error) for error in ERRORS})
     note = (
         f"{OPEN_SET} Means over the users claimed, at the default operating point; unsure counts as refused. "
         "Thirds are of users by their median interval, so that the lowest third types fastest. The worst "
         "tenth is chosen on every other decision and reported on the rest."
     )
     title = "Error rates by typing speed, and of the worst tenth"
-    return Table("fairness", title, note, rates, pd.DataFrame(shown), labels=3)
+    columns = [
+        *(DATASET, Column("By", "column", lambda name: name.replace("_", " ") or NONE)),
+        *(Column("Group", "group"), Column("Users", "users")),
+        *(figure_column(heading, error) for error, heading in ERRORS.items()),
+    ]
+    return Table("fairness", title, note, rates, columns, labels=3, lines=lines)
 
 
-def _group_rate(row: pd.Series) -> Rate:
+def _group_rate(row: Mapping[Any, Any]) -> Rate:
     low, high = (None if pd.isna(row[name]) else float(row[name]) for name in ("low", "high"))
     return Rate(float(row["rate"]), low, high, int(row["trials"]))

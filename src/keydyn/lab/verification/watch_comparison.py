@@ -8,7 +8,7 @@ soon it notices another person, from the first key or after a change of person i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,12 +84,8 @@ def estimate(values: Floats) -> Estimate:
     return Estimate(float(values[0]), low, high)
 
 
-# (N,) the level of every key, from what may be learnt from the sessions (n,) that are named.
-Way = Callable[[Truths], Floats]
-
-
 @dataclass(frozen=True, eq=False)
-class Sessions:
+class TriedSessions:
     """Watched sessions, and who typed them.
 
     Attributes
@@ -147,51 +143,54 @@ class Compared:
 
 
 def compare(
-    ways: Mapping[str, Sequence[Way]],
-    sessions: Sessions,
+    ways: Mapping[str, Sequence[Floats]],
+    sessions: TriedSessions,
     per_hour: float,
     horizon: int,
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> list[Compared]:
-    """Each way at the same false lock-outs per hour of typing.
+    """Each way at the same false lock-outs per hour of typing; a way is the level (N,) of every key.
 
     A way may have variants: of these the one that notices a change soonest among the people of the other
     folds is used. Keys are counted up to the horizon.
     """
-    return [
-        _compared(name, variants, sessions, per_hour, horizon, replicates, seed)
-        for name, variants in ways.items()
-    ]
+    found = []
+    for name, variants in ways.items():
+        if not variants:
+            raise ValueError(f"{name} has no variants")
+        at, choices = _locked(variants, sessions, per_hour, horizon)
+        found.append(Compared(name, choices, *_outcome(at, sessions, horizon, replicates, seed)))
+    return found
 
 
-def _compared(
-    name: str,
-    variants: Sequence[Way],
-    sessions: Sessions,
-    per_hour: float,
-    horizon: int,
-    replicates: int,
-    seed: int,
-) -> Compared:
-    lengths, genuine, changes = sessions.lengths, sessions.genuine, ~sessions.genuine & ~sessions.from_start
-    at, choices = np.empty(len(lengths), dtype=np.int64), []
+def _locked(
+    variants: Sequence[Floats], sessions: TriedSessions, per_hour: float, horizon: int
+) -> tuple[Integers, tuple[tuple[int, float], ...]]:
+    """(n,) the key at which each session is locked; and the variant and limit that the other folds choose."""
+    changes = ~sessions.genuine & ~sessions.from_start
+    at, choices = np.empty(len(sessions.lengths), dtype=np.int64), []
     for fold in np.unique(sessions.folds):
         held_out = sessions.folds == fold
-        best: tuple[float, int, float, Integers] | None = None
-        for number, way in enumerate(variants):
-            levels = way(~held_out)
-            limit = lockout_level(levels, sessions.offsets, sessions.hours, genuine & ~held_out, per_hour)
-            found = locked_at(levels, sessions.offsets, np.full(len(lengths), limit))
+        tried = []
+        for number, levels in enumerate(variants):
+            genuine = sessions.genuine & ~held_out
+            limit = lockout_level(levels, sessions.offsets, sessions.hours, genuine, per_hour)
+            found = locked_at(levels, sessions.offsets, np.full(len(at), limit))
             watched = changes & ~held_out & (found >= sessions.changed)
             keys = np.minimum(_keys(found, sessions)[0], horizon)[watched]
-            delay = float(keys.mean()) if len(keys) else 0.0
-            if best is None or delay < best[0]:
-                best = delay, number, limit, found
-        if best is None:
-            raise ValueError(f"{name} has no variants")
-        choices.append(best[1:3])
-        at[held_out] = best[3][held_out]
+            tried.append((float(keys.mean()) if len(keys) else 0.0, number, limit, found))
+        _, number, limit, found = min(tried, key=lambda one: one[0])
+        choices.append((number, limit))
+        at[held_out] = found[held_out]
+    return at, tuple(choices)
+
+
+def _outcome(
+    at: Integers, sessions: TriedSessions, horizon: int, replicates: int, seed: int
+) -> tuple[Estimate, Estimate, NoticeTimes, NoticeTimes]:
+    """What locking sessions at these keys does to genuine people, and to impostors of either kind."""
+    lengths, genuine = sessions.lengths, sessions.genuine
     keys, noticed = _keys(at, sessions)
     people = pd.factorize(sessions.claimed)[0].astype(np.int64)
     weights = np.vstack([np.ones(people.max() + 1), user_weights(int(people.max()) + 1, replicates, seed)])
@@ -203,16 +202,14 @@ def _compared(
         )
         return estimate(np.divide(tops, bottoms, out=np.zeros_like(tops), where=bottoms > 0))
 
-    locked = (at < lengths).astype(np.float64)
-    hours = watched_hours(sessions.hours, sessions.offsets, at)
-
     def times(which: Truths) -> NoticeTimes:
         longest = min(horizon, int(keys[which].max(initial=1)))
         return notice_times(keys[which], noticed[which], people[which], longest, replicates, seed)
 
-    return Compared(
-        name,
-        tuple(choices),
+    locked = (at < lengths).astype(np.float64)
+    hours = watched_hours(sessions.hours, sessions.offsets, at)
+    changes = ~genuine & ~sessions.from_start
+    return (
         quotient(locked, hours),
         quotient(locked, np.ones(len(locked))),
         times(sessions.from_start),
@@ -220,7 +217,7 @@ def _compared(
     )
 
 
-def _keys(at: Integers, sessions: Sessions) -> tuple[Integers, Truths]:
+def _keys(at: Integers, sessions: TriedSessions) -> tuple[Integers, Truths]:
     """(n,) the impostor's keys until the lock-out, or to the end, and whether there was one.
 
     The level of a key is known when the next one is pressed.

@@ -13,11 +13,11 @@ from keydyn.arrays import Floats
 from keydyn.decisions.calibration.trials import MS_PER_HOUR
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.schema import SAMPLE, sample_lengths, sample_starts
-from keydyn.lab.verification.watch_comparison import Sessions
+from keydyn.lab.verification.watch_comparison import TriedSessions
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 
-# How many others type in each person's name, from the start, and as many take over, in each session.
+# The number of impostors who type in each person's name from the start; as many take over in mid-session.
 OTHERS = 3
 
 # The claimed person, the key at which another takes over, terms (N, 1 + C) and hours (N,).
@@ -30,14 +30,14 @@ def watched_people(
     cohort: Sequence[Template],
     fold: int = 0,
     others: int = OTHERS,
-) -> tuple[Sessions, Floats]:
+) -> tuple[TriedSessions, Floats]:
     """Sessions of people from whom neither the population nor the cohort was learnt, and their terms.
 
-    Each session in turn is watched, and the template of the claimed person is enrolled from their others. In
-    each person's name types the person; `others` others, from the start; and the person, then each of those
-    others, from the middle on. What is typed after the change is scored with all that was carried over from
-    before it.
-    `terms` are (N, 1 + C), the claimed person's first.
+    Each session in turn is watched, and the template of the claimed person is enrolled from that person's
+    other sessions. There are three kinds of sessions for each claimed person: one that this person types;
+    some that another person types from the start; and some that another person takes over in the middle.
+    `others` is the number of other people. What is typed after a change is scored with all that was carried
+    over from before it. `terms` are (N, 1 + C), the claimed person's first.
     """
     samples = recorded_samples(keystrokes)
     parts: list[_Session] = []
@@ -63,9 +63,9 @@ def watched_people(
                 u = taken[q][0]
                 parts.append((people[u], middle, terms[:, [u, *range(n, terms.shape[1])]], hours))
     if not parts:
-        raise ValueError("nobody has two sessions, one to enrol with and one to watch")
+        raise ValueError("no user has two sessions, one to enrol with and one to watch")
     sizes = [len(hours) for *_, hours in parts]
-    sessions = Sessions(
+    sessions = TriedSessions(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.concatenate([hours for *_, hours in parts]),
         np.array([claimed for claimed, *_ in parts]),
@@ -75,11 +75,11 @@ def watched_people(
     return sessions, np.concatenate([terms for _, _, terms, _ in parts])
 
 
-def together(parts: Sequence[tuple[Sessions, Floats]]) -> tuple[Sessions, Floats]:
+def together(parts: Sequence[tuple[TriedSessions, Floats]]) -> tuple[TriedSessions, Floats]:
     """The sessions of several folds, one after the other."""
     several = [sessions for sessions, _ in parts]
     lengths = np.concatenate([sessions.lengths for sessions in several])
-    return Sessions(
+    return TriedSessions(
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         np.concatenate([sessions.hours for sessions in several]),
         np.concatenate([sessions.claimed for sessions in several]),

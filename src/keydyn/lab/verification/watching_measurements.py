@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.calibration.sequential import faded, increments, suspicion, wald_bounds
+from keydyn.arrays import Floats, Integers
+from keydyn.decisions.calibration.sequential import ALLOWED, faded, increments, suspicion, wald_bounds
 from keydyn.decisions.calibration.trials import MS_PER_HOUR, hours_of
 from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.decisions.watching.watched import faded_ratios
@@ -30,7 +30,7 @@ from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Made, Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.verification.measurements import BACKGROUND, FOLDS, background_of, folds_of
-from keydyn.lab.verification.watch_comparison import Compared, Sessions, Way, compare
+from keydyn.lab.verification.watch_comparison import Compared, TriedSessions, compare
 from keydyn.lab.verification.watched_people import OTHERS, together, watched_people
 
 DATASETS = ("fable", "essay")
@@ -93,13 +93,13 @@ def _watched(row: Row, fold: int, seed: int, names: tuple[str, str]) -> Made:
     pattern = background.pattern
     if not isinstance(pattern, PopulationDetector):
         raise TypeError(f"sessions are watched with a population, not with {pattern.name}")
-    cohort = [one.template_ for one in background.others if isinstance(one, PopulationDetector)]
+    beside = background.watched.others
+    cohort = [one.template_ for one in beside if isinstance(one, PopulationDetector)]
     typed = keystrokes_of(row.samples[folds[people] == fold])
     sessions, terms = watched_people(typed, pattern.people, cohort, fold)
-    ways = ways_to_watch(terms, sessions.offsets, partial(faded_ratios, background.calibration))
-    everybody = np.ones(len(sessions.claimed), dtype=bool)
+    ways = ways_to_watch(terms, sessions.offsets, partial(faded_ratios, background.calibrations.typical))
     levels = {
-        f"{way} {number}": highest_so_far(variant(everybody), sessions.offsets).astype(np.float32)
+        f"{way} {number}": highest_so_far(variant, sessions.offsets).astype(np.float32)
         for way, variants in ways.items()
         for number, variant in enumerate(variants)
     }
@@ -129,7 +129,7 @@ def highest_so_far(levels: Floats, offsets: Integers) -> Floats:
     return highest
 
 
-def _joined(tables: Mapping[str, pa.Table], name: str) -> tuple[Sessions, dict[str, list[Way]]]:
+def _joined(tables: Mapping[str, pa.Table], name: str) -> tuple[TriedSessions, dict[str, list[Floats]]]:
     """The sessions of all folds, and the ways as they were kept."""
     parts, columns = [], []
     for fold in range(FOLDS):
@@ -139,25 +139,21 @@ def _joined(tables: Mapping[str, pa.Table], name: str) -> tuple[Sessions, dict[s
         folds = np.full(len(length), fold, dtype=np.int64)
         columns = levels.column_names[1:]
         values = np.column_stack([levels[column].to_numpy() for column in columns])
-        parts.append((Sessions(offsets, levels["hours"].to_numpy(), claimed, changed, folds), values))
+        parts.append((TriedSessions(offsets, levels["hours"].to_numpy(), claimed, changed, folds), values))
     sessions, values = together(parts)
-    ways: dict[str, list[Way]] = {}
+    ways: dict[str, list[Floats]] = {}
     for place, column in enumerate(columns):
-        ways.setdefault(column.rpartition(" ")[0], []).append(fixed(values[:, place].astype(np.float64)))
+        ways.setdefault(column.rpartition(" ")[0], []).append(values[:, place].astype(np.float64))
     return sessions, ways
 
 
-def _figures(one: Compared) -> dict[str, float]:
+def _figures(one: Compared) -> dict[str, float | None]:
     """All figures of a way with the ends of their intervals."""
     estimates = [one.per_hour, one.locked]
     for times in (one.from_start, one.after_change):
         estimates += [times.median, times.mean, times.unnoticed]
-    return dict(_ends(estimates))
-
-
-def _ends(estimates: list[Any]) -> Iterator[tuple[str, float]]:
-    for name, found in zip(FIGURES, estimates, strict=True):
-        yield from ((name, found.value), (f"{name}_low", found.low), (f"{name}_high", found.high))
+    named = zip(FIGURES, estimates, strict=True)
+    return {column: value for name, found in named for column, value in found.columns(name).items()}
 
 
 WINDOWS = (10, 25, 50)
@@ -179,22 +175,21 @@ SETTINGS = {
 
 def ways_to_watch(
     terms: Floats, offsets: Integers, evidence: Callable[[Floats, Floats], Floats]
-) -> dict[str, list[Way]]:
+) -> dict[str, list[Floats]]:
     """All of them, by their names, from the terms (N, 1 + C) of all sessions, the claimed person's first."""
     ranked = ranks(terms)
     return {
-        "rank penalty": [fixed(window_penalty(ranked, offsets, window)[:, 0]) for window in WINDOWS],
+        "rank penalty": [window_penalty(ranked, offsets, window)[:, 0] for window in WINDOWS],
         "trust": [
-            fixed(HIGHEST - trust(ranked, offsets, TrustSettings(turning=turning))[:, 0])
-            for turning in TURNING
+            HIGHEST - trust(ranked, offsets, TrustSettings(turning=turning))[:, 0] for turning in TURNING
         ],
-        "ratio with forgetting": [fixed(-evidence(*faded(terms, offsets, keep))) for keep in RATIO_KEEPS],
+        "ratio with forgetting": [-evidence(*faded(terms, offsets, keep)) for keep in RATIO_KEEPS],
         "Wald's test": [
-            fixed(suspicion(steps, offsets, wald_bounds(rate, 1e-6).accept))
+            suspicion(steps, offsets, wald_bounds(rate, 1e-6).accept, allowed=ALLOWED)
             for steps in _steps(terms, offsets)
             for rate in FALSE_ACCEPTS
         ],
-        "Page's sum": [fixed(suspicion(steps, offsets)) for steps in _steps(terms, offsets)],
+        "Page's sum": [suspicion(steps, offsets, allowed=ALLOWED) for steps in _steps(terms, offsets)],
     }
 
 
@@ -202,12 +197,3 @@ def _steps(terms: Floats, offsets: Integers) -> Iterator[Floats]:
     for keep in KEEPS:
         for least in LEASTS:
             yield increments(terms, offsets, keep, least)
-
-
-def fixed(levels: Floats) -> Way:
-    """Nothing is learnt from the sessions but the limit."""
-
-    def levels_whatever_is_learnt_from(_: Truths) -> Floats:
-        return levels
-
-    return levels_whatever_is_learnt_from

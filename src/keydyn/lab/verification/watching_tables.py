@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,7 +9,7 @@ import pandas as pd
 from keydyn.evaluation.rates.confidence import Estimate
 from keydyn.lab.drawing.panels import Estimates
 from keydyn.lab.frame.names import dataset_name, listed
-from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, table_of
+from keydyn.lab.frame.tables import DATASET, Column, Line, Table, estimate_column
 
 # Figure of the frame → heading, decimals, scale
 HEADINGS = {
@@ -39,19 +38,21 @@ def watching_table(frame: pd.DataFrame) -> Table:
     """All figures of each way; the fewest mean keys after a change are bold."""
     soonest = frame.groupby(["dataset", "target_per_hour"])["change_mean"].min()
 
-    def is_soonest(row: Mapping[Hashable, Any]) -> bool:
+    def is_soonest(row: Line) -> bool:
         return bool(row["change_mean"] == soonest[row["dataset"], row["target_per_hour"]])
 
     columns = [
         *(DATASET, Column("Aimed at", "target_per_hour", "{:g}".format), Column("Way to watch", "way")),
         *(
-            estimate_column(heading, figure, digits, scale, is_soonest if figure == "change_mean" else None)
+            estimate_column(
+                heading, figure, digits, scale, **({"bold": is_soonest} if figure == "change_mean" else {})
+            )
             for figure, (heading, digits, scale) in HEADINGS.items()
         ),
     ]
     lengths = frame.drop_duplicates("dataset").set_index("dataset")["keys_after_change"]
     after = "; ".join(f"{dataset_name(name)}: {keys}" for name, keys in lengths.items())
-    return table_of(
+    return Table(
         "watching",
         "Ways to watch a session, at equal false lock-outs",
         f"{OPEN_SET} Aimed at: false lock-outs per hour of typing. The limit and the settings of each way "

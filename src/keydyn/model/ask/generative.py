@@ -20,8 +20,9 @@ from keydyn.model.data.sequences import to_draw
 from keydyn.model.data.settings import generator_of
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine import walks
+from keydyn.model.engine.layout import Walk
 from keydyn.model.engine.scores_and_states import Lattice
-from keydyn.model.fit.estimator import Estimator, State
+from keydyn.model.fit.estimator import Estimator, ModelState
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex, per_sequence, walked
 from keydyn.model.theta.marginals import joint_transmat
@@ -42,14 +43,14 @@ def draw_events(parameters: Parameters, offsets: Integers, generator: np.random.
     bounds = running - before_row[pairs[:, 0]]
     codes, later = np.empty(int(offsets[-1]), dtype=np.int64), np.ascontiguousarray(pairs[:, 1])
     start, first, uniforms = start.astype(np.int64), first.astype(np.int64), generator.random(len(codes))
-    walks.walk_events(offsets, start, first, later, bounds, uniforms, codes)
+    walks.walk_events(offsets, walks.SparseChain(start, first, later, bounds), uniforms, codes)
     return codes
 
 
 def draw_states(parameters: Parameters, index: EventIndex, generator: np.random.Generator) -> Integers:
     """Hidden states along given event types."""
     states = np.empty(len(index.codes), dtype=np.int64)
-    walks.walk_states(*walked(parameters, index), generator.random(len(states)), states)
+    walks.walk_states(walked(parameters, index), generator.random(len(states)), states)
     return states
 
 
@@ -108,14 +109,9 @@ def joint_lattice(
     log_density[excluded] = -np.inf
     startprob = (event_startprob[:, None] * parameters.startprob).reshape(1, -1)
     transmat = joint_transmat(parameters.dense_transmat(), interpolated_chain(parameters))
-    return Lattice.of(
-        log_density.reshape(len(X), m * n_states),
-        offsets,
-        np.zeros(len(offsets) - 1, dtype=np.int64),
-        startprob,
-        np.zeros(len(X), dtype=np.int64),
-        transmat[None],
-    )
+    zeros = np.zeros(len(X), dtype=np.int64)
+    walk = Walk.along(offsets, zeros[: len(offsets) - 1], startprob, zeros, transmat[None])
+    return Lattice.of(log_density.reshape(len(X), m * n_states), walk)
 
 
 class Generative(Estimator):
@@ -233,7 +229,7 @@ class Generative(Estimator):
         states = draw_states(theta, index, generator)
         return draw_emissions(theta, codes, states, generator), labels, states
 
-    def _joint_lattice(self, state: State, X: Any, events: Any, lengths: Given) -> Lattice:
+    def _joint_lattice(self, state: ModelState, X: Any, events: Any, lengths: Given) -> Lattice:
         sequences, codes = self._encoded(state, X, events, lengths, reject=True)
         return joint_lattice(state.parameters, sequences.X, codes, sequences.offsets, self._floor)
 

@@ -11,7 +11,7 @@ from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, check_weights
 from keydyn.model.engine.scores_and_states import Lattice
-from keydyn.model.fit.learning import Learner
+from keydyn.model.fit.result import FitReport
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.marginals import normalised
 
@@ -45,7 +45,7 @@ class Criterion(float):
     __str__ = __repr__
 
 
-class Inference(Learner, ABC):
+class Inference(FitReport, ABC):
     """The questions one asks of a fitted model. Nothing here changes it.
 
     `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`; `events` has the

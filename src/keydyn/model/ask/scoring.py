@@ -14,9 +14,9 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.engine.expectation import room_for
 from keydyn.model.engine.layout import variant_of
-from keydyn.model.engine.scores_and_states import Lattice, Room, Scored, Source, check_scoring, score
+from keydyn.model.engine.scores_and_states import Lattice, Scored, ScoreRoom, Source, check_scoring, score
 from keydyn.model.families.compiled import custom_features, features_of
-from keydyn.model.fit.estimator import Estimator, State, refuse_unseen
+from keydyn.model.fit.estimator import Estimator, ModelState, refuse_unseen
 from keydyn.model.fit.threads import piece_for, run_hearing_signals
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex
@@ -64,7 +64,7 @@ class Scoring(Estimator, Inference):
         source = Source(
             values.reshape(-1), codes, offsets, _custom_densities(theta, places, sequences, floor)
         )
-        room = Room(scores, increments, x, x.reshape(-1))
+        room = ScoreRoom(scores, increments, x, x.reshape(-1))
         check_scoring(source, model, room)
         arrays: tuple[Any, ...] = (*source, *model, *room)
         call = partial(score, variant_of(theta.n_states), *arrays)
@@ -74,7 +74,7 @@ class Scoring(Estimator, Inference):
             self._score_lost(state, sequences, lost, room)
         return increments if of_events else scores
 
-    def _score_lost(self, state: State, sequences: Sequences, lost: Integers, room: Room) -> None:
+    def _score_lost(self, state: ModelState, sequences: Sequences, lost: Integers, room: ScoreRoom) -> None:
         """Scores of sequences for which underflow threatens, by the lattice, which has a log domain."""
         some = sequences[lost]
         of_events = lattices.filtered(self._lattice_of(state, some, None, None))[1]
@@ -86,7 +86,7 @@ class Scoring(Estimator, Inference):
     def _lattice(self, X: Any, events: Any, lengths: Given) -> Lattice:
         return self._lattice_of(self._known(), X, events, lengths)
 
-    def _lattice_of(self, state: State, X: Any, events: Any, lengths: Given) -> Lattice:
+    def _lattice_of(self, state: ModelState, X: Any, events: Any, lengths: Given) -> Lattice:
         sequences, codes = self._encoded(state, X, events, lengths)
         index = EventIndex.of(codes, sequences.offsets, state.parameters.n_types)
         return lattices.build(state.parameters, sequences.X, index, self._floor)

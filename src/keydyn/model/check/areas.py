@@ -300,7 +300,7 @@ def feature_mixture(
     `present` (N,) is 1 where the feature has a value, else 0.
     """
     occupancy = np.empty((len(index.codes), parameters.n_states))
-    walks.propagate(*walked(parameters, index), occupancy)
+    walks.propagate(walked(parameters, index), occupancy)
     emission = parameters.emission_tables[feature]
     n_rows = len(next(iter(emission.params.values())))
     shares = weighted_sums(index.codes, n_rows, occupancy * present[:, None])

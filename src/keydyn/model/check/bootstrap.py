@@ -18,7 +18,7 @@ from keydyn.model.families.family import Family
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.marginals import printed_marginal
-from keydyn.model.theta.parameters import Parameters
+from keydyn.model.theta.parameters import ByType, Parameters
 
 if TYPE_CHECKING:
     from keydyn.model.pohmm import POHMM
@@ -166,33 +166,24 @@ class Layout:
 
     def names(self, parameters: Parameters) -> pd.DataFrame:
         """What each entry of `values` is."""
-        labels, states = parameters.event_types, range(parameters.n_states)
-        rows: list[dict[str, object]] = [
-            {"part": "start", "parameter": "startprob", "event": labels[w], "state": j}
-            for w in self.starts
-            for j in states
+        labels, states, none = parameters.event_types, range(parameters.n_states), np.nan
+        rows: list[tuple[object, ...]] = [
+            ("start", none, "startprob", none, labels[w], none, j) for w in self.starts for j in states
         ]
         rows += [
-            {
-                "part": "transition",
-                "parameter": "transmat",
-                "before": labels[v],
-                "event": labels[w],
-                "from_state": i,
-                "state": j,
-            }
+            ("transition", none, "transmat", labels[v], labels[w], i, j)
             for v, w in self.pairs
             for i in states
             for j in states
         ]
         for k, cells, shared in self.features:
             rows += [
-                {"part": "emission", "feature": k, "parameter": name, "event": labels[w], "state": j}
+                ("emission", k, name, none, labels[w], none, j)
                 for name in cells
                 for w in self.types
                 for j in states
             ]
-            rows += [{"part": "emission", "feature": k, "parameter": name} for name in shared]
+            rows += [("emission", k, name, none, none, none, none) for name in shared]
         columns = ["part", "feature", "parameter", "before", "event", "from_state", "state"]
         table = pd.DataFrame(rows, columns=columns)
         return table.astype(dict.fromkeys(("feature", "from_state", "state"), "Int64"))
@@ -233,5 +224,5 @@ def relabelled(parameters: Parameters, order: Integers) -> Parameters:
         # π[j] is of all sequences' first events; their types' shares are the chain's.
         start_shares, _ = chain.known()
         marginal = printed_marginal(start_shares @ startprob, pairs, transmat, emission, chain)
-    types, smoothing = parameters.event_types, parameters.smoothing
-    return Parameters.of(types, startprob, pairs, transmat, emission, chain, marginal, smoothing)
+    by_type = ByType(startprob, pairs, transmat, emission)
+    return Parameters.of(parameters.event_types, by_type, marginal, chain, parameters.smoothing)

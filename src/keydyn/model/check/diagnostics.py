@@ -61,7 +61,7 @@ class Diagnostics(Estimator):
             sequences, _ = self._encoded(self._known(), X, events, lengths)
         wanted = self.leading_feature if feature is None else feature
         wanted = goodness.check_feature(wanted, sequences.n_features)
-        plan = goodness.Plan(n_surrogates, n_second, refit, n_jobs)
+        plan = goodness.SurrogatePlan(n_surrogates, n_second, refit, n_jobs)
         own = cast("POHMM", self._as_it_is())
         fits = goodness.refits(own, sequences, generator_of(random_state), plan)
         return goodness.judged_by_areas(fits, wanted, scale, marginal)

@@ -114,7 +114,7 @@ class Refits(NamedTuple):
     not_converged: int
 
 
-class Plan(NamedTuple):
+class SurrogatePlan(NamedTuple):
     """How many surrogates are drawn, and how many of each of those; without `refit` nothing is fitted."""
 
     n_surrogates: int
@@ -123,7 +123,7 @@ class Plan(NamedTuple):
     n_jobs: int | None = None
 
 
-def refits(model: POHMM, sequences: Sequences, generator: np.random.Generator, plan: Plan) -> Refits:
+def refits(model: POHMM, sequences: Sequences, generator: np.random.Generator, plan: SurrogatePlan) -> Refits:
     """The model fitted to the data, surrogates drawn from it and fitted, and the same again from those."""
     n_surrogates, n_second, refit, n_jobs = plan
     streams = generator.spawn(n_surrogates * (1 + n_second))

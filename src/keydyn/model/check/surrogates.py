@@ -13,7 +13,6 @@ from keydyn.arrays import Integers
 from keydyn.model.ask import generative
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import generator_of
 from keydyn.model.fit.many import fit_many
 from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters
@@ -58,8 +57,3 @@ def refit(model: POHMM, data: Sequence[Sequences], n_jobs: int | None) -> list[A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit_many(model, list(data), n_jobs)
-
-
-def streams(random_state: Any, n: int) -> list[np.random.Generator]:
-    """Independent generators from one seed (NumPy's `SeedSequence.spawn`)."""
-    return list(generator_of(random_state).spawn(n))

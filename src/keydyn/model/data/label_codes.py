@@ -14,7 +14,7 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.vocabulary import Types
 
 
-class Labels:
+class LabelCodes:
     """The codes of a vocabulary of V types: 0 … V − 1, then `missing` = V and `unseen` = V + 1."""
 
     def __init__(self, types: Types) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from keydyn.arrays import Floats
+
 # Bounds that no sensible setting reaches: memory grows with the square of the number of states,
 # iterations are counted in 64 bits, and start values beyond all data are none.
 MOST_STATES = 1000
@@ -180,6 +182,30 @@ class Smoothing:
     @property
     def acts(self) -> bool:
         return any(rule is not None for rule in (self.start, self.transitions, self.emission))
+
+    def transition_weights(
+        self, pair_count: Floats, leaving: Floats, entering: Floats, limited: bool = True
+    ) -> tuple[Floats, Floats]:
+        """What a[i, j | ψ] and a[i, j | ω] weigh in ã[i, j | ψ, ω] (Eq. 35, corrected), by pair.
+
+        `leaving` is f(ψ,·) and `entering` f(·,ω) of each pair. If `limited`, weights above one together are
+        scaled to one unless they are the published ones.
+        """
+        if isinstance(self.transitions, str):
+            before, after = 1.0 / (1.0 + pair_count + entering), 1.0 / (1.0 + pair_count + leaving)
+        else:
+            before = after = np.full(len(pair_count), 0.5 * (self.transitions or 0.0))
+        if limited and not self.published:
+            excess = np.maximum(before + after, 1.0)
+            before, after = before / excess, after / excess
+        return before, after
+
+
+def kept_shares(rule: Rule, counts: Floats) -> Floats:
+    """w_ω (Eq. 32), the weight of an estimate that rests on this many events."""
+    if isinstance(rule, str):
+        return 1.0 - 1.0 / (1.0 + counts)
+    return np.full(len(counts), 1.0 - (rule or 0.0))
 
 
 def _rule(value: Any) -> Rule:

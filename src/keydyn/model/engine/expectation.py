@@ -15,22 +15,21 @@ from keydyn.model.engine.densities import (
     STUDENT,
     Densities,
     log_densities,
+    logarithm,
     prepare_cells,
 )
-from keydyn.model.engine.elementary import logarithm
 from keydyn.model.engine.layout import (
     PAIR,
     ROW,
     SEQUENCE,
     STEP,
-    Events,
+    FitEvents,
+    FitJob,
+    FitRoom,
     Observed,
-    Rules,
     Sums,
-    Tables,
     Variant,
     Walk,
-    Work,
     fits,
     lanes_of,
     states_of,
@@ -50,15 +49,14 @@ FIRST_CATEGORY = 1
 
 
 @merged
-def posteriors(
-    variant: Variant, span: Integers, rules: Rules, events: Events, tables: Tables, sums: Sums, work: Work
-) -> None:
+def posteriors(variant: Variant, span: Integers, job: FitJob) -> None:
     """γ of every event and the score of every sequence into `work`; sums of ξ, and of features.
 
     A block of sequences at a time is dealt with while it is in the nearest cache. Sequences for which
     underflow threatens have a score of NaN or −inf. They are left to the log domain, and the sums are no good
     then.
     """
+    rules, _, events, _, tables, sums, work, _ = job
     row, end_row, first, last = span[ROW], span[ROW + 1], span[SEQUENCE], span[SEQUENCE + 1]
     step, end_step = span[STEP], span[STEP] + span[PAIR + 1] - span[PAIR] + 2 * (end_row - row) - 1
     observed = Observed(events.x, events.codes, events.given)
@@ -77,13 +75,13 @@ def posteriors(
         scale_densities(variant, stop - begin, work.density, work.largest)
         forward(variant, first, end, walk, work)
         backward(variant, first, end, walk, work, sums.transitions)
-        sum_moments(variant, begin, stop, observed, how, work.states, sums.moments)
+        sum_moments(variant, (begin, stop), observed, how, work.states, sums.moments)
         first = end
 
 
 @inner
 def sum_first_events(
-    variant: Variant, span: Integers, events: Events, every_type: bool, sums: Sums, work: Work
+    variant: Variant, span: Integers, events: FitEvents, every_type: bool, sums: Sums, work: FitRoom
 ) -> None:
     """The sums of γ at the first events of sequences, and, `every_type`, at the first events of each type."""
     row, end_row = span[ROW], span[ROW + 1]
@@ -137,8 +135,7 @@ def precision_of(standard: float, power: float) -> float:
 @inner
 def sum_moments(
     variant: Variant,
-    first: int,
-    last: int,
+    block: tuple[int, int],
     observed: Observed,
     how: Densities,
     states: Floats,
@@ -146,9 +143,12 @@ def sum_moments(
 ) -> None:
     """Weights and sums of each feature by event type and state; a missing value weighs nothing.
 
+    `block` is the first event, and the one after the last.
+
     The mean of the normal and t families comes ever nearer to the current location: with sums of deviations
     from it one pass is enough, and next to nothing cancels.
     """
+    first, last = block
     x, codes, features, cells = observed.x, observed.codes, how.features, how.cells
     n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
     if not (

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from keydyn.arrays import Floats, Integers, Truths, inner
+import numpy as np
+
+from keydyn.arrays import Floats, Integers, Truths, inner, plain
 
 # Models side by side.
 LANES = 64
@@ -30,7 +32,7 @@ PAIR_PROB, WEIGHT_BEFORE, WEIGHT_AFTER, OF_PAIRS = range(4)
 Variant = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-class Events(NamedTuple):
+class FitEvents(NamedTuple):
     """The events of all models, one model after the other.
 
     Attributes
@@ -62,7 +64,7 @@ class Events(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What densities are taken of: see `Events`."""
+    """What densities are taken of: see `FitEvents`."""
 
     x: Floats
     codes: Integers
@@ -126,7 +128,7 @@ class Sums(NamedTuple):
         check_shape("latest", self.latest, (len(tables.start),))
 
 
-class Work(NamedTuple):
+class FitRoom(NamedTuple):
     """Room for the recursions, used again at each iteration.
 
     Attributes
@@ -144,7 +146,7 @@ class Work(NamedTuple):
     worst: Floats
     increments: Floats
 
-    def check(self, events: Events) -> None:
+    def check(self, events: FitEvents) -> None:
         """`ValueError` if an array has a shape that does not fit the others, or a sequence has no room."""
         n_states, n_lanes = self.density.shape[1:]
         check_shape("largest", self.largest, (len(self.density), n_lanes))
@@ -157,7 +159,7 @@ class Work(NamedTuple):
             raise ValueError(f"there is room for {len(self.density)} events of a sequence of {longest}")
 
 
-class Chain(NamedTuple):
+class TypeChain(NamedTuple):
     """What follows from the event types alone; models that share these share it.
 
     Attributes
@@ -205,6 +207,45 @@ class Rules(NamedTuple):
     max_iter: int
 
 
+class Outcome(NamedTuple):
+    """How fits ended, one entry per model.
+
+    Attributes
+    ----------
+    reason : of stopping, or `GOES_ON`; n_iter : expectation steps
+    log_likelihood : of the result; history : (B, n) at each expectation step
+    """
+
+    reason: Integers
+    n_iter: Integers
+    log_likelihood: Floats
+    history: Floats
+
+
+class FitJob(NamedTuple):
+    """All that Algorithm 1 works on; `spans` (B, 7) tells which part of the arrays belongs to which model."""
+
+    rules: Rules
+    spans: Integers
+    events: FitEvents
+    chain: TypeChain
+    tables: Tables
+    sums: Sums
+    work: FitRoom
+    outcome: Outcome
+
+    def check(self, n_parameters: int) -> None:
+        """`ValueError` if an array has a shape that does not fit the others."""
+        n_features, n_rows = len(self.rules.features), len(self.tables.start)
+        _, n_states, n_lanes = self.tables.start.shape
+        check_shape("spans", self.spans, (len(self.spans), SPAN))
+        self.events.check(n_features, n_states, n_lanes)
+        self.chain.check(n_rows)
+        self.tables.check(n_features, n_parameters)
+        self.sums.check(self.tables)
+        self.work.check(self.events)
+
+
 class Walk(NamedTuple):
     """What the recursions walk along: sequences, and the rows of a model's tables that their events use.
 
@@ -221,6 +262,18 @@ class Walk(NamedTuple):
     steps: Integers
     start: Floats
     transitions: Floats
+
+    @classmethod
+    def along(
+        cls, offsets: Integers, start_rows: Integers, start: Floats, steps: Integers, transitions: Floats
+    ) -> Walk:
+        """Of a single model's tables without lanes; a `ValueError` if shapes do not fit each other."""
+        n_states = start.shape[1]
+        check_shape("start_rows", start_rows, (len(offsets) - 1,))
+        check_shape("steps", steps, (int(offsets[-1]),))
+        check_shape("transitions", transitions, (len(transitions), n_states, n_states))
+        tables = plain(start)[..., None], plain(transitions)[..., None]
+        return cls(plain(offsets), np.ones(len(offsets) - 1), plain(start_rows), plain(steps), *tables)
 
 
 def variant_of(n_states: int, *, in_lanes: bool = False) -> Variant:

@@ -82,17 +82,6 @@ def log_backward(s: int, walk: Walk, log_density: Floats, increments: Floats, lo
 
 
 @inner
-def filtered_in_logs(s: int, walk: Walk, log_density: Floats, states: Floats, increments: Floats) -> None:
-    """P(z_n | x_1..n, Ω) of a sequence into `states` and ln P(x_n | x_1..n−1, Ω) into `increments`."""
-    first, last = walk.offsets[s], walk.offsets[s + 1]
-    log_filtered = np.empty((last - first, log_density.shape[1]))
-    log_forward(s, walk, log_density, log_filtered, increments[first:last])
-    for row in range(last - first):
-        for j in range(log_density.shape[1]):
-            states[first + row, j, 0] = math.exp(log_filtered[row, j])
-
-
-@inner
 def posterior_in_logs(s: int, walk: Walk, log_density: Floats, states: Floats, step_sums: Floats) -> float:
     """γ of a sequence times its weight into `states`, ξ added to `step_sums`; ln P(x | Ω).
 

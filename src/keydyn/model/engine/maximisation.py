@@ -9,8 +9,18 @@ from __future__ import annotations
 import math
 
 from keydyn.arrays import Floats, Integers, compiled, inner, merged
-from keydyn.model.engine.densities import CATEGORICAL, CUSTOM, END, EXPONENTIAL, FIRST, GAMMA, KIND, STUDENT
-from keydyn.model.engine.elementary import log_minus_digamma, trigamma
+from keydyn.model.engine.densities import (
+    CATEGORICAL,
+    CUSTOM,
+    END,
+    EXPONENTIAL,
+    FIRST,
+    GAMMA,
+    KIND,
+    STUDENT,
+    log_minus_digamma,
+    trigamma,
+)
 from keydyn.model.engine.expectation import FIRST_CATEGORY, LOG_SUM, MASS, NOTHING, PRECISION, SQUARE, SUM
 from keydyn.model.engine.layout import (
     KEEP_EMISSION,
@@ -23,10 +33,10 @@ from keydyn.model.engine.layout import (
     STEP,
     WEIGHT_AFTER,
     WEIGHT_BEFORE,
-    Chain,
     Rules,
     Sums,
     Tables,
+    TypeChain,
     Variant,
     fits,
     lanes_of,
@@ -40,7 +50,7 @@ NO_MASS = 1e-250
 
 @merged
 def maximisation(
-    variant: Variant, span: Integers, rules: Rules, chain: Chain, sums: Sums, tables: Tables
+    variant: Variant, span: Integers, rules: Rules, chain: TypeChain, sums: Sums, tables: Tables
 ) -> None:
     """New parameters, nothing smoothed yet."""
     update_start(variant, span, rules, sums, tables.start)
@@ -69,7 +79,7 @@ def update_start(variant: Variant, span: Integers, rules: Rules, sums: Sums, sta
 
 @inner
 def update_transitions(
-    variant: Variant, span: Integers, rules: Rules, chain: Chain, expected: Floats, transitions: Floats
+    variant: Variant, span: Integers, rules: Rules, chain: TypeChain, expected: Floats, transitions: Floats
 ) -> None:
     """a[i, j | ψ, ω] (Eq. 14) of the pairs, and a[i, j | ψ], a[i, j | ω] and a[i, j] in the rows after them.
 
@@ -126,7 +136,7 @@ def update_transitions(
 
 @compiled
 def marginals_of_transitions(
-    variant: Variant, span: Integers, rules: Rules, chain: Chain, transitions: Floats
+    variant: Variant, span: Integers, rules: Rules, chain: TypeChain, transitions: Floats
 ) -> None:
     """a[i, j | ψ], a[i, j | ω] and a[i, j], for Python; `rules` say that transitions are fixed."""
     update_transitions(variant, span, rules, chain, transitions, transitions)
@@ -214,7 +224,7 @@ def gamma_shape(excess: float) -> float:
 
 @inner
 def marginal_emission(
-    variant: Variant, span: Integers, rules: Rules, chain: Chain, moments: Floats, emission: Floats
+    variant: Variant, span: Integers, rules: Rules, chain: TypeChain, moments: Floats, emission: Floats
 ) -> None:
     """b[j] (Eqs. 29–31) into the last row: one distribution with the mixture's mean and variance.
 
@@ -262,7 +272,7 @@ def marginal_emission(
 
 
 @merged
-def smooth(variant: Variant, span: Integers, rules: Rules, chain: Chain, tables: Tables) -> None:
+def smooth(variant: Variant, span: Integers, rules: Rules, chain: TypeChain, tables: Tables) -> None:
     """All parameters towards the same, unsmoothed marginals, in one pass. A single type is its marginal."""
     m, start, n_lanes = span[ROW + 1] - 1, tables.start, lanes_of(variant)
     if m - span[ROW] == 1:
@@ -280,7 +290,7 @@ def smooth(variant: Variant, span: Integers, rules: Rules, chain: Chain, tables:
 
 
 @inner
-def smooth_transitions(variant: Variant, span: Integers, chain: Chain, transitions: Floats) -> None:
+def smooth_transitions(variant: Variant, span: Integers, chain: TypeChain, transitions: Floats) -> None:
     """ã[i, j | ψ, ω] (Eqs. 35–36, corrected) of the pairs; what is left below zero becomes zero."""
     n_states, n_lanes = states_of(variant, transitions.shape[1]), lanes_of(variant)
     m = span[ROW + 1] - span[ROW] - 1
@@ -309,7 +319,9 @@ def smooth_transitions(variant: Variant, span: Integers, chain: Chain, transitio
 
 
 @inner
-def smooth_emission(variant: Variant, span: Integers, rules: Rules, chain: Chain, emission: Floats) -> None:
+def smooth_emission(
+    variant: Variant, span: Integers, rules: Rules, chain: TypeChain, emission: Floats
+) -> None:
     """b̃[j | ω] (Eq. 34): parameters interpolated, variances for the t families, moments for the gamma."""
     features, of_types = rules.features, chain.of_types
     n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)

@@ -26,12 +26,13 @@ from keydyn.model.engine.densities import (
     LOC,
     NORMAL,
     POWER,
+    exponential,
     log_density,
+    logarithm,
 )
-from keydyn.model.engine.elementary import exponential, logarithm
 from keydyn.model.engine.layout import Variant, check_shape, fits, lanes_of, states_of
 from keydyn.model.engine.log_domain import log_predicted, log_sum_exp, safe_log
-from keydyn.model.engine.pairs import Pairs, find_step, lay_out_unseen
+from keydyn.model.engine.pairs import Pair, Pairs, find_step, lay_out_unseen
 
 # Columns of a filter after its M probabilities.
 IN_LOGS, LAST, COUNT, TOTAL, EXTRA = range(5)
@@ -72,14 +73,14 @@ class Models(NamedTuple):
     weights: Floats
 
 
-class Columns(NamedTuple):
+class FilterColumns(NamedTuple):
     """The tables between the passes, a column per filter: places (N_PLACES, n) and numbers."""
 
     places: Integers
     numbers: Floats
 
 
-class Arrived(NamedTuple):
+class ArrivedEvents(NamedTuple):
     """The values of events, (K, B), and what is to be known of their features, (K, 4)."""
 
     x: Floats
@@ -120,7 +121,12 @@ def scale_values(x: Floats, features: Floats) -> int:
 
 
 def _look_up(
-    variant: Variant, n_filters: int, columns: Columns, arrived: Arrived, models: Models, filters: Floats
+    variant: Variant,
+    n_filters: int,
+    columns: FilterColumns,
+    arrived: ArrivedEvents,
+    models: Models,
+    filters: Floats,
 ) -> None:
     """P(z_n | x_1..n−1, Ω) of each filter, and ln f of its event added to what there is, by state.
 
@@ -130,7 +136,8 @@ def _look_up(
     x, features = arrived
     start, cells, transitions, steps, weights = models
     n_states, n_lanes = states_of(variant, start.shape[1]), lanes_of(variant)
-    all_pairs = len(weights) == 0
+    # Made once: whatever holds an array counts it, which takes as long as much of a step.
+    all_pairs, pairs = len(weights) == 0, Pairs(steps, weights)
     if not (
         fits(n_states, n_lanes, start.shape[1:])
         and fits(n_states, n_lanes, cells.shape[3:])
@@ -149,12 +156,11 @@ def _look_up(
             if all_pairs:
                 step = steps[earlier] + code
             else:
-                unknown = places[UNKNOWN, place]
-                pairs = Pairs(steps, weights)
-                step = find_step(pairs, unknown, earlier, row, code)
+                pair = Pair(places[UNKNOWN, place], earlier, row, code)
+                step = find_step(pairs, pair)
                 if step < 0:
                     step = len(transitions) - 1 - place
-                    lay_out_unseen(pairs, transitions, unknown, earlier, row, code, transitions, step)
+                    lay_out_unseen(pairs, pair, transitions, transitions, step)
             places[STEP, place] = step
             for j in range(n_states):
                 predicted = 0.0
@@ -175,15 +181,14 @@ def _look_up(
                     if kind == CATEGORICAL:
                         of_feature = cells[row, k, int(value), j, 0]
                     else:
-                        of_feature = log_density(
-                            int(kind),
-                            value,
-                            logarithm(value) if kind == GAMMA else 0.0,
+                        cell = (
                             cells[row, k, LOC, j, 0],
                             cells[row, k, INVERSE, j, 0],
                             cells[row, k, HEIGHT, j, 0],
                             cells[row, k, POWER, j, 0],
                         )
+                        log_value = logarithm(value) if kind == GAMMA else 0.0
+                        of_feature = log_density(int(kind), value, log_value, cell)
                         of_feature -= on_log_scale * value
                     numbers[n_states + j, place] += max(of_feature, floor)
 
@@ -217,7 +222,7 @@ normalise = inner(_normalise, fastmath={"contract"})
 
 
 @inner
-def step_in_logs(place: int, columns: Columns, models: Models, filters: Floats) -> None:
+def step_in_logs(place: int, columns: FilterColumns, models: Models, filters: Floats) -> None:
     """The step of one filter again, in the log domain. Rare, so that it may allocate."""
     places, numbers = columns
     start, transitions = models.start, models.transitions
@@ -245,7 +250,12 @@ def step_in_logs(place: int, columns: Columns, models: Models, filters: Floats) 
 
 @inner
 def advance(
-    variant: Variant, n_filters: int, columns: Columns, arrived: Arrived, models: Models, filters: Floats
+    variant: Variant,
+    n_filters: int,
+    columns: FilterColumns,
+    arrived: ArrivedEvents,
+    models: Models,
+    filters: Floats,
 ) -> None:
     """One step of as many filters as have a column; ln P(x_n | x_1..n−1, Ω) is left in the row SUM."""
     places, numbers = columns
@@ -299,7 +309,7 @@ def update_one(
         numbers[n_states + j, 0] = 0.0
     numbers[2 * n_states + FLOOR, 0] = log_floor
     models = Models(start, cells, transitions, steps, weights)
-    advance(((), ()), 1, Columns(places, numbers), Arrived(event, features), models, filters)
+    advance(((), ()), 1, FilterColumns(places, numbers), ArrivedEvents(event, features), models, filters)
     return float(numbers[2 * n_states + SUM, 0])
 
 
@@ -350,8 +360,8 @@ def update_many(
             c += 1
             if c == n_models:
                 b, c = b + 1, 0
-        arrived = Arrived(x, features)
-        advance(variant, together, Columns(places, numbers), arrived, models, filters)
+        arrived = ArrivedEvents(x, features)
+        advance(variant, together, FilterColumns(places, numbers), arrived, models, filters)
         for place in range(together):
             increments[begin + place] = numbers[2 * n_states + SUM, place]
     return -1

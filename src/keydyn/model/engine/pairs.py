@@ -31,6 +31,15 @@ class Pairs(NamedTuple):
     weights: Floats
 
 
+class Pair(NamedTuple):
+    """Two types by their rows, the row of their model's unknown types, and the later type's code in it."""
+
+    unknown: int
+    earlier: int
+    later: int
+    code: int
+
+
 def between(pairs: Pairs, transitions: Floats, before: Integers, after: Integers) -> tuple[Integers, Floats]:
     """The row of each pair in the transitions of a single model, −1 if it never occurred; and a[i, j | ψ, ω].
 
@@ -56,18 +65,16 @@ def find_steps(
     """The row of each pair of a single model, −1 for one that never occurred, whose transitions are made."""
     unknown = len(pairs.weights) - 1
     for n in range(len(before)):
-        rows[n] = find_step(pairs, unknown, before[n], after[n], after[n])
+        pair = Pair(unknown, before[n], after[n], after[n])
+        rows[n] = find_step(pairs, pair)
         if rows[n] < 0:
-            lay_out_unseen(pairs, transitions, unknown, before[n], after[n], after[n], table, n)
+            lay_out_unseen(pairs, pair, transitions, table, n)
 
 
 @inner
-def find_step(pairs: Pairs, unknown: int, earlier: int, later: int, code: int) -> int:
-    """The row of the transitions between two types, given by their rows; −1 for a pair that never occurred.
-
-    `unknown` is the row of the model's unknown types, `code` that of the later type within its model.
-    """
-    steps, n_rows = pairs.steps, len(pairs.weights)
+def find_step(pairs: Pairs, pair: Pair) -> int:
+    """The row of the transitions between two types; −1 for a pair that never occurred."""
+    steps, n_rows, (unknown, earlier, later, code) = pairs.steps, len(pairs.weights), pair
     marginals = steps[unknown]
     if earlier == unknown:
         return int(marginals + unknown - later + 2 * code)
@@ -83,17 +90,9 @@ def find_step(pairs: Pairs, unknown: int, earlier: int, later: int, code: int) -
 
 
 @inner
-def lay_out_unseen(
-    pairs: Pairs,
-    transitions: Floats,
-    unknown: int,
-    earlier: int,
-    later: int,
-    code: int,
-    table: Floats,
-    row: int,
-) -> None:
+def lay_out_unseen(pairs: Pairs, pair: Pair, transitions: Floats, table: Floats, row: int) -> None:
     """a[i, j | ψ, ω] of a pair that never occurred into a row of a table: a uniform estimate, smoothed."""
+    unknown, earlier, later, code = pair
     n_states, first, marginals = transitions.shape[1], later - code, pairs.steps[unknown]
     from_earlier, to_later = marginals + earlier - first, marginals + unknown - first + code
     of_earlier, of_later = pairs.weights[later, 0], pairs.weights[earlier, 1]

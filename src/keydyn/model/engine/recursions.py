@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 
 from keydyn.arrays import Floats, inner
-from keydyn.model.engine.elementary import exponential, logarithm
-from keydyn.model.engine.layout import Variant, Walk, Work, fits, lanes_of, states_of
+from keydyn.model.engine.densities import exponential, logarithm
+from keydyn.model.engine.layout import FitRoom, Variant, Walk, fits, lanes_of, states_of
 
 # α of a single model is scaled back to one when its sum is below SMALL, that of lanes at regular intervals.
 SMALL = 1e-60
@@ -59,7 +59,7 @@ def scale_densities(variant: Variant, n_events: int, density: Floats, largest: F
 
 
 @inner
-def forward(variant: Variant, first: int, last: int, walk: Walk, work: Work) -> None:
+def forward(variant: Variant, first: int, last: int, walk: Walk, work: FitRoom) -> None:
     """α (Eqs. 3–4) of every event into `states`; ln P(x | Ω) of every sequence, or NaN, into `scores`.
 
     `increments`, if it has rows, gets ln P(x_n | x_1..n−1, Ω) of every event.
@@ -149,7 +149,7 @@ def rescale(variant: Variant, n: int, s: int, states: Floats, scores: Floats, wo
 
 
 @inner
-def backward(variant: Variant, first: int, last: int, walk: Walk, work: Work, step_sums: Floats) -> None:
+def backward(variant: Variant, first: int, last: int, walk: Walk, work: FitRoom, step_sums: Floats) -> None:
     """γ (Eq. 10) times its sequence's weight in place of α; ξ (Eq. 13, corrected) added to `step_sums`.
 
     Sequences whose score is NaN are left out.

@@ -8,12 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled, inner, plain
-from keydyn.model.engine.densities import ON_LOG_SCALE, Densities, log_densities
-from keydyn.model.engine.elementary import logarithm
+from keydyn.model.engine.densities import ON_LOG_SCALE, Densities, log_densities, logarithm
 from keydyn.model.engine.expectation import end_of_block
-from keydyn.model.engine.layout import Observed, Variant, Walk, Work, check_shape
+from keydyn.model.engine.layout import FitRoom, Observed, Variant, Walk, check_shape
 from keydyn.model.engine.log_domain import (
-    filtered_in_logs,
     log_backward,
     log_forward,
     log_predicted,
@@ -59,7 +57,7 @@ class Scored(NamedTuple):
     transitions: Floats
 
 
-class Room(NamedTuple):
+class ScoreRoom(NamedTuple):
     """Where scores go: (S,) of sequences, and (N,) of events or no rows; and room for a block of events.
 
     `x` (n, K, 1) and `flat_x` (n · K,) are the same memory, for the longest sequence at least.
@@ -71,7 +69,7 @@ class Room(NamedTuple):
     flat_x: Floats
 
 
-def check_scoring(source: Source, model: Scored, room: Room) -> None:
+def check_scoring(source: Source, model: Scored, room: ScoreRoom) -> None:
     """`ValueError` if arrays have shapes that do not fit each other."""
     n, n_states, n_features = len(source.codes), model.start.shape[1], len(model.features)
     check_shape("values", source.values, (n * n_features,))
@@ -108,8 +106,8 @@ def score(
     """ln P(x | Ω) of each sequence, and of each event given those before it if there are `increments`.
 
     NaN or −inf where underflow threatens: that is for the log domain. The arguments are the arrays of a
-    `Source`, a `Scored` and a `Room`, one by one: Numba takes three times as long to take in a tuple, a fifth
-    of the time of a short score.
+    `Source`, a `Scored` and a `ScoreRoom`, one by one: Numba takes three times as long to take in a tuple, a
+    fifth of the time of a short score.
     """
     how, n_room = Densities(features, log_floor, cells), len(x)
     n_codes, n_states, n_features = len(start), start.shape[1], len(features)
@@ -119,7 +117,7 @@ def score(
     own, rows = np.empty(n_room + 1, dtype=np.int64), np.empty(n_room, dtype=np.int64)
     scores, of_events = np.empty((n_room, 1)), np.empty(n_room if len(increments) else 0)
     walk = Walk(own, worst, rows, steps, start, transitions)
-    work = Work(density, largest, states, largest, scores, worst, of_events)
+    work = FitRoom(density, largest, states, largest, scores, worst, of_events)
     # Numbers that the compiler does not know: a constant would be a variant of its own.
     none = len(offsets) * 0
     first = none
@@ -170,29 +168,9 @@ class Lattice(NamedTuple):
     walk: Walk
 
     @classmethod
-    def of(
-        cls,
-        log_density: Floats,
-        offsets: Integers,
-        start_rows: Integers,
-        start: Floats,
-        steps: Integers,
-        transitions: Floats,
-    ) -> Lattice:
-        """From arrays without lanes; a `ValueError` if their shapes do not fit each other."""
-        n, n_states = log_density.shape
-        check_shape("start_rows", start_rows, (len(offsets) - 1,))
-        check_shape("steps", steps, (n,))
-        check_shape("start", start, (len(start), n_states))
-        check_shape("transitions", transitions, (len(transitions), n_states, n_states))
-        walk = Walk(
-            plain(offsets),
-            np.ones(len(offsets) - 1),
-            plain(start_rows),
-            plain(steps),
-            plain(start)[..., None],
-            plain(transitions)[..., None],
-        )
+    def of(cls, log_density: Floats, walk: Walk) -> Lattice:
+        """With densities (N, M); a `ValueError` if their shape does not fit the walk."""
+        check_shape("log_density", log_density, (len(walk.steps), walk.start.shape[1]))
         return cls(plain(log_density)[..., None], walk)
 
     @property
@@ -238,15 +216,15 @@ def smooth_states(
 
 
 @inner
-def work_for(lattice: Lattice, states: Floats, scores: Floats, increments: Floats) -> Work:
+def work_for(lattice: Lattice, states: Floats, scores: Floats, increments: Floats) -> FitRoom:
     """Room for the recursions along all sequences."""
     density, largest = lattice.log_density.copy(), np.empty((len(states), 1))
     inverse = np.empty((states.shape[1], 1))
-    return Work(density, largest, states, inverse, scores, np.empty(1), increments)
+    return FitRoom(density, largest, states, inverse, scores, np.empty(1), increments)
 
 
 @inner
-def forward_all(variant: Variant, lattice: Lattice, work: Work) -> None:
+def forward_all(variant: Variant, lattice: Lattice, work: FitRoom) -> None:
     """`forward` along all sequences."""
     scale_densities(variant, len(work.states), work.density, work.largest)
     forward(variant, len(work.scores) * 0, len(work.scores), lattice.walk, work)
@@ -255,10 +233,14 @@ def forward_all(variant: Variant, lattice: Lattice, work: Work) -> None:
 @compiled
 def filter_in_logs(which: Integers, lattice: Lattice, states: Floats, increments: Floats) -> None:
     """`filter_states` for some sequences, in the log domain."""
-    walk = lattice.walk
+    log_density, walk = lattice
     for s in which:
-        density = lattice.log_density[walk.offsets[s] : walk.offsets[s + 1]]
-        filtered_in_logs(s, walk, density, states, increments)
+        first, last = walk.offsets[s], walk.offsets[s + 1]
+        log_filtered = np.empty((last - first, log_density.shape[1]))
+        log_forward(s, walk, log_density[first:last], log_filtered, increments[first:last])
+        for row in range(last - first):
+            for j in range(log_density.shape[1]):
+                states[first + row, j, 0] = math.exp(log_filtered[row, j])
 
 
 @compiled

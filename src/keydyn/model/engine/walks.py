@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from keydyn.arrays import Floats, Integers, compiled
+from keydyn.model.engine.layout import Walk
 
 
 @compiled
-def propagate(
-    offsets: Integers,
-    start_index: Integers,
-    startprob: Floats,
-    trans_index: Integers,
-    transmat: Floats,
-    occupancy: Floats,
-) -> None:
+def propagate(walk: Walk, occupancy: Floats) -> None:
     """P(z_n | Ω), emissions unseen, into `occupancy` (one row per event)."""
-    n_states = startprob.shape[1]
+    offsets, _, start_rows, steps, start, transitions = walk
+    n_states = start.shape[1]
     for s in range(len(offsets) - 1):
         for n in range(offsets[s], offsets[s + 1]):
             for j in range(n_states):
                 if n == offsets[s]:
-                    occupancy[n, j] = startprob[start_index[s], j]
+                    occupancy[n, j] = start[start_rows[s], j, 0]
                 else:
                     value = 0.0
                     for i in range(n_states):
-                        value += occupancy[n - 1, i] * transmat[trans_index[n], i, j]
+                        value += occupancy[n - 1, i] * transitions[steps[n], i, j, 0]
                     occupancy[n, j] = value
 
 
-@compiled
-def walk_events(
-    offsets: Integers,
-    start: Integers,
-    first: Integers,
-    successors: Integers,
-    bounds: Floats,
-    uniforms: Floats,
-    path: Integers,
-) -> None:
-    """Draw event types from a sparse chain.
+class SparseChain(NamedTuple):
+    """A chain of event types: the first type of each sequence, and what may follow each type.
 
-    `start` holds the first type of each sequence; type r is followed by successors[first[r]:first[r + 1]]
-    with cumulative probabilities `bounds`, or, if that is empty, by any type with equal probability.
+    Type r is followed by successors[first[r]:first[r + 1]] with cumulative probabilities `bounds`, or, if
+    that is empty, by any type with equal probability.
     """
+
+    start: Integers
+    first: Integers
+    successors: Integers
+    bounds: Floats
+
+
+@compiled
+def walk_events(offsets: Integers, chain: SparseChain, uniforms: Floats, path: Integers) -> None:
+    """Draw event types."""
+    start, first, successors, bounds = chain
     n_types = len(first) - 1
     for s in range(len(offsets) - 1):
         for n in range(offsets[s], offsets[s + 1]):
@@ -63,25 +62,18 @@ def walk_events(
 
 
 @compiled
-def walk_states(
-    offsets: Integers,
-    start_index: Integers,
-    startprob: Floats,
-    trans_index: Integers,
-    transmat: Floats,
-    uniforms: Floats,
-    states: Integers,
-) -> None:
+def walk_states(walk: Walk, uniforms: Floats, states: Integers) -> None:
     """Draw hidden states along given event sequences."""
-    n_states = startprob.shape[1]
+    offsets, _, start_rows, steps, start, transitions = walk
+    n_states = start.shape[1]
     for s in range(len(offsets) - 1):
         for n in range(offsets[s], offsets[s + 1]):
             below, state = 0.0, 0
             for j in range(n_states):
                 if n == offsets[s]:
-                    probability = startprob[start_index[s], j]
+                    probability = start[start_rows[s], j, 0]
                 else:
-                    probability = transmat[trans_index[n], states[n - 1], j]
+                    probability = transitions[steps[n], states[n - 1], j, 0]
                 if probability > 0.0:
                     state = j
                 below += probability

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import special
 
 from keydyn.arrays import Floats, Integers, Truths
+from keydyn.model.engine.densities import HALF_LOG_TAU, STIRLING
 from keydyn.model.engine.sums import mixture_moments, weighted_moments
 from keydyn.model.families.family import (
     NO_MASS,
@@ -76,11 +77,6 @@ class Exponential(Family):
 
     def check(self, params: Params) -> None:
         check_positive(params, "scale")
-
-
-HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
-# From this shape on the next term of Stirling's series is below 1e-18.
-STIRLING = 1e3
 
 
 @register

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import special
 
 from keydyn.arrays import Floats, Integers, Truths
+from keydyn.model.engine.densities import HALF_LOG_TAU
 from keydyn.model.engine.sums import merge_moments, mixture_moments, weighted_moments
 from keydyn.model.families.family import (
     GREATEST,
@@ -95,9 +96,6 @@ def exp_or_inf(x: Floats) -> Floats:
     """e^x, without a warning where it overflows."""
     with np.errstate(over="ignore"):
         return np.exp(x)
-
-
-HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 
 
 @register

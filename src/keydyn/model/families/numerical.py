@@ -193,7 +193,7 @@ SPACING = 4.0 * float(np.finfo(float).eps)
 TOLERANCE = 1e-6
 
 
-class Line:
+class RealLine:
     """Values x of a domain as numbers u without a bound: x itself, ln (x − lowest), or a logit."""
 
     def __init__(self, lowest: float, highest: float) -> None:
@@ -243,7 +243,7 @@ class Density:
     def __init__(self, family: Family, params: Params) -> None:
         self.family, self.params = family, params
         self.n_cells = len(next(iter(params.values())))
-        self.line = Line(family.lowest, family.highest)
+        self.line = RealLine(family.lowest, family.highest)
         self.peak = Peak(self._over_line, self.n_cells, *self.line.ends)
         self.below, above = self.peak.whole(-1.0), self.peak.whole(1.0)
         self.total = np.where(self.peak.found, self.below + above, np.nan)

@@ -17,17 +17,16 @@ from keydyn.model.engine.layout import (
     LANES,
     ROW,
     SEQUENCE,
-    SPAN,
-    Chain,
-    Events,
+    FitEvents,
+    FitJob,
     Observed,
+    Outcome,
     Rules,
     Sums,
     Tables,
+    TypeChain,
     Variant,
     Walk,
-    Work,
-    check_shape,
 )
 from keydyn.model.engine.log_domain import posterior_in_logs
 from keydyn.model.engine.maximisation import marginal_emission, maximisation, smooth, smooth_emission
@@ -43,47 +42,8 @@ TOL, DECREASE, MAX_ITER, CALLBACK = range(4)
 GOES_ON, IN_LOGS, IMPOSSIBLE, ALONE = -1, -2, -3, -4
 
 
-class Outcome(NamedTuple):
-    """How fits ended, one entry per model.
-
-    Attributes
-    ----------
-    reason : of stopping, or `GOES_ON`; n_iter : expectation steps
-    log_likelihood : of the result; history : (B, n) at each expectation step
-    """
-
-    reason: Integers
-    n_iter: Integers
-    log_likelihood: Floats
-    history: Floats
-
-
-class Job(NamedTuple):
-    """All that Algorithm 1 works on; `spans` (B, 7) tells which part of the arrays belongs to which model."""
-
-    rules: Rules
-    spans: Integers
-    events: Events
-    chain: Chain
-    tables: Tables
-    sums: Sums
-    work: Work
-    outcome: Outcome
-
-    def check(self, n_parameters: int) -> None:
-        """`ValueError` if an array has a shape that does not fit the others."""
-        n_features, n_rows = len(self.rules.features), len(self.tables.start)
-        _, n_states, n_lanes = self.tables.start.shape
-        check_shape("spans", self.spans, (len(self.spans), SPAN))
-        self.events.check(n_features, n_states, n_lanes)
-        self.chain.check(n_rows)
-        self.tables.check(n_features, n_parameters)
-        self.sums.check(self.tables)
-        self.work.check(self.events)
-
-
 @compiled
-def climb(variant: Variant, job: Job, first: int, budget: int) -> None:
+def climb(variant: Variant, job: FitJob, first: int, budget: int) -> None:
     """Fit the models from `first` on from the parameters in the tables, which then hold the results.
 
     After `max_iter` iterations one expectation step more gives the log-likelihood of the result. `budget`
@@ -98,7 +58,7 @@ def climb(variant: Variant, job: Job, first: int, budget: int) -> None:
             if outcome.n_iter[b] > 0:
                 maximisation(variant, span, rules, chain, sums, tables)
                 smooth(variant, span, rules, chain, tables)
-            posteriors(variant, span, rules, events, tables, sums, work)
+            posteriors(variant, span, job)
             log_likelihood = total_score(0, span, events.weights, work.scores)
             if not log_likelihood > -math.inf:
                 outcome.reason[b] = IN_LOGS
@@ -111,7 +71,7 @@ def climb(variant: Variant, job: Job, first: int, budget: int) -> None:
 
 
 @compiled
-def climb_in_logs(variant: Variant, job: Job, b: int) -> None:
+def climb_in_logs(variant: Variant, job: FitJob, b: int) -> None:
     """Finish an expectation step in which underflow threatened: those sequences in the log domain."""
     rules, spans, events, _, tables, sums, work, outcome = job
     span, how = spans[b], Densities(rules.features, rules.log_floor, tables.cells)
@@ -125,7 +85,7 @@ def climb_in_logs(variant: Variant, job: Job, b: int) -> None:
             work.scores[s, 0] = posterior_in_logs(s, walk, work.density, work.states, sums.transitions)
     first, last = events.offsets[span[SEQUENCE]], events.offsets[span[SEQUENCE + 1]]
     sums.moments[span[ROW] : span[ROW + 1]] = 0.0
-    sum_moments(variant, first, last, observed, how, work.states, sums.moments)
+    sum_moments(variant, (first, last), observed, how, work.states, sums.moments)
     sum_first_events(variant, span, events, True, sums, work)
     settle(b, total_score(0, span, events.weights, work.scores), rules, outcome)
 
@@ -167,7 +127,7 @@ def why_stop(log_likelihood: float, gain: float, tol: float) -> int:
 
 @compiled
 def smooth_emissions(
-    variant: Variant, spans: Integers, rules: Rules, chain: Chain, sums: Sums, tables: Tables
+    variant: Variant, spans: Integers, rules: Rules, chain: TypeChain, sums: Sums, tables: Tables
 ) -> None:
     """The marginals of starting emissions, and, if the rules say so, the emissions smoothed towards them."""
     for b in range(len(spans)):
@@ -179,7 +139,7 @@ def smooth_emissions(
 
 @compiled
 def share_states(
-    spans: Integers, shifts: Integers, events: Events, tables: Tables, chances: Floats, shares: Floats
+    spans: Integers, shifts: Integers, events: FitEvents, tables: Tables, chances: Floats, shares: Floats
 ) -> None:
     """Π[j | ω] times the weight of ω: the chances of each state, propagated along the event sequences.
 
@@ -202,7 +162,7 @@ def share_states(
 
 @compiled
 def maximise(
-    variant: Variant, span: Integers, rules: Rules, chain: Chain, sums: Sums, tables: Tables
+    variant: Variant, span: Integers, rules: Rules, chain: TypeChain, sums: Sums, tables: Tables
 ) -> None:
     """The maximisation step of one model and smoothing, for Python."""
     maximisation(variant, span, rules, chain, sums, tables)
@@ -235,7 +195,7 @@ class Lanes(NamedTuple):
 
 
 @compiled
-def climb_in_lanes(variant: Variant, job: Job, lanes: Lanes, cursor: Integers, budget: int) -> None:
+def climb_in_lanes(variant: Variant, job: FitJob, lanes: Lanes, cursor: Integers, budget: int) -> None:
     """Fit all models from the parameters in `lanes.of_models`, which then hold the results; see `climb`."""
     rules, spans, events, chain, tables, sums, work, outcome = job
     span = spans[0]
@@ -253,7 +213,7 @@ def climb_in_lanes(variant: Variant, job: Job, lanes: Lanes, cursor: Integers, b
                 cursor[BUSY] += 1
                 for k in range(N_LOADED):
                     load(lane, b, lanes.of_models[k], lanes.in_lanes[k])
-        posteriors(variant, span, rules, events, tables, sums, work)
+        posteriors(variant, span, job)
         sum_first_events(variant, span, events, True, sums, work)
         for lane in range(LANES):
             b = lanes.model[lane]

@@ -20,12 +20,12 @@ from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, SINGLE_TYPE, Types
 from keydyn.model.engine.densities import ON_LOG_SCALE
-from keydyn.model.engine.layout import Chain, Events
+from keydyn.model.engine.layout import FitEvents, TypeChain
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family
 from keydyn.model.families.location_scale import LogScale
-from keydyn.model.theta.event_chain import Counts, EventChain
-from keydyn.model.theta.start_values import Moments, least_scale, moments_by, sums_by, together
+from keydyn.model.theta.from_data import Counts, Moments, least_scale, moments_by, sums_by, together
+from keydyn.model.theta.parameters import EventChain
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,11 +176,11 @@ class Batch:
         return spans
 
     @cached_property
-    def events(self) -> Events:
+    def events(self) -> FitEvents:
         """The events as the engine takes them."""
         start_rows, nothing_given = self.codes[self.offsets[:-1]], np.empty((0, 0, 1))
         x = self.engine_values[: len(self.codes)]
-        return Events(x, self.codes, self.steps, self.offsets, self.weights, start_rows, nothing_given)
+        return FitEvents(x, self.codes, self.steps, self.offsets, self.weights, start_rows, nothing_given)
 
     @cached_property
     def engine_values(self) -> Floats:
@@ -200,7 +200,7 @@ class Batch:
         pairs, times = self.pairs[pair] - first, self.pair[pair]
         return Counts(self.event_types[g], pairs, weight, self.types[row], self.starts[row], times)
 
-    def chain(self, settings: Settings) -> Chain:
+    def chain(self, settings: Settings) -> TypeChain:
         """The event chains of all groups, and what estimates weigh in smoothing."""
         of_all = Counts(np.array([]), self.pairs, 0.0, self.types, self.starts, self.pair)
         return of_all.weighted(self._steps_between_types, settings)

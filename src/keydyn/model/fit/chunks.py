@@ -17,13 +17,13 @@ from keydyn.model.engine.layout import OF_TYPES, Sums, Tables, variant_of
 from keydyn.model.families.family import families_of
 from keydyn.model.fit import custom_families
 from keydyn.model.fit.algorithm import maximise
-from keydyn.model.fit.estimator import Estimator, State, check_unchanged, training_data
+from keydyn.model.fit.estimator import Estimator, ModelState, check_unchanged, training_data
 from keydyn.model.fit.fits import Fits, rules_of
-from keydyn.model.fit.learning import learning
 from keydyn.model.fit.result import FitResult, Statistics, around_locations, n_parameters
+from keydyn.model.fit.threads import learning
+from keydyn.model.theta.from_data import least_scale
 from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.parameters import Parameters
-from keydyn.model.theta.start_values import least_scale
 
 
 class Chunks(Estimator):
@@ -82,7 +82,7 @@ class Chunks(Estimator):
             self._state = self._updated(state, forget)
         return self
 
-    def _updated(self, state: State | None, forget: bool) -> State:
+    def _updated(self, state: ModelState | None, forget: bool) -> ModelState:
         totals = None if state is None else state.result.statistics
         if state is None or totals is None:
             raise ValueError("there is nothing to update from: call accumulate or partial_fit first")
@@ -106,9 +106,9 @@ class Chunks(Estimator):
         event_types: Sequence[Any] | None,
         sample_weight: Given,
         after_fit: bool,
-    ) -> State:
+    ) -> ModelState:
         """The state with the statistics of these data; `after_fit`, those of a fit before are kept too."""
-        state: State | None = vars(self).get("_state")
+        state: ModelState | None = vars(self).get("_state")
         sequences, families = self._checked(X, events, lengths, state)
         settings = self._settings(sequences.n_features)
         if state is not None:
@@ -126,7 +126,7 @@ class Chunks(Estimator):
             parameters, totals = fits.parameters(), fits.expectation()
             counted = n_parameters(parameters, totals.counts, settings.fixed)
             result = FitResult.of(parameters, statistics=totals, n_parameters=counted)
-            return State(result, sequences.n_features, sequences.feature_names, closed)
+            return ModelState(result, sequences.n_features, sequences.feature_names, closed)
         parameters = state.parameters.extended(batch.event_types[0], batch.counts(0).pairs)
         totals = Fits(batch.with_pairs(parameters.pairs), settings, parameters).expectation()
         before = state.result.statistics

@@ -7,7 +7,7 @@ import numpy as np
 from keydyn.arrays import Floats
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import END, FIRST
-from keydyn.model.engine.layout import KEEP_EMISSION, PROB, Chain, Tables
+from keydyn.model.engine.layout import KEEP_EMISSION, PROB, Tables, TypeChain
 from keydyn.model.families.compiled import custom_features, features_of
 from keydyn.model.families.family import Emission, Family, Stats
 from keydyn.model.fit.batch import Batch
@@ -37,7 +37,11 @@ def statistics(batch: Batch, tables: Tables, states: Floats) -> dict[int, Stats]
 
 
 def maximise(
-    families: tuple[Family, ...], stats: dict[int, Stats], settings: Settings, chain: Chain, tables: Tables
+    families: tuple[Family, ...],
+    stats: dict[int, Stats],
+    settings: Settings,
+    chain: TypeChain,
+    tables: Tables,
 ) -> None:
     """The maximisation step of custom families, their marginals, and smoothing, in the tables."""
     for k in custom_features(families):
@@ -53,13 +57,15 @@ def maximise(
         _smooth(family, settings, chain, shares, table)
 
 
-def smooth_start(families: tuple[Family, ...], settings: Settings, chain: Chain, tables: Tables) -> None:
+def smooth_start(families: tuple[Family, ...], settings: Settings, chain: TypeChain, tables: Tables) -> None:
     """The marginals of starting parameters, and these smoothed towards them."""
     for k in custom_features(families):
         _smooth(families[k], settings, chain, None, _columns(families, tables, k))
 
 
-def _smooth(family: Family, settings: Settings, chain: Chain, shares: Floats | None, table: Floats) -> None:
+def _smooth(
+    family: Family, settings: Settings, chain: TypeChain, shares: Floats | None, table: Floats
+) -> None:
     """The marginal into the last row of a table (m + 1, p, M), the others smoothed towards it.
 
     `shares` (m, M) are what types weigh in the marginal; None if that is Π[ω].

@@ -10,23 +10,23 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from keydyn.arrays import Floats, Given, Integers, Truths
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import check_size, refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
-from keydyn.model.data.settings import Settings, check_settings, checked_floor
+from keydyn.model.data.settings import Settings, check_settings
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.families.family import Emission, Family, families_of, not_a_value
 from keydyn.model.fit.batch import Batch
 from keydyn.model.fit.fits import fit_from_starts, fit_further
-from keydyn.model.fit.learning import Learner, learning, parameter_names
-from keydyn.model.fit.result import FitResult, n_parameters
+from keydyn.model.fit.result import FitReport, FitResult, n_parameters
+from keydyn.model.fit.threads import learning, parameter_names
 from keydyn.model.theta.marginals import joint_transmat, normalised, stationary_distribution
 from keydyn.model.theta.parameters import Marginal, Parameters
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class ModelState:
     """All that a POHMM has learnt or was given, in one object that is never changed.
 
     Attributes
@@ -46,7 +46,7 @@ class State:
     init_results: list[FitResult] | None = None
 
     @classmethod
-    def of(cls, parameters: Parameters) -> State:
+    def of(cls, parameters: Parameters) -> ModelState:
         """That of a model whose parameters are given."""
         return cls(FitResult.of(parameters), len(parameters.families))
 
@@ -61,7 +61,7 @@ class State:
 
 
 @dataclass(eq=False, repr=False)
-class Estimator(Learner):
+class Estimator(FitReport):
     """What turns parameters into a fitted model; `POHMM` describes both."""
 
     n_states: int = 2
@@ -128,13 +128,15 @@ class Estimator(Learner):
             self._become(sequences, results, state)
         return self
 
-    def _become(self, sequences: Sequences, results: list[FitResult], before: State | None = None) -> None:
+    def _become(
+        self, sequences: Sequences, results: list[FitResult], before: ModelState | None = None
+    ) -> None:
         """Become the best model of finished fits; a warm start keeps the features of the state before."""
         best = (
             max(results, key=lambda result: result.log_likelihood or 0.0) if len(results) > 1 else results[0]
         )
         names = sequences.feature_names if before is None else before.feature_names
-        self._state = State(best, sequences.n_features, names, False, True, results)
+        self._state = ModelState(best, sequences.n_features, names, False, True, results)
 
     @property
     def event_types_(self) -> Types:
@@ -190,27 +192,6 @@ class Estimator(Learner):
         return self._parameters.known_marginal()
 
     @property
-    def log_likelihood_(self) -> float:
-        return self._found(self._known().result.log_likelihood)
-
-    @property
-    def history_(self) -> Floats:
-        return self._found(self._known().result.history)
-
-    @property
-    def n_iter_(self) -> int:
-        return len(self.history_)
-
-    @property
-    def stop_reason_(self) -> str:
-        return self._found(self._known().result.stop_reason)
-
-    @property
-    def converged_(self) -> bool:
-        """Whether the last iteration of `fit` gained less than `tol` without falling."""
-        return self.stop_reason_ == "tol"
-
-    @property
     def init_results_(self) -> list[FitResult]:
         return self._found(self._known().init_results)
 
@@ -221,10 +202,6 @@ class Estimator(Learner):
     @property
     def n_parameters_full_(self) -> int:
         return self._known().n_parameters[1]
-
-    @property
-    def scale_floored_(self) -> list[Truths]:
-        return self._found(self._known().result.floored)
 
     def transmat_between(self, earlier: Any, later: Any) -> Floats:
         """a[i, j | ψ, ω] of some pairs of event types, (B, M, M), without the table of all pairs.
@@ -246,13 +223,9 @@ class Estimator(Learner):
     def _parameters(self) -> Parameters:
         return self._known().parameters
 
-    def _known(self) -> State:
-        state: State = super()._known()
+    def _known(self) -> ModelState:
+        state: ModelState = super()._known()
         return state
-
-    @property
-    def _floor(self) -> float | None:
-        return checked_floor(self.density_floor)
 
     def _settings(self, n_features: int) -> Settings:
         kind: Any = type(self)
@@ -262,7 +235,7 @@ class Estimator(Learner):
         return as_sequences(X, events, lengths)
 
     def _checked(
-        self, X: Any, events: Any, lengths: Given, state: State | None
+        self, X: Any, events: Any, lengths: Given, state: ModelState | None
     ) -> tuple[Sequences, tuple[Family, ...]]:
         """Checked sequences and each feature's family: of the state, or, without one, for a new fit."""
         sequences = self._as_sequences(X, events, lengths)
@@ -275,7 +248,7 @@ class Estimator(Learner):
         return sequences, families
 
     def _encoded(
-        self, state: State, X: Any, events: Any, lengths: Given, reject: bool | None = None
+        self, state: ModelState, X: Any, events: Any, lengths: Given, reject: bool | None = None
     ) -> tuple[Sequences, Integers]:
         """Checked sequences with codes into a model's event types, m where unknown.
 

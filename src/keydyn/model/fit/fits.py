@@ -14,7 +14,20 @@ from keydyn.arrays import Integers
 from keydyn.model.data.settings import Settings, generator_of
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.expectation import room_for
-from keydyn.model.engine.layout import LANES, ROW, SEQUENCE, STEP, Rules, Sums, Tables, Work, variant_of
+from keydyn.model.engine.layout import (
+    LANES,
+    ROW,
+    SEQUENCE,
+    STEP,
+    FitJob,
+    FitRoom,
+    Outcome,
+    Rules,
+    Sums,
+    Tables,
+    Walk,
+    variant_of,
+)
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.compiled import custom_features, features_of, width_of
 from keydyn.model.families.family import Family, Stats
@@ -27,9 +40,7 @@ from keydyn.model.fit.algorithm import (
     IMPOSSIBLE,
     IN_LOGS,
     MAX_ITER,
-    Job,
     Lanes,
-    Outcome,
     climb,
     climb_in_lanes,
     climb_in_logs,
@@ -39,9 +50,9 @@ from keydyn.model.fit.algorithm import (
 from keydyn.model.fit.batch import Batch, sizes
 from keydyn.model.fit.result import FitResult, Statistics, parameters_of, statistics_of
 from keydyn.model.fit.threads import check_wanted, piece_for, run_hearing_signals
+from keydyn.model.theta.from_data import Moments, displacements, start_emission
 from keydyn.model.theta.lattice import check_possible, filtered, log_densities
 from keydyn.model.theta.parameters import Parameters
-from keydyn.model.theta.start_values import Moments, start_emission
 
 # Iterations for which there is room at first.
 HISTORY = 256
@@ -189,17 +200,17 @@ class Fits:
             if stepwise:
                 self._between(work)
 
-    def _job(self, work: Work) -> Job:
+    def _job(self, work: FitRoom) -> FitJob:
         batch, events = self.batch, self.batch.events
         if self.custom:
             events = events._replace(
                 given=custom_families.densities(batch, self.tables, self.settings.density_floor)
             )
-        job = Job(self.rules, batch.spans, events, self.chain, self.tables, self.sums, work, self.outcome)
+        job = FitJob(self.rules, batch.spans, events, self.chain, self.tables, self.sums, work, self.outcome)
         job.check(int(self.rules.features[-1, END]))
         return job
 
-    def _turn(self, job: Job, first: int, budget: int) -> None:
+    def _turn(self, job: FitJob, first: int, budget: int) -> None:
         """A piece of Algorithm 1, from the first model on that goes on."""
         variant = variant_of(self.settings.n_states)
         # One expectation step is the least that is done in a call.
@@ -229,11 +240,11 @@ class Fits:
         variant = variant_of(self.settings.n_states, in_lanes=True)
         while len(self._left()):
             check_wanted()
-            job = Job(self.rules, batch.spans, events, self.chain, tables, sums, work, self.outcome)
+            job = FitJob(self.rules, batch.spans, events, self.chain, tables, sums, work, self.outcome)
             job.check(int(self.rules.features[-1, END]))
             climb_in_lanes(variant, job, lanes, cursor, piece_for(self.settings.n_states))
 
-    def _between(self, work: Work) -> None:
+    def _between(self, work: FitRoom) -> None:
         """What Python has to do with a single model after each expectation step."""
         if self.outcome.reason[0] == IMPOSSIBLE:
             return
@@ -244,7 +255,7 @@ class Fits:
             families = self.batch.families
             custom_families.maximise(families, self.custom_stats, self.settings, self.chain, self.tables)
 
-    def _take_custom(self, work: Work) -> None:
+    def _take_custom(self, work: FitRoom) -> None:
         """The statistics of custom families under γ of the last expectation step."""
         if self.custom:
             self.custom_stats = custom_families.statistics(self.batch, self.tables, work.states[..., 0])
@@ -294,7 +305,8 @@ class Fits:
         overall = Moments(*(table[model] for table in batch.overall[0]))
         for k, family in enumerate(batch.families):
             floor = tables.least[:, k, 0]
-            params = start_emission(family, k, batch.by_type.of(k), overall.of(k), floor, settings, jitter)
+            shift = displacements(k, settings, jitter)
+            params = start_emission(family, batch.by_type.of(k), overall.of(k), floor, shift, settings)
             for p, name in enumerate(family.parameters, int(self.rules.features[k, FIRST])):
                 tables.emission[:, p, :, 0] = params[name]
         if batch.is_shared:
@@ -310,14 +322,15 @@ class Fits:
             batch, span = self.batch, self.batch.spans[b]
             offsets = batch.offsets[span[SEQUENCE] : span[SEQUENCE + 1] + 1]
             own = slice(offsets[0], offsets[-1])
-            lattice = Lattice.of(
-                log_densities(parameters_of(self, b), batch.values[own], batch.codes[own] - span[ROW], None),
+            walk = Walk.along(
                 offsets - offsets[0],
                 batch.codes[offsets[:-1]],
                 self.tables.start[..., 0],
                 batch.steps[own],
                 self.tables.transitions[..., 0],
             )
+            theta, codes = parameters_of(self, b), batch.codes[own] - span[ROW]
+            lattice = Lattice.of(log_densities(theta, batch.values[own], codes, None), walk)
             check_possible(filtered(lattice)[1], lattice.offsets)
 
     def _tables(self, n_rows: int, n_steps: int, n_lanes: int) -> Tables:
@@ -343,11 +356,11 @@ class Fits:
             np.empty(n_rows, dtype=np.int64),
         )
 
-    def _work(self, n_lanes: int = 1) -> Work:
+    def _work(self, n_lanes: int = 1) -> FitRoom:
         batch, n_states = self.batch, self.settings.n_states
         longest = int(sizes(batch.offsets).max())
         block = longest if n_lanes > 1 else room_for(longest, int(batch.n_events.max()))
-        return Work(
+        return FitRoom(
             np.empty((block, n_states, n_lanes)),
             np.empty((block, n_lanes)),
             np.empty((len(batch.codes), n_states, n_lanes)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.model.data.settings import Settings
+from keydyn.model.data.settings import Settings, checked_floor
 from keydyn.model.engine.densities import FIRST, NORMAL, STUDENT
 from keydyn.model.engine.expectation import MASS, NOTHING, PRECISION, SQUARE, SUM
 from keydyn.model.engine.layout import PAIR, ROW, STEP
@@ -17,10 +17,10 @@ from keydyn.model.engine.sums import merge_moments
 from keydyn.model.families.compiled import features_of, kind_of
 from keydyn.model.families.family import Family, Stats
 from keydyn.model.fit.algorithm import REASONS
-from keydyn.model.theta.event_chain import Counts, EventChain
+from keydyn.model.fit.threads import Learner
+from keydyn.model.theta.from_data import Counts, Moments
 from keydyn.model.theta.marginals import normalised
-from keydyn.model.theta.parameters import Parameters
-from keydyn.model.theta.start_values import Moments
+from keydyn.model.theta.parameters import EventChain, Parameters
 
 if TYPE_CHECKING:
     from keydyn.model.fit.fits import Fits
@@ -209,8 +209,8 @@ class FitResult:
         self.stop_reason = REASONS[outcome.reason[b]]
 
     @classmethod
-    def of(cls, parameters: Parameters, **known: Any) -> FitResult:
-        """Of parameters that no fit has in its arrays, and what else is known."""
+    def of(cls, parameters: Any, **known: Any) -> FitResult:
+        """Of parameters, also those of a relative, that no fit has in its arrays, and what else is known."""
         made = cls.__new__(cls)
         vars(made).update(dict.fromkeys(NAMES) | {"parameters": parameters} | known)
         return made
@@ -269,6 +269,46 @@ NAMES = (
     *("parameters", "statistics", "log_likelihood", "history", "stop_reason"),
     *("floored", "stationary", "n_parameters"),
 )
+
+
+class FitReport(Learner):
+    """An estimator whose state has a `result`, from which it tells what its fit found."""
+
+    density_floor: float | None
+
+    @property
+    def log_likelihood_(self) -> float:
+        return self._found(self._result.log_likelihood)
+
+    @property
+    def history_(self) -> Floats:
+        return self._found(self._result.history)
+
+    @property
+    def n_iter_(self) -> int:
+        return len(self.history_)
+
+    @property
+    def stop_reason_(self) -> str:
+        return self._found(self._result.stop_reason)
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the last iteration of `fit` gained less than `tol` without falling."""
+        return self.stop_reason_ == "tol"
+
+    @property
+    def scale_floored_(self) -> list[Truths]:
+        return self._found(self._result.floored)
+
+    @property
+    def _floor(self) -> float | None:
+        return checked_floor(self.density_floor)
+
+    @property
+    def _result(self) -> FitResult:
+        result: FitResult = self._known().result
+        return result
 
 
 def order_of_states(parameters: Parameters, settings: Settings) -> Integers | None:

@@ -13,9 +13,9 @@ from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data.sequences import Sequences, as_sequences, to_draw
 from keydyn.model.data.settings import Settings, check_number, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
-from keydyn.model.relatives import drawing
+from keydyn.model.relatives import sampling
 from keydyn.model.relatives.contexts import Bins, Context, Contexts, Labels, Past, check_context, learnt
-from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
+from keydyn.model.relatives.parameter_tables import ContextTables, Training, uniform_tables
 from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution, given_emissions
@@ -92,7 +92,7 @@ class ContextHMM(Relative):
         start = distribution("startprob", startprob, (None,))
         m = len(start)
         steps = distribution("transmat", transmat, (transition_context.n_tables, m, m))
-        theta = Tables(start, steps, given_emissions(emission, (emission_context.n_tables, m)))
+        theta = ContextTables(start, steps, given_emissions(emission, (emission_context.n_tables, m)))
         own = {"emission_context": emission_context, "transition_context": transition_context}
         return cls._given(theta, (emission_context, transition_context), own, parameters)
 
@@ -116,9 +116,9 @@ class ContextHMM(Relative):
         drawn = to_draw(known.n_features, n_events, events, lengths)
         generator = generator_of(random_state)
         if any(isinstance(context, Labels) for context in known.contexts):
-            X, states = drawing.draw_stepwise(known.theta, known.contexts, drawn, self._memory, generator)
+            X, states = sampling.draw_stepwise(known.theta, known.contexts, drawn, self._memory, generator)
         else:
-            X, states = drawing.draw_binned(known.theta, known.contexts, drawn.offsets, generator)
+            X, states = sampling.draw_binned(known.theta, known.contexts, drawn.offsets, generator)
         types = np.full(len(X), SINGLE_TYPE) if events is None else drawn.labels()
         return X, types, states
 
@@ -157,6 +157,6 @@ class ContextHMM(Relative):
         return emission, transition
 
     def _start(
-        self, evidence: Evidence, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
-    ) -> Tables:
+        self, evidence: Training, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
+    ) -> ContextTables:
         return uniform_tables(evidence, contexts[0].n_rows, contexts[1].n_rows, settings, jitter)

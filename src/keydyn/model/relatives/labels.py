@@ -14,8 +14,8 @@ from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.engine.sums import weighted_sums
-from keydyn.model.relatives.parameter_tables import Evidence, Floored, Tables
-from keydyn.model.theta.lattice import Posterior, log_densities
+from keydyn.model.relatives.parameter_tables import ContextTables, Floored, Training
+from keydyn.model.theta.lattice import StatePosterior, log_densities
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class Reliability:
 
 
 @dataclass(frozen=True)
-class LabelledTables(Tables):
+class LabelledTables(ContextTables):
     """θ of the partially-HMM: one row of each table, and how reliable labels are.
 
     `names[j]` is the label that means state j, None for a state that no label names.
@@ -137,7 +137,9 @@ class LabelledTables(Tables):
     def log_factor(self, labels: Integers | None) -> Floats | None:
         return None if labels is None else self.reliability.log_factor(labels, self.n_states)
 
-    def maximised(self, evidence: Evidence, posterior: Posterior, settings: Settings) -> tuple[Self, Floored]:
+    def maximised(
+        self, evidence: Training, posterior: StatePosterior, settings: Settings
+    ) -> tuple[Self, Floored]:
         theta, floored = super().maximised(evidence, posterior, settings)
         if evidence.labels is None:
             return theta, floored
@@ -150,7 +152,7 @@ class LabelledTables(Tables):
         return replace(super().reordered(order), names=tuple(self.names[j] for j in order))
 
 
-def lined_up(tables: Tables, evidence: Evidence, true: float) -> Tables:
+def lined_up(tables: ContextTables, evidence: Training, true: float) -> ContextTables:
     """Start values with states renumbered so that they agree best with the labels that name them.
 
     Agreement is the expected number of labelled events in the named state, by the emissions alone. Labels

@@ -11,56 +11,42 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission
-from keydyn.model.relatives.contexts import Context, Past
-from keydyn.model.relatives.drawing import LinearWalk, largest_working, on_input_scale, walk_linear
+from keydyn.model.relatives.contexts import NoContext, Past
 from keydyn.model.relatives.parameter_tables import (
-    Evidence,
+    ContextTables,
     Floored,
-    Tables,
+    Training,
     lattice_of,
-    log_floor,
-    reordered_emission,
+    normal_densities,
     start_update,
 )
 from keydyn.model.relatives.regression import (
-    Limits,
-    NormalTable,
+    LineLimits,
     Seen,
-    add_normal,
     is_normal,
     line_update,
     tilted,
     update_logits,
 )
-from keydyn.model.theta.lattice import Posterior, log_densities
+from keydyn.model.relatives.sampling import LinearWalk, largest_working, on_input_scale, walk_linear
+from keydyn.model.theta.lattice import StatePosterior, log_densities
 
 STEEPEST = 1e110
 
 
 @dataclass(frozen=True)
-class EachItsOwn(Context):
+class EachItsOwn(NoContext):
     """Every event has tables of its own, made from the value before."""
 
-    @property
-    def n_rows(self) -> int:
-        return 1
-
-    @property
-    def n_tables(self) -> int:
-        return 1
-
-    def rows(self, past: Past) -> Integers:
-        return np.arange(len(past.last), dtype=np.int64)
-
     def tables(self, past: Past) -> Integers:
-        return self.rows(past)
+        return np.arange(len(past.last), dtype=np.int64)
 
     def names(self) -> list[str]:
         return ["average"]
 
 
 @dataclass(frozen=True)
-class Lines:
+class Lines(ContextTables):
     """θ that varies with u, the deviation of the last value from the centre, on the working scale.
 
     Attributes
@@ -73,9 +59,6 @@ class Lines:
     free_slopes : whether fitting changes the slopes
     """
 
-    startprob: Floats
-    transmat: Floats
-    emission: list[Emission]
     emission_slopes: Floats
     transition_slopes: Floats
     centre: Floats
@@ -93,38 +76,33 @@ class Lines:
         working = np.stack([e.distribution.working(last[:, k]) for k, e in enumerate(self.emission)], axis=1)
         return np.nan_to_num(working - self.centre)
 
-    def tables_for(self, last: Floats) -> Tables:
+    def tables_for(self, last: Floats) -> ContextTables:
         """The tables that each event uses, one row per event."""
         u = self.deviations(last)
         emission = []
         for k, e in enumerate(self.emission):
-            shape = (len(last), len(self.startprob))
+            shape = (len(last), self.n_states)
             params = {name: np.broadcast_to(values, shape) for name, values in e.params.items()}
             params["loc"] = e.params["loc"] + self.emission_slopes[k] * u[:, k : k + 1]
             emission.append(e.replace(params))
         steps = tilted(self.transmat, self.transition_slopes, u[:, self.feature])
-        return Tables(self.startprob, steps, emission)
+        return ContextTables(self.startprob, steps, emission)
 
-    def log_factor(self, labels: Integers | None) -> Floats | None:
-        return None
-
-    def lattice(self, evidence: Evidence, floor: float | None) -> Lattice:
+    def lattice(self, evidence: Training, floor: float | None) -> Lattice:
         """The training events laid out for the kernels."""
         if not all(is_normal(e.distribution) for e in self.emission):
             tables = self.tables_for(evidence.last)
             total = log_densities(tables, evidence.X, evidence.rows, floor)
             return lattice_of(total, evidence.offsets, self.startprob, evidence.steps, tables.transmat)
         u = self._training_deviations(evidence)
-        total = np.zeros((len(evidence.X), len(self.startprob)))
         one_row = np.zeros(len(evidence.X), dtype=np.int64)
-        for k, e in enumerate(self.emission):
-            loc, scale, logs = e.params["loc"], e.params["scale"], e.distribution.on_log_scale
-            table = NormalTable(loc, scale, self.emission_slopes[k], logs)
-            add_normal(Seen(evidence.working[k], u[k]), one_row, table, log_floor(floor), total)
+        total = normal_densities(self.emission, evidence, (self.emission_slopes, u), one_row, floor)
         steps = tilted(self.transmat, self.transition_slopes, u[self.feature])
         return lattice_of(total, evidence.offsets, self.startprob, evidence.steps, steps)
 
-    def maximised(self, evidence: Evidence, posterior: Posterior, settings: Settings) -> tuple[Self, Floored]:
+    def maximised(
+        self, evidence: Training, posterior: StatePosterior, settings: Settings
+    ) -> tuple[Self, Floored]:
         """The M-step: least squares for the lines, Newton's method for the logits."""
         weighted, u = posterior.states, self._training_deviations(evidence)
         startprob, transmat, steepness = self.startprob, self.transmat, self.transition_slopes
@@ -138,17 +116,17 @@ class Lines:
         floored = [np.zeros((1, len(startprob)), dtype=bool) for _ in emission]
         if "emission" not in settings.fixed:
             for k, e in enumerate(emission):
-                limits = Limits(evidence.least_scale(k, settings), settings.count_floor, self.free_slopes)
+                limits = LineLimits(evidence.least_scale(k, settings), settings.count_floor, self.free_slopes)
                 seen = Seen(evidence.working[k], u[k])
                 emission[k], slopes[k], floored[k] = line_update(e, slopes[k], seen, weighted, limits)
         slopes_of: Any = {"emission_slopes": slopes, "transition_slopes": steepness}
         return replace(self, startprob=startprob, transmat=transmat, emission=emission, **slopes_of), floored
 
-    def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]:
+    def pooled_emission(self, evidence: Training, posterior: StatePosterior) -> list[Emission]:
         """The emission after an average value."""
         return [e.replace({name: values[0] for name, values in e.params.items()}) for e in self.emission]
 
-    def _training_deviations(self, evidence: Evidence) -> Floats:
+    def _training_deviations(self, evidence: Training) -> Floats:
         """u of the training events, (K, N)."""
         u: Floats = evidence.last_working - self.centre[:, None]
         u[np.isnan(u)] = 0.0
@@ -156,19 +134,15 @@ class Lines:
 
     def reordered(self, order: Integers) -> Self:
         """θ with its states renumbered."""
-        square = np.ix_(order, order)
         return replace(
-            self,
-            startprob=np.ascontiguousarray(self.startprob[order]),
-            transmat=np.ascontiguousarray(self.transmat[square]),
-            emission=reordered_emission(self.emission, order),
+            super().reordered(order),
             emission_slopes=np.ascontiguousarray(self.emission_slopes[:, order]),
-            transition_slopes=np.ascontiguousarray(self.transition_slopes[square]),
+            transition_slopes=np.ascontiguousarray(self.transition_slopes[np.ix_(order, order)]),
         )
 
     def drawn(self, offsets: Integers, generator: np.random.Generator) -> tuple[Floats, Integers]:
         """Values (N, K) and states (N,) drawn from the model."""
-        n, m = int(offsets[-1]), len(self.startprob)
+        n, m = int(offsets[-1]), self.n_states
         ahead = np.empty((n, m, len(self.emission)))
         for k, e in enumerate(self.emission):
             params = {name: np.broadcast_to(values, (n, m)) for name, values in e.params.items()}

@@ -6,28 +6,29 @@ import math
 import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data.settings import Settings
+from keydyn.model.engine.layout import Walk
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, Family, Stats
 from keydyn.model.fit.algorithm import GOES_ON, REASONS, why_stop
 from keydyn.model.fit.fits import Iteration
 from keydyn.model.relatives.regression import NormalTable, Seen, add_normal, is_normal
 from keydyn.model.theta import lattice as lattices
-from keydyn.model.theta.lattice import Posterior, log_densities
+from keydyn.model.theta.from_data import Moments, displacements, least_scale, moments_by
+from keydyn.model.theta.from_data import start_emission as spread_emission
+from keydyn.model.theta.lattice import StatePosterior, log_densities
 from keydyn.model.theta.marginals import normalised
-from keydyn.model.theta.start_values import Moments, least_scale, moments_by
-from keydyn.model.theta.start_values import start_emission as spread_emission
 
 Floored = list[Truths]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Training:
     """Training sequences and, for every event, which tables it uses; built once for a whole fit.
 
     Attributes
@@ -70,8 +71,8 @@ class Evidence:
 
     @cached_property
     def nothing(self) -> Floats:
-        """No deviation from anything, (N,)."""
-        return np.zeros(len(self.X))
+        """No deviation from anything, (K, N)."""
+        return np.zeros(self.X.shape[::-1])
 
     @cached_property
     def last_working(self) -> Floats:
@@ -84,7 +85,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Tables:
+class ContextTables:
     """θ as tables, with an index into each for every event.
 
     Attributes
@@ -106,11 +107,11 @@ class Tables:
     def emission_tables(self) -> list[Emission]:
         return self.emission
 
-    def tables_for(self, last: Floats) -> Tables:
+    def tables_for(self, last: Floats) -> ContextTables:
         """The tables that events with this past use; here they do not depend on it."""
         return self
 
-    def lattice(self, evidence: Evidence, floor: float | None) -> Lattice:
+    def lattice(self, evidence: Training, floor: float | None) -> Lattice:
         """The training events laid out for the kernels."""
         log_density = self._densities(evidence, floor)
         factor = self.log_factor(evidence.labels)
@@ -122,7 +123,9 @@ class Tables:
         """ln of what each state's density is multiplied by besides, (N, M); nothing here."""
         return None
 
-    def maximised(self, evidence: Evidence, posterior: Posterior, settings: Settings) -> tuple[Self, Floored]:
+    def maximised(
+        self, evidence: Training, posterior: StatePosterior, settings: Settings
+    ) -> tuple[Self, Floored]:
         """The M-step: shares of γ and ξ in each table, emissions by their families; no mass, no change.
 
         Returns also where the scale floor acted.
@@ -145,7 +148,7 @@ class Tables:
                 emission[k] = e.replace(params)
         return replace(self, startprob=startprob, transmat=transmat, emission=emission), floored
 
-    def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]:
+    def pooled_emission(self, evidence: Training, posterior: StatePosterior) -> list[Emission]:
         """One distribution per state with contexts integrated out, each counting as often as it occurred."""
         pooled = []
         for k, e in enumerate(self.emission):
@@ -154,7 +157,7 @@ class Tables:
             pooled.append(e.replace(e.distribution.marginal(e.params, shares)))
         return pooled
 
-    def with_pooled(self, evidence: Evidence, posterior: Posterior, rows: bool, steps: bool) -> Self:
+    def with_pooled(self, evidence: Training, posterior: StatePosterior, rows: bool, steps: bool) -> Self:
         """A last row for contexts that no event had, which those listed without any event get too.
 
         `rows` and `steps` say whether the emission and the transition tables are to have one.
@@ -184,30 +187,26 @@ class Tables:
             emission=reordered_emission(self.emission, order),
         )
 
-    def _densities(self, evidence: Evidence, floor: float | None) -> Floats:
+    def _densities(self, evidence: Training, floor: float | None) -> Floats:
         """`log_densities` of the training events, compiled where it can be."""
         if not all(is_normal(e.distribution) for e in self.emission):
             return log_densities(self, evidence.X, evidence.rows, floor)
-        total = np.zeros((len(evidence.X), self.n_states))
-        level = np.zeros(self.n_states)
-        for y, e in zip(evidence.working, self.emission, strict=True):
-            table = NormalTable(e.params["loc"], e.params["scale"], level, e.distribution.on_log_scale)
-            add_normal(Seen(y, evidence.nothing), evidence.rows, table, log_floor(floor), total)
-        return total
+        level = np.zeros((len(self.emission), self.n_states)), evidence.nothing
+        return normal_densities(self.emission, evidence, level, evidence.rows, floor)
 
-    def _statistics(self, evidence: Evidence, weighted: Floats, feature: int) -> Stats:
+    def _statistics(self, evidence: Training, weighted: Floats, feature: int) -> Stats:
         e = self.emission[feature]
         return e.distribution.statistics(evidence.X[:, feature], weighted, evidence.rows, n_rows(e), e.params)
 
 
-def start_update(weighted: Floats, evidence: Evidence, settings: Settings) -> Floats:
+def start_update(weighted: Floats, evidence: Training, settings: Settings) -> Floats:
     """π: shares of the states at the sequences' first events."""
     first = weighted[evidence.offsets[:-1]].sum(axis=0)
     return normalised(np.maximum(first, settings.count_floor))
 
 
 def start_emission(
-    evidence: Evidence, feature: int, n_tables: int, settings: Settings, jitter: np.random.Generator | None
+    evidence: Training, feature: int, n_tables: int, settings: Settings, jitter: np.random.Generator | None
 ) -> Emission:
     """Emissions spread around each row's own mean, as the POHMM's are around each event type's."""
     family, (overall, _) = evidence.families[feature], evidence.overall[feature]
@@ -215,24 +214,39 @@ def start_emission(
     by_row = moments_by(rows, n_tables, evidence.event_weights[:, 0], evidence.working[feature])
     floor = np.full(n_tables, evidence.least_scale(feature, settings))
     of_all = Moments(*(np.repeat(values, n_tables) for values in overall))
-    return Emission(family, spread_emission(family, feature, by_row, of_all, floor, settings, jitter))
+    shift = displacements(feature, settings, jitter)
+    return Emission(family, spread_emission(family, by_row, of_all, floor, shift, settings))
 
 
 def uniform_tables(
-    evidence: Evidence, n_tables: int, n_steps: int, settings: Settings, jitter: np.random.Generator | None
-) -> Tables:
+    evidence: Training, n_tables: int, n_steps: int, settings: Settings, jitter: np.random.Generator | None
+) -> ContextTables:
     """Where EM begins: uniform start and transitions, spread emissions."""
     n_states = settings.n_states
-    return Tables(
+    return ContextTables(
         np.full(n_states, 1.0 / n_states),
         np.full((n_steps, n_states, n_states), 1.0 / n_states),
         [start_emission(evidence, k, n_tables, settings, jitter) for k in range(evidence.X.shape[1])],
     )
 
 
-def log_floor(floor: float | None) -> float:
-    """ln of the least density; −∞ without one."""
-    return -math.inf if floor is None else math.log(floor)
+def normal_densities(
+    emission: list[Emission],
+    evidence: Training,
+    lines: tuple[Floats, Floats],
+    rows: Integers,
+    floor: float | None,
+) -> Floats:
+    """ln f of the training events under normal families, (N, M), compiled.
+
+    `lines` are slopes (K, M), and u (K, N), the deviation of the value before, by which locations change.
+    """
+    least = -math.inf if floor is None else math.log(floor)
+    total = np.zeros((len(evidence.X), lines[0].shape[1]))
+    for e, y, slopes, u in zip(emission, evidence.working, *lines, strict=True):
+        table = NormalTable(e.params["loc"], e.params["scale"], slopes, e.distribution.on_log_scale)
+        add_normal(Seen(y, u), rows, table, least, total)
+    return total
 
 
 def lattice_of(
@@ -240,7 +254,7 @@ def lattice_of(
 ) -> Lattice:
     """What the kernels see; all sequences use the same start table."""
     start_index = np.zeros(len(offsets) - 1, dtype=np.int64)
-    return Lattice.of(log_density, offsets, start_index, startprob[None], steps, transmat)
+    return Lattice.of(log_density, Walk.along(offsets, start_index, startprob[None], steps, transmat))
 
 
 def reordered_emission(emission: list[Emission], order: Integers) -> list[Emission]:
@@ -254,31 +268,8 @@ def n_rows(emission: Emission) -> int:
     return len(next(iter(emission.params.values())))
 
 
-class Theta(Protocol):
-    """What EM needs of a relative's parameters."""
-
-    @property
-    def startprob(self) -> Floats: ...
-
-    @property
-    def emission(self) -> list[Emission]: ...
-
-    def lattice(self, evidence: Evidence, floor: float | None) -> Lattice: ...
-
-    def maximised(
-        self, evidence: Evidence, posterior: Posterior, settings: Settings
-    ) -> tuple[Self, Floored]: ...
-
-    def pooled_emission(self, evidence: Evidence, posterior: Posterior) -> list[Emission]: ...
-
-    def reordered(self, order: Integers) -> Self: ...
-
-
-AnyTheta = TypeVar("AnyTheta", bound=Theta)
-
-
 @dataclass(frozen=True)
-class Result(Generic[AnyTheta]):
+class Result:
     """A finished climb from one start.
 
     Attributes
@@ -289,15 +280,15 @@ class Result(Generic[AnyTheta]):
     floored : for each feature, where the scale floor acted in the last M-step
     """
 
-    theta: AnyTheta
-    posterior: Posterior
+    theta: ContextTables
+    posterior: StatePosterior
     log_likelihood: float
     history: Floats
     stop_reason: str
     floored: Floored
 
 
-def climb(start: AnyTheta, evidence: Evidence, settings: Settings, number: int = 0) -> Result[AnyTheta]:
+def climb(start: ContextTables, evidence: Training, settings: Settings, number: int = 0) -> Result:
     """Expectation → maximisation, until the log-likelihood gains less than `tol`."""
     theta = start
     history: list[float] = []

@@ -16,6 +16,7 @@ from keydyn.model.data.sequences import Sequences, to_draw
 from keydyn.model.data.settings import Settings, generator_of
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.engine import walks
+from keydyn.model.engine.layout import Walk
 from keydyn.model.relatives.contexts import Contexts, NoContext, Past
 from keydyn.model.relatives.labels import (
     LabelledSequences,
@@ -26,7 +27,7 @@ from keydyn.model.relatives.labels import (
     lined_up,
     states_named,
 )
-from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
+from keydyn.model.relatives.parameter_tables import ContextTables, Training, uniform_tables
 from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution, given_emissions
@@ -194,8 +195,9 @@ class PartiallyHMM(Relative):
         theta, offsets = known.theta, to_draw(known.n_features, n_events, events, lengths).offsets
         generator, n = generator_of(random_state), int(offsets[-1])
         states, zeros = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        start_rows, start, uniforms = zeros[: len(offsets) - 1], theta.startprob[None], generator.random(n)
-        walks.walk_states(offsets, start_rows, start, zeros, theta.transmat, uniforms, states)
+        start_rows, start = zeros[: len(offsets) - 1], theta.startprob[None]
+        walk = Walk.along(offsets, start_rows, start, zeros, theta.transmat)
+        walks.walk_states(walk, generator.random(n), states)
         X = np.stack([e.distribution.draw(generator, e.at((zeros, states))) for e in theta.emission], axis=1)
         named = np.append(_labels_of(theta), [None])
         return X, named[theta.reliability.drawn(states, theta.n_states, generator)], states
@@ -244,8 +246,8 @@ class PartiallyHMM(Relative):
         return (*seen, *[None] * (n_states - len(seen)))
 
     def _start(
-        self, evidence: Evidence, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
-    ) -> Tables:
+        self, evidence: Training, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
+    ) -> ContextTables:
         tables = uniform_tables(evidence, 1, 1, settings, jitter)
         estimated = [name for name in ("p_observed", "p_true") if isinstance(getattr(self, name), str)]
         true = (START_TRUE if settings.n_states > 1 else 1.0) if "p_true" in estimated else float(self.p_true)

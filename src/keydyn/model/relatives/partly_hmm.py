@@ -15,10 +15,10 @@ from keydyn.model.data.sequences import to_draw
 from keydyn.model.data.settings import Settings, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.families.location_scale import of_working_values
-from keydyn.model.relatives import drawing
+from keydyn.model.relatives import sampling
 from keydyn.model.relatives.contexts import Bins, Context, Contexts, NoContext, Past, learnt
 from keydyn.model.relatives.lines import EachItsOwn, Lines
-from keydyn.model.relatives.parameter_tables import Evidence, Tables, uniform_tables
+from keydyn.model.relatives.parameter_tables import ContextTables, Training, uniform_tables
 from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution, given_emissions
@@ -104,7 +104,7 @@ class PartlyHMM(Relative):
             if not (emission_slopes is None and transition_slopes is None and centre is None):
                 raise ValueError("a model in bins has no slopes and no centre")
             steps = distribution("transmat", transmat, (rows, m, m))
-            tables = Tables(start, steps, emissions)
+            tables = ContextTables(start, steps, emissions)
             return cls._given(tables, (previous, previous), {"previous": previous}, parameters)
         theta = Lines(
             start,
@@ -145,7 +145,7 @@ class PartlyHMM(Relative):
         if isinstance(known.theta, Lines):
             X, states = known.theta.drawn(offsets, generator)
         else:
-            X, states = drawing.draw_binned(known.theta, known.contexts, offsets, generator)
+            X, states = sampling.draw_binned(known.theta, known.contexts, offsets, generator)
         return X, np.full(len(X), SINGLE_TYPE), states
 
     def _lines(self) -> Lines:
@@ -176,8 +176,8 @@ class PartlyHMM(Relative):
         return bins, bins
 
     def _start(
-        self, evidence: Evidence, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
-    ) -> Tables | Lines:
+        self, evidence: Training, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
+    ) -> ContextTables:
         tables = uniform_tables(evidence, contexts[0].n_rows, contexts[1].n_rows, settings, jitter)
         if not isinstance(self.previous, str):
             return tables

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
+from keydyn.model.engine.densities import HALF_LOG_TAU
 from keydyn.model.engine.sums import NOTHING
 from keydyn.model.families.family import NO_MASS, Emission, Family, Params, Stats
-from keydyn.model.families.location_scale import HALF_LOG_TAU, LogNormal, Normal, of_working_values
+from keydyn.model.families.location_scale import LogNormal, Normal, of_working_values
 
 
 def is_normal(family: Family) -> bool:
@@ -243,7 +244,7 @@ def update_logits(
                 slopes[i, j] = slopes[i, j] - stay if transmat[i, j] > 0.0 else 0.0
 
 
-class Limits(NamedTuple):
+class LineLimits(NamedTuple):
     """What bounds the update of a line: the least scale, the least count, whether the slope may change."""
 
     least_scale: float
@@ -252,7 +253,7 @@ class Limits(NamedTuple):
 
 
 def line_update(
-    emission: Emission, slopes: Floats, seen: Seen, weights: Floats, limits: Limits
+    emission: Emission, slopes: Floats, seen: Seen, weights: Floats, limits: LineLimits
 ) -> tuple[Emission, Floats, Truths]:
     """The emission (1, M) and slopes (M,), location = loc + slope · deviation of the value before.
 

@@ -17,45 +17,43 @@ import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from keydyn.arrays import Floats, Given, Integers, Truths
+from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.ask.inference import Inference
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, as_sequences
-from keydyn.model.data.settings import Settings, check_settings, checked_floor, generator_of
+from keydyn.model.data.settings import Settings, check_settings, generator_of
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, Family, families_of
 from keydyn.model.fit.estimator import check_domain, check_values_present, weighted
+from keydyn.model.fit.result import FitResult
 from keydyn.model.pohmm import POHMM
 from keydyn.model.relatives import relative_files
 from keydyn.model.relatives.contexts import Contexts, Past
-from keydyn.model.relatives.parameter_tables import Evidence, Result, Tables, climb, lattice_of, n_rows
-from keydyn.model.relatives.streams import Stream, StreamModel, Streams
+from keydyn.model.relatives.parameter_tables import Result, Training, climb, lattice_of, n_rows
+from keydyn.model.relatives.relative_streams import RelativeStream, RelativeStreams, StreamModel
 from keydyn.model.theta.lattice import log_densities
 from keydyn.model.watch.online_filters import opened
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class RelativeState:
     """All that a relative has learnt or was given, in one object that is never changed.
 
     Attributes
     ----------
-    theta : the parameters; contexts : which tables each event uses, emission and transition
-    n_parameters : those that the likelihood depends on
+    result : θ, and how it was found; contexts : which tables each event uses, emission and transition
     n_features : K; feature_names : those of the input, or None
-    log_likelihood, history, stop_reason : of the fit, None where there was none
-    scale_floored : for each feature, where the scale floor acted
     """
 
-    theta: Any
+    result: FitResult
     contexts: Contexts
-    n_parameters: int
     n_features: int
     feature_names: tuple[str, ...] | None = None
-    log_likelihood: float | None = None
-    history: Floats | None = None
-    stop_reason: str | None = None
-    scale_floored: list[Truths] | None = None
+
+    @property
+    def theta(self) -> Any:
+        """The parameters."""
+        return self.result.parameters
 
 
 @dataclass(eq=False, repr=False)
@@ -100,28 +98,8 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return emission
 
     @property
-    def log_likelihood_(self) -> float:
-        return self._found(self._known().log_likelihood)
-
-    @property
-    def history_(self) -> Floats:
-        return self._found(self._known().history)
-
-    @property
-    def n_iter_(self) -> int:
-        return len(self.history_)
-
-    @property
-    def stop_reason_(self) -> str:
-        return self._found(self._known().stop_reason)
-
-    @property
     def n_parameters_(self) -> int:
-        return self._known().n_parameters
-
-    @property
-    def scale_floored_(self) -> list[Truths]:
-        return self._found(self._known().scale_floored)
+        return self._found(self._result.n_parameters)[0]
 
     @property
     def _theta(self) -> Any:
@@ -133,14 +111,9 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         """Which tables each event uses, emission and transition."""
         return self._known().contexts
 
-    def _known(self) -> Fitted:
-        state: Fitted = super()._known()
+    def _known(self) -> RelativeState:
+        state: RelativeState = super()._known()
         return state
-
-    @property
-    def converged_(self) -> bool:
-        """Whether the last iteration of `fit` gained less than `tol` without falling."""
-        return self.stop_reason_ == "tol"
 
     @abstractmethod
     def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> Contexts:
@@ -148,7 +121,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _start(
-        self, evidence: Evidence, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
+        self, evidence: Training, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
     ) -> Any:
         """Where EM begins."""
 
@@ -164,7 +137,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return self._fit(self._as_sequences(X, events, lengths), sample_weight)
 
     def online(self, state: dict[str, Any] | None = None, *, n_streams: int | None = None) -> Any:
-        """A `Stream` that takes one event at a time, in constant time; with `n_streams` a `Streams` for many.
+        """A `RelativeStream` that takes one event at a time; with `n_streams` a `RelativeStreams` for many.
 
         `state` resumes a stream's `state()`.
         """
@@ -181,11 +154,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         wanted = 1 if n_streams is None else n_streams
         mark = relative_files.fingerprint(own)
         model = StreamModel(known.theta, known.contexts, self._memory, self._floor, mark, labelled)
-        return opened(Streams(model, wanted), Stream, state, n_streams is None)
-
-    @property
-    def _floor(self) -> float | None:
-        return checked_floor(self.density_floor)
+        return opened(RelativeStreams(model, wanted), RelativeStream, state, n_streams is None)
 
     def _approximate(self) -> bool:
         return self.density_floor is not None
@@ -244,7 +213,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         contexts = self._learn_contexts(past, sequences.X, event_weights)
         rows, steps = (context.tables(past) for context in contexts)
         labels, names = self._labels_in_fitting(sequences)
-        evidence = Evidence(
+        evidence = Training(
             sequences.X, sequences.offsets, weights, families, rows, steps, past.last, labels, names
         )
         generator = generator_of(self.random_state)
@@ -265,18 +234,17 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _become(
         self,
-        result: Result[Any],
-        evidence: Evidence,
+        result: Result,
+        evidence: Training,
         contexts: Contexts,
         settings: Settings,
         feature_names: tuple[str, ...] | None,
     ) -> None:
         """Become the model of a finished climb, states numbered by the leading feature's location."""
         theta = result.theta
-        if isinstance(theta, Tables):
-            # Contexts that no training event had use a row that pools all of them.
-            pool = [context.n_tables > context.n_rows for context in contexts]
-            theta = theta.with_pooled(evidence, result.posterior, *pool)
+        # Contexts that no training event had use a row that pools all of them.
+        pool = [context.n_tables > context.n_rows for context in contexts]
+        theta = theta.with_pooled(evidence, result.posterior, *pool)
         order = np.arange(settings.n_states)
         if settings.order_states:
             leading = result.theta.pooled_emission(evidence, result.posterior)[settings.leading_feature]
@@ -284,17 +252,16 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         later = np.ones(len(evidence.X), dtype=bool)
         later[evidence.offsets[:-1]] = False
         used = len(np.unique(evidence.rows)), len(np.unique(evidence.steps[later]))
-        self._state = Fitted(
+        n_parameters = self._count(result.theta, *used, self._fixed())
+        found = FitResult.of(
             theta.reordered(order),
-            contexts,
-            self._count(result.theta, *used, self._fixed()),
-            evidence.X.shape[1],
-            feature_names,
-            result.log_likelihood,
-            result.history,
-            result.stop_reason,
-            [np.atleast_2d(floored)[:, order] for floored in result.floored],
+            log_likelihood=result.log_likelihood,
+            history=result.history,
+            stop_reason=result.stop_reason,
+            floored=[np.atleast_2d(floored)[:, order] for floored in result.floored],
+            n_parameters=(n_parameters, n_parameters),
         )
+        self._state = RelativeState(found, contexts, evidence.X.shape[1], feature_names)
 
     @classmethod
     def _given(cls, theta: Any, contexts: Contexts, own: dict[str, Any], settings: dict[str, Any]) -> Self:
@@ -308,8 +275,9 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _take_given(self, theta: Any, contexts: Contexts) -> None:
         """Become the model of given parameters."""
-        used = contexts[0].n_rows, contexts[1].n_rows
-        self._state = Fitted(theta, contexts, self._count(theta, *used, ()), len(theta.emission))
+        n_parameters = self._count(theta, contexts[0].n_rows, contexts[1].n_rows, ())
+        found = FitResult.of(theta, n_parameters=(n_parameters, n_parameters))
+        self._state = RelativeState(found, contexts, len(theta.emission))
 
     def _fixed(self) -> tuple[str, ...]:
         return (self.fixed,) if isinstance(self.fixed, str) else tuple(self.fixed)

@@ -27,7 +27,7 @@ from keydyn.model.model_files import (
 from keydyn.model.relatives import contexts
 from keydyn.model.relatives.labels import LabelledTables, Reliability, is_probability
 from keydyn.model.relatives.lines import EachItsOwn, Lines
-from keydyn.model.relatives.parameter_tables import Tables, n_rows
+from keydyn.model.relatives.parameter_tables import ContextTables, n_rows
 from keydyn.model.theta.given import check_emission
 
 if TYPE_CHECKING:
@@ -197,19 +197,19 @@ def _built(values: Values, tensors: Tensors) -> Relative:
         raise ValueError(f"these are not the parameters of a {name}")
     pair = (EachItsOwn(), EachItsOwn()) if linear else tuple(values["contexts"])
     model._take_given(theta, pair)
-    model._state = replace(
-        model._state,
-        feature_names=feature_names(values),
-        n_parameters=values["fit"].get("n_parameters_", model._state.n_parameters),
-        scale_floored=floored(values, tensors),
-        **of_a_fit(values, tensors),
-    )
+    found, counted = model._state.result, values["fit"].get("n_parameters_")
+    if counted is not None:
+        found = found.replaced(n_parameters=(counted, counted))
+    found = found.replaced(floored=floored(values, tensors), **of_a_fit(values, tensors))
+    model._state = replace(model._state, result=found, feature_names=feature_names(values))
     return model
 
 
 def _parameters(values: Values, tensors: Tensors) -> Any:
     families, pair, labels = values["families"], values["contexts"], values["labels"]
-    tables = Tables(tensors["startprob"], tensors["transmat"], emissions("emission", tensors, families))
+    tables = ContextTables(
+        tensors["startprob"], tensors["transmat"], emissions("emission", tensors, families)
+    )
     if pair is None:
         if any(not family.location_scale for family in families):
             raise ValueError("a line needs a location-scale family")

@@ -14,14 +14,13 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import Smoothing
 from keydyn.model.families.family import Emission, family
-from keydyn.model.theta.event_chain import EventChain
 from keydyn.model.theta.marginals import (
     exact_marginal,
     joint_transmat,
     printed_marginal,
     stationary_distribution,
 )
-from keydyn.model.theta.parameters import Marginal, Parameters
+from keydyn.model.theta.parameters import ByType, EventChain, Marginal, Parameters
 
 
 def given_parameters(
@@ -29,21 +28,20 @@ def given_parameters(
     startprob: ArrayLike,
     transmat: ArrayLike,
     emission: Sequence[Any],
-    event_startprob: Given,
-    event_transmat: Given,
+    event_chain: tuple[Given, Given],
     marginals: str,
 ) -> Parameters:
     """θ from arrays: `startprob` (m, M), `transmat` (m, m, M, M), `emission` a list, one item per feature.
 
     An item of `emission` is `(family, loc, scale)` or `(family, {name: (m, M) array})`. Without an event
-    chain every type is equally likely at every step. All m² pairs count as known.
+    chain, its start and its steps, types are equally likely at each step. All m² pairs count as known.
     """
     types = vocabulary.check_types(event_types)
     m = len(types)
     start = distribution("startprob", startprob, (m, None))
     n_states = start.shape[1]
     steps = distribution("transmat", transmat, (m, m, n_states, n_states))
-    uniform = np.full((m, m), 1.0 / m)
+    uniform, (event_startprob, event_transmat) = np.full((m, m), 1.0 / m), event_chain
     event_start, event_steps = uniform[0], uniform
     if event_startprob is not None:
         event_start = distribution("event_startprob", event_startprob, (m,))
@@ -64,7 +62,8 @@ def given_parameters(
             marginal = _exact(start_all, pairs, steps, event_steps, emissions)
         else:
             marginal = printed_marginal(start_all, pairs, flat, emissions, chain)
-    return Parameters.of(types, start, pairs, flat, emissions, chain, marginal, Smoothing.of(None))
+    by_type = ByType(start, pairs, flat, emissions)
+    return Parameters.of(types, by_type, marginal, chain, Smoothing.of(None))
 
 
 def _exact(

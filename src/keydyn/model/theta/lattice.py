@@ -10,7 +10,7 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.engine import scores_and_states as inference
-from keydyn.model.engine.layout import variant_of
+from keydyn.model.engine.layout import Walk, variant_of
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission
 from keydyn.model.theta.parameters import Parameters
@@ -50,7 +50,7 @@ class EventIndex:
         return self.codes[self.offsets[:-1]]
 
 
-class Posterior(NamedTuple):
+class StatePosterior(NamedTuple):
     """γ (N, M), times the weight of the sequence; ln P(x | Ω) (S,); Σ w ξ (T, M, M) by row of the table."""
 
     states: Floats
@@ -83,13 +83,13 @@ def build(parameters: Parameters, X: Floats, index: EventIndex, floor: float | N
     """The lattice of a POHMM over these events."""
     if not parameters.has_marginal and (index.codes == parameters.n_types).any():
         parameters.known_marginal()
-    return Lattice.of(log_densities(parameters, X, index.codes, floor), *walked(parameters, index))
+    return Lattice.of(log_densities(parameters, X, index.codes, floor), walked(parameters, index))
 
 
-def walked(parameters: Parameters, index: EventIndex) -> tuple[Integers, Integers, Floats, Integers, Floats]:
-    """What a walk along these events needs: offsets, the rows of the start table, the steps and theirs."""
-    steps = parameters.transmat_of(index.before, index.after)
-    return index.offsets, index.start_rows, parameters.start_table, index.steps, steps
+def walked(parameters: Parameters, index: EventIndex) -> Walk:
+    """The walk along these events under the parameters."""
+    transitions = parameters.transmat_of(index.before, index.after)
+    return Walk.along(index.offsets, index.start_rows, parameters.start_table, index.steps, transitions)
 
 
 def filtered(lattice: Lattice) -> tuple[Floats, Floats]:
@@ -105,7 +105,7 @@ def filtered(lattice: Lattice) -> tuple[Floats, Floats]:
     return probabilities, increments
 
 
-def posterior(lattice: Lattice, weights: Floats | None = None) -> Posterior:
+def posterior(lattice: Lattice, weights: Floats | None = None) -> StatePosterior:
     """The expectation step; `weights` has one entry per sequence."""
     lattice = lattice if weights is None else lattice.weighted(weights)
     states, transitions = np.empty_like(lattice.log_density), np.zeros_like(lattice.walk.transitions)
@@ -114,7 +114,7 @@ def posterior(lattice: Lattice, weights: Floats | None = None) -> Posterior:
     lost = np.flatnonzero(~(scores[:, 0] > -np.inf))
     if len(lost):
         inference.smooth_in_logs(lost, lattice, states, scores, transitions)
-    return Posterior(states[..., 0], scores[:, 0], transitions[..., 0])
+    return StatePosterior(states[..., 0], scores[:, 0], transitions[..., 0])
 
 
 def most_probable(lattice: Lattice) -> tuple[Floats, Integers]:
@@ -155,7 +155,7 @@ def check_possible(increments: Floats, offsets: Integers) -> None:
         )
 
 
-def check_posterior(posterior: Posterior, lattice: Lattice) -> None:
+def check_posterior(posterior: StatePosterior, lattice: Lattice) -> None:
     """`ValueError` naming the first sequence that the model cannot produce."""
     if np.isneginf(posterior.scores).any():
         check_possible(filtered(lattice)[1], lattice.offsets)

@@ -9,11 +9,10 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.engine.layout import LEAVING, OF_PAIRS, OF_TYPES, PAIR_PROB, Chain, Rules, variant_of
+from keydyn.model.engine.layout import LEAVING, OF_PAIRS, OF_TYPES, PAIR_PROB, Rules, TypeChain, variant_of
 from keydyn.model.engine.maximisation import marginals_of_transitions
 from keydyn.model.families.family import Emission
-from keydyn.model.theta.event_chain import EventChain
-from keydyn.model.theta.parameters import Marginal
+from keydyn.model.theta.parameters import EventChain, Marginal
 
 # What the maximisation step goes by where nothing but marginals is wanted.
 AS_PRINTED = Rules(
@@ -84,7 +83,7 @@ def _marginal_transitions(
     table[:n_pairs, :, :, 0] = matrices
     of_pairs, of_types = np.zeros((n_pairs, OF_PAIRS)), np.zeros((m + 1, OF_TYPES))
     of_pairs[:, PAIR_PROB], of_types[:m, LEAVING] = weights, leaving
-    chain = Chain(np.ascontiguousarray(pairs), of_pairs, of_types)
+    chain = TypeChain(np.ascontiguousarray(pairs), of_pairs, of_types)
     chain.check(m + 1)
     span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0])
     marginals_of_transitions(variant_of(n_states), span, AS_PRINTED, chain, table)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,39 @@ from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.pairs import Pairs, between
 from keydyn.model.families.compiled import features_of, width_of
 from keydyn.model.families.family import Emission, Family, Params
-from keydyn.model.theta.event_chain import EventChain, transition_weights
 
 # A table of all pairs of types is made where it is not much larger than this.
 SMALL_TABLE = 65_536
+
+
+@dataclass(frozen=True)
+class EventChain:
+    """The Markov chain of event types, over observed pairs.
+
+    Attributes
+    ----------
+    prob : (m,) Π[ω], the share of each type among all events (Eq. 30)
+    leaving, entering : (m,) f(ψ,·) and f(·,ω), transitions from and to each type; inf if not from data
+    startprob : (m,) π[ω]; None if the chain was left out of the file
+    pair_prob : (P,) a[ψ, ω] of the observed pairs; None likewise
+    """
+
+    prob: Floats
+    leaving: Floats
+    entering: Floats
+    startprob: Floats | None
+    pair_prob: Floats | None
+
+    @property
+    def dead_ends(self) -> Integers:
+        """Types never followed by another: any type may follow, with equal probability."""
+        return np.flatnonzero(self.leaving == 0)
+
+    def known(self) -> tuple[Floats, Floats]:
+        """Start and pair probabilities, or a `ValueError` that says why there are none."""
+        if self.startprob is None or self.pair_prob is None:
+            raise ValueError("this model was saved without its event chain (event_chain=False)")
+        return self.startprob, self.pair_prob
 
 
 @dataclass(frozen=True)
@@ -48,6 +77,21 @@ class Marginal:
     transmat_from: Floats
     transmat_to: Floats
     emission: list[Emission]
+
+
+class ByType(NamedTuple):
+    """The parameters given event types.
+
+    Attributes
+    ----------
+    startprob : (m, M) π[j | ω]; emission : one `Emission` per feature, parameters (m, M)
+    pairs : (P, 2) the observed (ψ, ω), sorted; transmat : (P, M, M) a[i, j | ψ, ω] of these
+    """
+
+    startprob: Floats
+    pairs: Integers
+    transmat: Floats
+    emission: Sequence[Emission]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +125,13 @@ class Parameters:
     def of(
         cls,
         event_types: Types,
-        startprob: Floats,
-        pairs: Integers,
-        transmat: Floats,
-        emission: Sequence[Emission],
-        chain: EventChain,
+        by_type: ByType,
         marginal: Marginal | None,
+        chain: EventChain,
         smoothing: Smoothing,
     ) -> Parameters:
-        """θ from its parts: `startprob` (m, M), `transmat` (P, M, M), emissions with parameters (m, M)."""
+        """θ from its parts."""
+        startprob, pairs, transmat, emission = by_type
         m, n_states = startprob.shape
         families = tuple(e.distribution for e in emission)
         start = np.full((m + 1, n_states), np.nan)
@@ -184,8 +226,8 @@ class Parameters:
         m, chain, weights = self.n_types, self.chain, np.zeros((self.n_types + 1, 3))
         first = np.searchsorted(self.pairs[:, 0], np.arange(m + 1))
         later = np.append(self.pairs[:, 1], np.full(2 * m + 1, -1))
-        weights[:-1, 0], weights[:-1, 1] = transition_weights(
-            self.smoothing.transitions, True, np.zeros(m), chain.leaving, chain.entering
+        weights[:-1, 0], weights[:-1, 1] = self.smoothing.transition_weights(
+            np.zeros(m), chain.leaving, chain.entering, limited=False
         )
         weights[:, 2] = np.inf if self.smoothing.published else 1.0
         return Pairs(np.concatenate([first, later]), weights)

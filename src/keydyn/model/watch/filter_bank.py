@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Given, Integers, Truths, plain
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers
-from keydyn.model.data.label_codes import Labels, translations
+from keydyn.model.data.label_codes import LabelCodes, translations
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.densities import CUSTOM, FIRST, KIND, ON_LOG_SCALE
 from keydyn.model.engine.layout import variant_of
@@ -32,7 +32,7 @@ from keydyn.model.families.family import Family, Params, not_a_value
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
 
 
-class Watched(NamedTuple):
+class FollowedModel(NamedTuple):
     """A model that filters follow: θ, its density floor, and whether it refuses event types unknown to it."""
 
     theta: Parameters
@@ -49,12 +49,12 @@ class FilterBank:
     """
 
     def __init__(
-        self, models: Sequence[Watched], types: Types, chosen: Integers, what: str, name_models: bool
+        self, models: Sequence[FollowedModel], types: Types, chosen: Integers, what: str, name_models: bool
     ) -> None:
         thetas = [model.theta for model in models]
         self.thetas = thetas
         self.chosen = chosen
-        self.labels = Labels(types)
+        self.labels = LabelCodes(types)
         self.translation = translations([theta.event_types for theta in thetas], types)
         self.models = laid_out(thetas)
         self.features = feature_table(thetas[0].families)
@@ -249,15 +249,16 @@ def feature_table(families: tuple[Family, ...]) -> Floats:
     return np.column_stack([features[:, KIND], features[:, ON_LOG_SCALE], bounds])
 
 
-def laid_out(thetas: Sequence[Parameters]) -> Models:
+def laid_out(thetas: Sequence[Parameters], most_pairs: int = SMALL_TABLE) -> Models:
     """These models, which have the same states and features, one after the other.
 
-    The transitions of all pairs of types are laid out if they are few; otherwise a pair is searched for.
+    The transitions of all pairs of types are laid out if there are no more than `most_pairs`; otherwise
+    a pair is searched for.
     """
     start = _joined([theta.start for theta in thetas])[..., None]
     cells = _joined([theta.cells for theta in thetas])
     n_codes = np.array([len(theta.start) for theta in thetas])
-    if (n_codes**2).sum() <= SMALL_TABLE:
+    if (n_codes**2).sum() <= most_pairs:
         sizes = np.repeat(n_codes, n_codes)
         transitions = _joined([theta.all_steps for theta in thetas])
         return Models(start, cells, transitions, np.cumsum(sizes) - sizes, np.empty((0, 3)))

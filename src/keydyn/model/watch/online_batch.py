@@ -15,7 +15,7 @@ from keydyn.model.fit.estimator import Estimator
 from keydyn.model.model_files import fingerprint
 from keydyn.model.theta.parameters import Parameters
 from keydyn.model.watch import online_filters
-from keydyn.model.watch.filter_bank import FilterBank, Watched, check_rows
+from keydyn.model.watch.filter_bank import FilterBank, FollowedModel, check_rows
 
 
 class OnlineBatch:
@@ -53,7 +53,7 @@ class OnlineBatch:
             union = vocabulary.union(union, own)
         self._bank = FilterBank(
             [
-                Watched(theta, model._floor, model.handle_unknown == "error")
+                FollowedModel(theta, model._floor, model.handle_unknown == "error")
                 for theta, model in zip(self._thetas, models, strict=True)
             ],
             union,

@@ -17,7 +17,7 @@ from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import check_number
 from keydyn.model.engine.online_step import EXTRA, update_one
 from keydyn.model.theta.parameters import Parameters
-from keydyn.model.watch.filter_bank import FilterBank, Watched
+from keydyn.model.watch.filter_bank import FilterBank, FollowedModel
 
 STATE_VERSION = 1
 # Logarithms of probabilities that are also saved exactly agree with them to this.
@@ -162,7 +162,7 @@ class OnlineFilters:
         self._parameters = parameters
         self._fingerprint = fingerprint
         self._bank = FilterBank(
-            [Watched(parameters, floor, strict)],
+            [FollowedModel(parameters, floor, strict)],
             parameters.event_types,
             np.zeros((n_streams, 1), dtype=np.int64),
             "stream",

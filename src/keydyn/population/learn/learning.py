@@ -20,6 +20,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.population.cells import N_CONTEXTS, Cells, WideEffects
 from keydyn.population.chain import Chain, classes_of, fit_chain
 from keydyn.population.learn import variances as estimates
+from keydyn.population.learn.components import Components, estimated, joined
 from keydyn.population.learn.contexts import ITERATIONS as SCALES_ITERATIONS
 from keydyn.population.learn.contexts import learn_cells, learn_wide_effects, locations_and_scales
 from keydyn.population.learn.groups import Events, Groups, Passes, Progress, Store, Stored, gathered, store
@@ -27,8 +28,8 @@ from keydyn.population.learn.loadings import FURTHER_ITERATIONS, Before, fit_loa
 from keydyn.population.learn.loadings import ITERATIONS as LOADINGS_ITERATIONS
 from keydyn.population.learn.variances import (
     cell_means,
-    held_out_people,
     held_out_residuals,
+    held_out_steps,
     slopes_and_gains,
     unexplained,
 )
@@ -136,7 +137,7 @@ def learn_more(
         means = partial(cell_means, Prior.of(known.cells, known.loadings, known.variances))
         cases = [kept.keep(variance, mean) for variance, mean, _ in passes.each(means, typing)]
         whole = [(case, np.ones(size, dtype=bool)) for case, size in zip(cases, groups.sizes, strict=True)]
-        cell_variance = known.variances.cell[known.cells.feature] / estimates.CELL_FACTOR
+        cell_variance = known.variances.cell[known.cells.feature]
         R, before = known.loadings.shape[1], Before(known.loadings, known.support)
         loadings, support = fit_loadings(whole, cell_variance, known.cells, R, passes, before=before)
         n_people, n_samples = known.n_people + groups.n_people, known.n_samples + groups.n_samples
@@ -225,6 +226,7 @@ def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, 
     cells, passes = course.cells, course.passes
     everyone = course.everyone()
     variances = course.restricted(estimates.initial_variances(cells.n_features))
+    level = np.full(cells.n_features, estimates.LEVEL)
     V, support = np.zeros((cells.n_cells, n_factors(course.groups.n_people))), np.zeros(cells.n_cells)
     splits = _splits(course.groups)
     # V and who was held out of it.
@@ -242,12 +244,17 @@ def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, 
             for (who, others), begun in zip(splits, before, strict=True)
         ]
         if cross:
-            variances = course.restricted(_cross_estimated(course, cross, variances))
+            variances, level = _cross_estimated(course, cross, variances, level)
+            variances = course.restricted(variances)
         # Of very many people those held out are few, so that V hardly changes by them.
         begun = V if V.any() else cross[0][0] if len(cross) == 1 and cross[0][0].shape == V.shape else None
         V, support = _loadings(course, cases, everyone, variances, begun)
         before = [loadings for loadings, _ in cross]
-    variances = replace(variances, cell=estimates.CELL_FACTOR * variances.cell)
+    if cross and "low rank" not in course.without:
+        # A person's level is one more factor of each feature.
+        levels = np.sqrt(level) * (cells.feature[:, None] == np.arange(cells.n_features))
+        V = np.hstack([V, levels])
+        cross = [(np.hstack([loadings, levels]), others) for loadings, others in cross]
     whom = everyone if len(splits) != 1 else splits[0][1]
     last = partial(slopes_and_gains, Prior.of(cells, V, variances))
     of_people = list(passes.each(last, list(zip(course.typing, whom, strict=True))))
@@ -283,17 +290,14 @@ def _loadings(
 
 
 def _cross_estimated(
-    course: _Course, cross: Sequence[tuple[Floats, list[Truths]]], variances: Variances
-) -> Variances:
-    """λ, κ and η of people that V was not learnt from; the mean over the splits."""
-    cells, found, means, spreads = course.cells, [], [], []
+    course: _Course, cross: Sequence[tuple[Floats, list[Truths]]], variances: Variances, level: Floats
+) -> tuple[Variances, Floats]:
+    """λ, κ and η, and ω, of people that V was not learnt from; the mean over the splits."""
+    found, start = [], Components(variances.cell, variances.key, variances.tempo, level)
     for V, others in cross:
+        prior = Prior.of(course.cells, V, variances)
         tasks = list(zip(course.typing, others, strict=True))
-        parts = list(course.passes.each(partial(held_out_people, Prior.of(cells, V, variances)), tasks))
-        variance, mean, tempo, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
-        found.append(estimates.cell_and_key_variances(variance, mean, cells, V, variances))
-        means.append(tempo)
-        spreads.append(spread)
-    cell, key = np.mean([one[0] for one in found], axis=0), np.mean([one[1] for one in found], axis=0)
-    tempo = estimates.tempo_variance(np.concatenate(means), np.concatenate(spreads), variances.tempo)
-    return replace(variances, cell=cell, key=key, tempo=tempo)
+        typed = joined(list(course.passes.each(partial(held_out_steps, prior), tasks)), prior.degrees)
+        found.append(estimated(typed, prior.differences, start))
+    cell, key, tempo, level = np.mean(found, axis=0)
+    return replace(variances, cell=cell, key=key, tempo=tempo), level

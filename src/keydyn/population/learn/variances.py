@@ -7,38 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths, compiled
-from keydyn.population.cells import Cells
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.population.chain import Chain
 from keydyn.population.features import Typing
+from keydyn.population.learn.components import Steps, steps_of
 from keydyn.population.learn.groups import Stored
 from keydyn.population.parameters import Variances
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
-from keydyn.population.person.posterior import Differences, Posterior, effects, expected, uncertainty
 from keydyn.population.score.kernel import Asked, Columns, Shared, filled
 
 # Before anything is known.
-CELL, KEY, TEMPO, NOISE = 0.2, 0.05, 0.04, 0.5
-LEAST_VARIANCE = 1e-3
-# The EM of λ and κ ends when neither changes by more than this share.
-ITERATIONS, TOLERANCE = 50, 1e-3
+CELL, KEY, TEMPO, LEVEL, NOISE = 0.2, 0.05, 0.04, 0.05, 0.5
+NO_VARIANCE = 1e-9
 # ν of residuals. Pseudo-observations: a cell's noise leans on its key's, that on the person's, that on the
 # population's.
 DEGREES = 4.0
 CELL_NOISE_LEANS, KEY_NOISE_LEANS, PERSON_NOISE_LEANS = 100.0, 30.0, 10.0
-# What final fits take instead of λ as estimated, and how much of η: what was found on other people.
-CELL_FACTOR, TEMPO_FACTOR = 1.7, 1.25
-LEAST_TEMPO, LEAST_SLOPE_VARIANCE = 0.004, 0.001
-# People of one compiled call, well under a second of work: between calls signals are heard.
-AT_A_TIME = 200
-# A sample's mean tempo counts up to this many robust deviations: a few samples on another keyboard would
-# dominate the variance.
-TEMPO_CLIP = 3.0
-TEMPO_STEPS = 5
+LEAST_SLOPE_VARIANCE = 0.001
+# λ, κ and η come from samples with no more tempos of a person, but from two samples at least: the time that
+# they take grows faster than the number of tempos.
+MOST_TEMPOS = 20
 # A group's typing, and which of its people count.
 Some = tuple[Stored, Truths]
 
@@ -49,86 +40,6 @@ def initial_variances(n_features: int) -> Variances:
     slope, variance, gain = np.zeros((n_features, 3)), np.ones((n_features, 3)), np.ones(n_features)
     leans = np.array([CELL_NOISE_LEANS, KEY_NOISE_LEANS, PERSON_NOISE_LEANS])
     return Variances(cell, key, tempo, noise, slope, variance, gain, leans, np.array([DEGREES]))
-
-
-def cell_and_key_variances(
-    variance: Floats, mean: Floats, cells: Cells, loadings: Floats, start: Variances
-) -> tuple[Floats, Floats]:
-    """λ and κ of each feature, by EM over people's cells: (U, C) variances and means."""
-    cell, key = start.cell.copy(), start.key.copy()
-    for _ in range(ITERATIONS):
-        sums = np.zeros((cells.n_features, 4))
-        differences = Differences.of(cells, loadings, cell, key)
-        for u in range(0, len(variance), AT_A_TIME):
-            now = slice(u, u + AT_A_TIME)
-            _second_moments(variance[now], mean[now], differences, Posterior.room(differences), sums)
-        # A feature without values keeps what it has.
-        some = (sums[:, 1] > 0) & (sums[:, 3] > 0)
-        before = np.concatenate([cell, key])
-        cell[some] = np.maximum(sums[some, 0] / sums[some, 1], LEAST_VARIANCE)
-        key[some] = np.maximum(sums[some, 2] / sums[some, 3], LEAST_VARIANCE)
-        if (np.abs(np.concatenate([cell, key]) - before) <= TOLERANCE * before).all():
-            break
-    return cell, key
-
-
-@partial(compiled, _nrt=False)
-def _second_moments(
-    variance: Floats, mean: Floats, differences: Differences, posterior: Posterior, sums: Floats
-) -> None:
-    """Σ E[b²] and the number of cells typed, Σ E[a²] and the number of keys typed, of each feature."""
-    cell_key, key_feature, pull, S = differences.key, differences.feature, posterior.pull, posterior.S
-    R = len(S)
-    for u in range(len(variance)):
-        effects(variance[u], mean[u], differences, posterior)
-        for c in range(variance.shape[1]):
-            if variance[u, c] < np.inf:
-                f = key_feature[cell_key[c]]
-                lam = differences.cell_variance[f]
-                k = lam / (lam + variance[u, c])
-                gap = mean[u, c] - expected(c, differences, posterior)
-                unsure = uncertainty(c, differences, posterior)
-                sums[f, 0] += k * k * (gap * gap + unsure) + lam * (1.0 - k)
-                sums[f, 1] += 1.0
-        for key in range(len(key_feature)):
-            # A key that was typed has some precision.
-            if posterior.precision[key] > 0.0:
-                f = key_feature[key]
-                total = posterior.key_mean[key] ** 2 + posterior.key_spread[key]
-                for i in range(R):
-                    for j in range(R):
-                        total += pull[key, i] * S[i, j] * pull[key, j]
-                sums[f, 2] += total
-                sums[f, 3] += 1.0
-
-
-def tempos(r: Floats, offsets: Integers, degrees: float) -> tuple[Floats, Floats]:
-    """(n, F) robust means of the residuals of samples, and their variances; NaN where there are no values."""
-    there, values = np.isfinite(r), np.nan_to_num(r)
-    lengths = np.diff(offsets)
-    total = np.add.reduceat(there, offsets[:-1], axis=0, dtype=np.float64)
-    some = total > 0
-    mean = np.zeros(total.shape)
-    for _ in range(TEMPO_STEPS):
-        w = there * (degrees + 1) / (degrees + (values - np.repeat(mean, lengths, axis=0)) ** 2)
-        total = np.where(some, np.add.reduceat(w, offsets[:-1], axis=0), 1.0)
-        mean = np.add.reduceat(w * values, offsets[:-1], axis=0) / total
-    variance = (degrees + 3) / (degrees + 1) / total
-    return np.where(some, mean, np.nan), np.where(some, variance, np.nan)
-
-
-def tempo_variance(mean: Floats, variance: Floats, fallback: Floats) -> Floats:
-    """η from held-out samples' means, (n, F), and their variances: how much the means vary beyond that."""
-    result = fallback.copy()
-    for f in range(len(fallback)):
-        known = np.isfinite(mean[:, f])
-        d, v = mean[known, f], variance[known, f]
-        if len(d) < 2:
-            continue
-        limit = TEMPO_CLIP * 1.4826 * np.median(np.abs(d))
-        clipped = np.clip(d, -limit, limit)
-        result[f] = max(TEMPO_FACTOR * float(np.mean(clipped**2 - v)), LEAST_TEMPO)
-    return result
 
 
 def with_slopes(
@@ -171,16 +82,16 @@ def unexplained(prior: Prior, stored: Stored) -> Floats:
     return left
 
 
-def held_out_people(prior: Prior, some: Some) -> tuple[Floats, Floats, Floats, Floats]:
-    """Variances and means of people's cells, and tempos of samples held out of the fit, with variances."""
+def held_out_steps(prior: Prior, some: Some) -> Steps:
+    """What samples of the people who count say of their cells."""
     typing, begins = loaded(some[0])
-    people = fit_people(typing, _samples(begins, some[1]), prior, False)
-    train, held_out = _folds(begins, some[1])
-    others = fit_people(typing, train, prior)
-    part = _part(typing, held_out.samples)
-    person = np.repeat(np.arange(len(held_out.begins) - 1), np.diff(part.offsets[held_out.begins]))[:, None]
-    r = (part.y - others.mean[person, part.cell]) / others.scale[person, part.cell]
-    return people.variance, people.cell_mean, *tempos(r, part.offsets, prior.degrees)
+    chosen = _samples(begins, some[1], max(MOST_TEMPOS // typing.y.shape[1], 2))
+    people = fit_people(typing, chosen, prior, False)
+    none = np.full_like(prior.tempo, NO_VARIANCE)
+    without = prior._replace(differences=prior.differences._replace(cell_variance=none))
+    others = fit_people(typing, chosen, without, False)
+    people = people._replace(mean=others.mean, tempo=others.tempo)
+    return steps_of(typing, chosen, people, prior.degrees)
 
 
 def held_out_residuals(prior: Prior, chain: Chain, some: Some) -> tuple[Floats, Integers, Integers]:
@@ -210,11 +121,14 @@ def slopes_and_gains(prior: Prior, some: Some) -> tuple[Floats, Floats, Floats, 
     return people.own_noise, people.slopes, people.slope_spread, people.gain_sums
 
 
-def _samples(begins: Integers, counts: Truths | None = None) -> Chosen:
-    """The samples of the people who count."""
+def _samples(begins: Integers, counts: Truths | None = None, most: int | None = None) -> Chosen:
+    """The samples of the people who count; of those who have more, `most` of them, evenly spread."""
     if counts is None:
         return Chosen(np.arange(begins[-1]), begins)
-    return _joined([np.arange(*begins[u : u + 2]) for u in np.flatnonzero(counts)])
+    own = [np.arange(*begins[u : u + 2]) for u in np.flatnonzero(counts)]
+    if most is not None:
+        own = [one[np.linspace(0, len(one) - 1, min(len(one), most)).astype(np.int64)] for one in own]
+    return _joined(own)
 
 
 def _folds(begins: Integers, counts: Truths) -> tuple[Chosen, Chosen]:

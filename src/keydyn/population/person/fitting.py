@@ -25,6 +25,8 @@ ITERATIONS = 5
 # How often the slopes are fitted, each time with the weights of what the last ones left.
 SLOPE_FITS = 2
 GAIN_LEANS = 20.0
+# A key counts towards the person's noise with at most this many times what the person has.
+MOST_NOISE = 4.0
 
 
 class Prior(NamedTuple):
@@ -117,7 +119,6 @@ class Room(NamedTuple):
     squares: Floats
     key_sum: Floats
     key_weight: Floats
-    total: Floats
     A: Floats
     b: Floats
     x: Floats
@@ -144,7 +145,7 @@ def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = Tr
     people = People(*map(np.zeros, shapes))
     room = Room(
         np.empty((N, F)), np.ones((N, F)), np.empty(C), np.empty(C), np.empty(C), np.empty(G), np.empty(G),
-        np.empty(F), np.empty((3, 3)), np.empty(3), np.empty(3), Posterior.room(prior.differences),
+        np.empty((3, 3)), np.empty(3), np.empty(3), Posterior.room(prior.differences),
     )  # fmt: skip
     typing = Typing(plain(typing.y), plain(typing.cell), plain(typing.offsets), plain(typing.classes))
     _fit(typing, Chosen(plain(chosen.samples), plain(chosen.begins)), prior, complete, people, room)
@@ -159,6 +160,8 @@ def _fit(typing: Typing, chosen: Chosen, prior: Prior, complete: bool, people: P
             chosen.samples[first:end], people.weight[u], people.cell_mean[u], people.noise[u], people.mean[u],
             people.spread[u], people.own_noise[u], people.tempo[first:end],
         )  # fmt: skip
+        for f in range(typing.y.shape[1]):
+            of_one.own[f] = prior.noise[f]
         for c in range(len(room.scale)):
             of_one.noise[c] = prior.noise[prior.differences.feature[prior.differences.key[c]]]
             room.scale[c] = np.sqrt(of_one.noise[c])
@@ -261,21 +264,25 @@ def _take_noise(typing: Typing, prior: Prior, person: Person, room: Room) -> Non
 
 @merged
 def _share_noise(prior: Prior, person: Person, room: Room) -> None:
-    """σ² of each cell, leaning on its key's, that on the person's, that on the population's."""
+    """σ² of each cell, leaning on its key's, that on the person's, that on the population's.
+
+    A key that varies far more than the person's others, because a few of its times were recorded wrongly,
+    counts only in part towards the person's σ², on which all keys lean.
+    """
     cell_key, key_feature, leans = prior.differences.key, prior.differences.feature, prior.leans
-    key_sum, key_weight, total, own = room.key_sum, room.key_weight, room.total, person.own
+    key_sum, key_weight, own = room.key_sum, room.key_weight, person.own
     for key in range(len(key_feature)):
         key_sum[key], key_weight[key] = 0.0, 0.0
     for c in range(len(cell_key)):
         key_sum[cell_key[c]] += room.squares[c]
         key_weight[cell_key[c]] += person.weight[c]
     for f in range(len(own)):
-        own[f], total[f] = leans[2] * prior.noise[f], leans[2]
-    for key in range(len(key_feature)):
-        own[key_feature[key]] += key_sum[key]
-        total[key_feature[key]] += key_weight[key]
-    for f in range(len(own)):
-        own[f] /= total[f]
+        squares, weight = leans[2] * prior.noise[f], leans[2]
+        for key in range(len(key_feature)):
+            if key_feature[key] == f:
+                squares += min(key_sum[key], MOST_NOISE * own[f] * key_weight[key])
+                weight += key_weight[key]
+        own[f] = squares / weight
     for key in range(len(key_feature)):
         leaning = leans[1] * own[key_feature[key]]
         key_sum[key] = (key_sum[key] + leaning) / (key_weight[key] + leans[1])

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
@@ -82,13 +84,27 @@ class Fitted:
 
     def enrolled(self, seen: Observations) -> Template:
         """The person who typed this."""
-        known = self.parameters
+        return self._enrolled(seen, Chosen.one_person(len(seen.offsets) - 1))[0]
+
+    def enrolled_each(self, samples: Samples) -> list[Template]:
+        """The people who typed these samples, in the order in which they first appear."""
+        people, users = pd.factorize(samples.users)
+        order = np.argsort(people, kind="stable")
+        begins = np.searchsorted(people[order], np.arange(len(users) + 1))
+        return self._enrolled(self.parameters.seen(samples), Chosen(order, begins))
+
+    def _enrolled(self, seen: Observations, chosen: Chosen) -> list[Template]:
+        known, lengths = self.parameters, np.diff(seen.offsets)
         y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
-        n = len(seen.offsets) - 1
         prior = Prior.of(known.cells, known.loadings, known.variances)
-        person = fit_people(Typing(y, cell, seen.offsets, seen.codes), Chosen.one_person(n), prior)
-        parts = person.mean[0], person.scale[0], person.slopes[0], np.sqrt(person.gain[0])
-        return Template(self.sha256, *parts, n_samples=n, n_events=len(y))
+        people = fit_people(Typing(y, cell, seen.offsets, seen.codes), chosen, prior)
+        scale, gain, begins = people.scale, np.sqrt(people.gain), chosen.begins.tolist()
+        found = []
+        for u, (first, end) in enumerate(pairwise(begins)):
+            mean, own, slopes, gains = (part[u].copy() for part in (people.mean, scale, people.slopes, gain))
+            n_events = int(lengths[chosen.samples[first:end]].sum())
+            found.append(Template(self.sha256, mean, own, slopes, gains, end - first, n_events))
+        return found
 
     def ready(self, samples: Samples) -> Ready:
         """These samples; a single one keeps what is made of it, because several questions are asked of it."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.files import Tensors
-from keydyn.model.data.label_codes import Labels
+from keydyn.model.data.label_codes import LabelCodes
 from keydyn.population.cells import LAST_IN_WORD
 from keydyn.population.features import HOLD, INTERVAL, Around, position_in_word, spaces_of
 from keydyn.population.parameters import Template
@@ -37,7 +37,7 @@ class PopulationStreams:
         self._fitted, self._known = fitted, fitted.parameters
         known = fitted.parameters
         vocabulary = known.cells.vocabulary
-        self._labels, self._classes = Labels(vocabulary), known.classes
+        self._labels, self._classes = LabelCodes(vocabulary), known.classes
         self._spaces = spaces_of(vocabulary)
         self._times = np.array([name in (INTERVAL, HOLD) for name in known.features])
         self._check(cohort)

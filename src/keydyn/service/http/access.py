@@ -104,15 +104,15 @@ def identified(
 
 def token_holder(context: Context, headers: Mapping[str, str], presented: str, purpose: str) -> Caller:
     """The holder of a token, from a page that the tenant names."""
-    tenant_id = tokens.claimed_tenant(presented)
-    invalid = Problem(401, "not-authenticated", "This token is not valid", "It may have expired.")
-    if tenant_id is None:
-        raise invalid
-    with context.database.reading() as connection:
-        tenant = find_tenant(connection, context.keys, tenant_id)
-        token = None if tenant is None else tokens.checked(presented, tenant, context.clock())
-        if tenant is None or token is None or not key_is_valid(connection, token.key_id, context.clock()):
-            raise invalid
+    token, now, tenant = tokens.claimed(presented), context.clock(), None
+    if token is not None:
+        with context.database.reading() as connection:
+            tenant = find_tenant(connection, context.keys, token.tenant_id)
+            signed = tenant is not None and tokens.is_valid(presented, tenant, token, now)
+            if not signed or not key_is_valid(connection, token.key_id, now):
+                tenant = None
+    if token is None or tenant is None:
+        raise Problem(401, "not-authenticated", "This token is not valid", "It may have expired.")
     if token.purpose != purpose:
         raise forbidden(f"The token is for the purpose {token.purpose}, not {purpose}.")
     if headers.get("origin", "").lower() not in tenant.settings.origins and not _is_own_page(headers):

@@ -11,8 +11,6 @@ from fastapi import FastAPI
 from sqlalchemy import select
 
 from keydyn import __version__
-from keydyn.service.clock import Clock, wall_clock
-from keydyn.service.http import page_files
 from keydyn.service.http.access import Rates
 from keydyn.service.http.gate import Gate, Origins, TenantOrigins
 from keydyn.service.http.openapi import add_reference
@@ -24,8 +22,7 @@ from keydyn.service.jobs.periodic import EXPIRY_S, Periodic, expire
 from keydyn.service.jobs.runner import JobRunner
 from keydyn.service.live.endpoint import watch_router
 from keydyn.service.live.live_sessions import LiveSessions
-from keydyn.service.live.peer import Limits
-from keydyn.service.live.session_rows import Hooks
+from keydyn.service.live.peer import LiveLimits
 from keydyn.service.metrics import Metrics
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import handlers
@@ -33,6 +30,7 @@ from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.storage.tables import tenants as tenant_rows
+from keydyn.service.wall_clock import Clock, wall_clock
 from keydyn.service.wire.both_ways import decoded
 from keydyn.service.wire.requests import TenantSettings
 
@@ -68,10 +66,8 @@ def create_app(
     context, metrics = Context(database, keys, clock), Metrics()
     rates = Rates(deployment.requests_per_second)
     admission = Admission(context, rates)
-    limits = Limits(sessions=deployment.live_sessions, idle_s=deployment.idle_seconds)
-    engine = LiveSessions(
-        database, clock, limits, Hooks(admission.opened, admission.locked, admission.unlocked), metrics
-    )
+    limits = LiveLimits(sessions=deployment.live_sessions, idle_s=deployment.idle_seconds)
+    engine = LiveSessions(database, clock, limits, admission.happened, metrics)
     delivery = WebhookDelivery(database, clock, allow_private=deployment.private_webhooks)
     runner = JobRunner(
         database,
@@ -112,7 +108,7 @@ def create_app(
     for part in (people, recognition, tenants, reports, pages, health):
         app.include_router(part.routes.router)
     app.include_router(health.metrics_router)
-    app.include_router(page_files.router)
+    app.include_router(pages.files_router)
     app.include_router(watch_router(engine, admission.admit, admission.may_unlock))
     add_reference(app)
 

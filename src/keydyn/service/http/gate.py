@@ -31,8 +31,6 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger("keydyn.service")
-# Seconds in which a request must have arrived.
-ARRIVAL = 15.0
 REQUEST_ID = re.compile(rb"[A-Za-z0-9_-]{8,64}")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 HEADERS = (
@@ -104,7 +102,9 @@ class Gate:
             scope["state"]["body"] = body
             await self.app(scope, _replaying(body, receive), sending)
         except Problem as problem:
-            await answer(sending, problem, request_id)
+            own, answer = _answer(problem, request_id)
+            await sending({"type": "http.response.start", "status": problem.status, "headers": own})
+            await sending({"type": "http.response.body", "body": answer})
         finally:
             self._running -= 1
             seconds = time.perf_counter() - began
@@ -124,14 +124,12 @@ class Gate:
         if self._running > 4 * self._deployment.concurrent:
             raise Problem(503, "busy", "The service is busy", "Too many requests at once.", retry_after=1)
         most = self._deployment.largest_body
-        detail = f"A body may have at most {most:,} bytes."
-        too_large = Problem(413, "too-large", "The request is too large", detail, limit=most)
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 15 or int(length) > most:
-            raise too_large
+            raise _too_large(most)
         parts, size = [], 0
         try:
-            async with asyncio.timeout(ARRIVAL):
+            async with asyncio.timeout(self._deployment.arrival_seconds):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -139,7 +137,7 @@ class Gate:
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
-                        raise too_large
+                        raise _too_large(most)
                     if not message.get("more_body"):
                         return b"".join(parts)
         except TimeoutError:
@@ -148,6 +146,11 @@ class Gate:
     def _knows(self, host: bytes) -> bool:
         """Whether the service is known by the name in a `Host` header."""
         return host_name(host.decode("latin-1")) in self._hosts
+
+
+def _too_large(most: int) -> Problem:
+    detail = f"A body may have at most {most:,} bytes."
+    return Problem(413, "too-large", "The request is too large", detail, limit=most)
 
 
 def host_name(host: str) -> str:
@@ -166,17 +169,16 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-async def answer(send: Send, problem: Problem, request_id: str) -> None:
-    """Send a problem."""
+def _answer(problem: Problem, request_id: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """The headers and the body of a problem."""
     body = json.dumps(problem.as_json(request_id)).encode()
     headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
-    if problem.status in (408, 413):
+    if problem.status in (400, 408, 413, 431):
         # What is left of the request would be taken for the next one.
         headers.append((b"connection", b"close"))
     if "retry_after" in problem.more:
         headers.append((b"retry-after", str(problem.more["retry_after"]).encode()))
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    return headers, body
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
@@ -258,6 +260,8 @@ class TenantOrigins:
 class HttpProtocol(HttpToolsProtocol):
     """HTTP/1.1 as uvicorn speaks it, with limits, and problems in place of plain text."""
 
+    # Seconds in which the headers must have arrived; the gate waits for the body.
+    arrival_s = 15.0
     _deadline: asyncio.TimerHandle | None = None
     _in_head, _head = True, 0
 
@@ -303,7 +307,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _begin(self) -> None:
         self._in_head = True
         if self._deadline is None:
-            self._deadline = self.loop.call_later(ARRIVAL, self._too_slow)
+            self._deadline = self.loop.call_later(self.arrival_s, self._too_slow)
 
     def _end(self) -> None:
         self._in_head = False
@@ -318,14 +322,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _refuse(self, problem: Problem) -> None:
         request_id = secrets.token_hex(8)
-        body = json.dumps(problem.as_json(request_id)).encode()
-        headers = (
-            (b"content-type", b"application/problem+json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-            (b"x-request-id", request_id.encode()),
-            *HEADERS,
-        )
+        headers, body = _answer(problem, request_id)
+        headers += [(b"x-request-id", request_id.encode()), *HEADERS]
         status = f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n".encode()
         lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
         self.transport.write(status + lines + b"\r\n" + body)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from keydyn.service.wire import answers, both_ways, reports, requests
+from keydyn.service.wire import answers, both_ways, report_answers, requests
 from keydyn.service.wire.both_ways import Moment
 
 # Characters of an Idempotency-Key.
@@ -19,7 +19,7 @@ LONGEST_KEY = 128
 PLACE = "#/components/schemas/"
 # Names in the document that differ from those in Python. Types of answers end in Answer besides.
 NAMES = {"Text": "TextKind", "TypedText": "TextKind", "TenantLevels": "Levels", "WebhookBody": "NewWebhook"}
-# What says nothing; and the type of values that are listed, which msgspec leaves out.
+# Entries that say nothing and are left out; and types of enumerated values, which msgspec does not state.
 EMPTY: list[tuple[str, Any]] = [("default", None), ("required", [])]
 TYPES = {str: "string", bool: "boolean", int: "integer"}
 
@@ -107,7 +107,7 @@ def reference(kind: Any) -> dict[str, Any]:
 
 def components() -> dict[str, Any]:
     """The schema of every type of a body or an answer, by its name in the document."""
-    kinds = [kind for module in (answers, reports, requests) for kind in _structs(module)]
+    kinds = [kind for module in (answers, report_answers, requests) for kind in _structs(module)]
     _, found = msgspec.json.schema_components(kinds, schema_hook=_moment, ref_template=PLACE + "{name}")
     named: list[type[msgspec.Struct]] = [*kinds, both_ways.Text]
     names = {kind.__name__: _name(kind) for kind in named}

@@ -31,7 +31,7 @@ WORDS = {
     500: "Something went wrong in the service",
     503: "The service is busy, or its database cannot be reached",
 }
-# What the framework itself answers, by status; and whatever else it may be.
+# The kinds of the framework's own answers, by status, and the kind of all others.
 HTTP_KINDS, OTHER_KIND = {404: "no-such-route", 405: "no-such-method", 415: "not-json"}, "bad-request"
 # For the OpenAPI document: any route may answer like this.
 ANSWERS: dict[int | str, dict[str, Any]] = {

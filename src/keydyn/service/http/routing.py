@@ -22,7 +22,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from keydyn.files import Field, matching, sha256, whole
-from keydyn.service.http.access import Caller, Rule, context_of
+from keydyn.service.http.access import Caller, context_of
 from keydyn.service.http.openapi import reference
 from keydyn.service.http.problem_answers import WORDS
 from keydyn.service.people.context import Context
@@ -30,10 +30,12 @@ from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import ABOUT_USER_ID, USER_ID, decoded, encoded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+# Says who sends a request, or refuses it with a `Problem`: usually a `Rule`.
+Admits = Callable[[Request], Any]
 # The id of a person in a path.
 Id = Annotated[str, Path(pattern=USER_ID, max_length=128, description=ABOUT_USER_ID)]
 JSON = "application/json"
-# What an error is about is not repeated at greater length than this.
+# Characters of an error's message that an answer repeats at most.
 LONGEST_DETAIL = 200
 # What a cursor may hold.
 CURSOR_NUMBER = whole(-(1 << 60), 1 << 60)
@@ -72,7 +74,7 @@ class Replayed(Exception):  # noqa: N818  (it is no error)
 class Declared:
     """What a route demands, takes and answers."""
 
-    rule: Rule | None
+    rule: Admits | None
     body: Any
     answer: Any
     status: int
@@ -103,7 +105,7 @@ class Routes:
         self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittedRoute)
 
     def route(
-        self, method: str, path: str, rule: Rule | None = None, *, status: int = 200
+        self, method: str, path: str, rule: Admits | None = None, *, status: int = 200
     ) -> Callable[[Function], Function]:
         """Declare a route by decorating a function of a `Call`."""
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, select
 
-from keydyn.decisions.calibration.background import Background
 from keydyn.service.accounts import find_tenant
 from keydyn.service.http.access import Caller, Rates, forbidden, identified, token_holder
 from keydyn.service.jobs.webhooks import announce
-from keydyn.service.live.session import Admitted, Arrival
+from keydyn.service.live.session import Admitted
 from keydyn.service.live.session_rows import SessionEvent, new_id, open_session
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.rows import Person, find_person, person_row
-from keydyn.service.people.templates import verifier_for
-from keydyn.service.people.verification import Subject, subject_of
+from keydyn.service.people.deciding import Subject, subject_of
+from keydyn.service.people.rows import PersonRow, person_named
+from keydyn.service.people.stored_templates import verifier_for
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, users, watch_sessions
 from keydyn.service.wire.both_ways import Device, Text
 from keydyn.service.wire.requests import TokenBody, TypedText
+from keydyn.service.wire.watch_frames import Hello
 
 
 class Admission:
@@ -32,26 +31,27 @@ class Admission:
     def __init__(self, context: Context, rates: Rates) -> None:
         self._context, self._rates = context, rates
 
-    def admit(self, arrival: Arrival) -> Admitted:
+    def admit(self, user: str, headers: Mapping[str, str], address: str, hello: Hello) -> Admitted:
         """The person and the background of a session; a `Problem` if the client may not watch it."""
-        hello, context = arrival.hello, self._context
+        context = self._context
         try:
             if hello.token is not None:
-                caller = token_holder(context, arrival.headers, hello.token, "watch")
+                caller = token_holder(context, headers, hello.token, "watch")
             else:
-                caller = identified(context, arrival.headers, "watch")
+                caller = identified(context, headers, "watch")
         except Problem as problem:
-            self._rates.count(f"peer {arrival.client}")
+            self._rates.count(f"peer {address}")
             raise problem from None
         self._rates.count(f"key {caller.key_id}")
         session = hello.session
         if caller.token is not None:
             session = caller.token.session_id
-            caller.check_user(context, arrival.user)
-            text, device = _typed_in(context, session)
+            caller.check_user(context, user)
+            with context.database.reading() as connection:
+                text, device = _typed_in(connection, session)
         else:
             text, device = _asked_for(hello.text, hello.device)
-        subject = subject_of(context, caller.tenant, arrival.user, text, device)
+        subject = subject_of(context, caller.tenant, user, text, device)
         return _admitted(caller, subject, session)
 
     def may_unlock(self, admitted: Admitted, session_id: str, presented: str) -> None:
@@ -61,22 +61,19 @@ class Admission:
         if token is None or token.user_id != admitted.user_id or token.session_id != session_id:
             raise forbidden("The token is for another session.")
 
-    def opened(self, connection: Connection, event: SessionEvent) -> None:
-        """Audit that a session was opened."""
-        _audit(connection, event, "session.opened")
-
-    def locked(self, connection: Connection, event: SessionEvent) -> None:
-        """Audit and announce that a session was locked."""
-        _audit(connection, event, "session.locked")
+    def happened(self, connection: Connection, event: SessionEvent) -> None:
+        """Audit what happened to a session, and announce that one was locked."""
+        details = {"session": event.session_id, "keystroke": event.keystroke}
+        whose = audit.pseudonym(event.data_key)
+        entry = audit.Entry(event.at, event.actor, f"session.{event.what}", whose, details)
+        audit.append(connection, event.tenant_id, entry)
+        if event.what != "locked":
+            return
         tenant = find_tenant(connection, self._context.keys, event.tenant_id)
         name = connection.execute(select(users.c.name).where(users.c.id == event.user_id)).scalar()
         if tenant is not None and name is not None:
-            data = {"user": name, "session": event.session_id, "keystroke": event.keystroke}
+            data = {"user": name, **details}
             announce(connection, tenant, "session.locked", data, now=event.at, user_id=event.user_id)
-
-    def unlocked(self, connection: Connection, event: SessionEvent) -> None:
-        """Audit that a session was unlocked."""
-        _audit(connection, event, "session.unlocked")
 
 
 def session_for_token(
@@ -89,64 +86,44 @@ def session_for_token(
     if session is not None:
 
         def existing(connection: Connection) -> str:
-            person = find_person(connection, context, tenant, name)
-            if person is None or _owner(connection, context, session) != person:
-                raise Problem(404, "no-such-session", "There is no such session", "It may have expired.")
+            _typed_in(connection, session, person_named(connection, context, tenant, name))
             return session
 
         return existing
     if body.purpose == "unlock":
         raise Problem(422, "invalid-request", "A session is needed", "A token to unlock must name a session.")
-    subject = subject_of(context, tenant, name, body.text.plain, body.device)
+    subject = subject_of(context, tenant, name, body.text, body.device)
 
     def opened(connection: Connection) -> str:
         at, new, profile, person = context.clock(), new_id(), subject.profile.id, subject.person
-        event = SessionEvent(tenant.id, person.id, profile, new, at, 0, write.actor, person.key)
-        _audit(connection, event, "session.opened")
-        return open_session(connection, new, profile, _identity(subject.background), at).id
+        write.note(connection, at, "session.opened", person.key, session=new, keystroke=0)
+        return open_session(connection, new, profile, subject.background.watched.identity, at).id
 
     return opened
 
 
-def _audit(connection: Connection, event: SessionEvent, action: str) -> None:
-    subject = audit.pseudonym(event.data_key)
-    details = {"session": event.session_id, "keystroke": event.keystroke}
-    audit.append(connection, event.tenant_id, event.at, event.actor, action, subject, details)
-
-
-def _typed_in(context: Context, session: str) -> tuple[Text, Device]:
-    """The kind of text and device of a session."""
-    with context.database.reading() as connection:
-        row = connection.execute(
-            select(profiles.c.text, profiles.c.device)
-            .join(watch_sessions, watch_sessions.c.profile_id == profiles.c.id)
-            .where(watch_sessions.c.id == session)
-        ).first()
-    if row is None:
+def _typed_in(connection: Connection, session: str, person: PersonRow | None = None) -> tuple[Text, Device]:
+    """The kind of text and device of a session; a `Problem` if there is none, or none of this person."""
+    row = connection.execute(
+        select(profiles.c.user_id, profiles.c.text, profiles.c.device)
+        .join(watch_sessions, watch_sessions.c.profile_id == profiles.c.id)
+        .where(watch_sessions.c.id == session)
+    ).first()
+    if row is None or (person is not None and row.user_id != person.id):
         raise Problem(404, "no-such-session", "There is no such session", "It may have expired.")
     return Text.parse(row.text), row.device
 
 
 def _asked_for(text: dict[str, Any] | None, device: str | None) -> tuple[Text, Device]:
     try:
-        return msgspec.convert(text or {}, TypedText).plain, msgspec.convert(device or "keyboard", Device)
+        return msgspec.convert(text or {}, TypedText), msgspec.convert(device or "keyboard", Device)
     except msgspec.ValidationError:
         detail = "Check text and device."
         raise Problem(422, "invalid-request", "The hello frame is not valid", detail) from None
 
 
-def _owner(connection: Connection, context: Context, session: str) -> Person | None:
-    row = connection.execute(
-        select(users)
-        .join(profiles, profiles.c.user_id == users.c.id)
-        .join(watch_sessions, watch_sessions.c.profile_id == profiles.c.id)
-        .where(watch_sessions.c.id == session)
-    ).first()
-    return None if row is None else person_row(context, row)
-
-
 def _admitted(caller: Caller, subject: Subject, session: str | None) -> Admitted:
-    person, background = subject.person, subject.background
+    person, background = subject.person, subject.background.watched
     verifier = verifier_for(caller.tenant, background, {person.id: subject.known.enrolled})
     return Admitted(
         tenant_id=caller.tenant.id,
@@ -155,16 +132,10 @@ def _admitted(caller: Caller, subject: Subject, session: str | None) -> Admitted
         session_id=session,
         enrolled=subject.known.enrolled,
         background=background,
-        background_id=_identity(background),
+        background_id=background.identity,
         left_out=background.place(person.id),
-        watching=verifier.watching,
+        watching=verifier.watching_for(person.id),
         data_key=person.key,
         actor=caller.actor,
         may_unlock=caller.token is None,
     )
-
-
-def _identity(background: Background) -> str:
-    """Name a background: sessions with the same population and cohort are advanced together."""
-    beside = "\n".join([background.sha256, *background.members])
-    return hashlib.sha256(beside.encode()).hexdigest()

@@ -12,11 +12,11 @@ import time
 
 import httpx
 
-from keydyn.service.clock import SECOND, Clock
 from keydyn.service.jobs import webhooks
 from keydyn.service.jobs.queue import Job
 from keydyn.service.jobs.webhooks import ForbiddenAddressError, resolved
 from keydyn.service.storage.database import Database
+from keydyn.service.wall_clock import SECOND, Clock
 
 # For one delivery from the resolution of the name to the status of the answer, and for each step, seconds.
 WHOLE_S, STEP_S = 15.0, 5.0
@@ -36,6 +36,7 @@ class WebhookDelivery:
     ----------
     allow_private : deliver to addresses inside the network, and without TLS
     tls : which authorities to trust; the usual ones by default
+    whole_s, rest_s : for one delivery, and for which a receiver that has failed is left alone
     """
 
     def __init__(
@@ -45,9 +46,11 @@ class WebhookDelivery:
         *,
         allow_private: bool = False,
         tls: ssl.SSLContext | None = None,
+        whole_s: float = WHOLE_S,
+        rest_s: float = REST_S,
     ) -> None:
         self._database, self._clock, self._allow_private = database, clock, allow_private
-        self._tls = tls or httpx.create_ssl_context()
+        self._tls, self._whole_s, self._rest_s = tls or httpx.create_ssl_context(), whole_s, rest_s
         self._resting: dict[str, float] = {}
         self._changing = threading.Lock()
 
@@ -71,7 +74,7 @@ class WebhookDelivery:
     def _rest(self, webhook_id: str) -> None:
         now = time.monotonic()
         self._resting = {name: until for name, until in self._resting.items() if until > now}
-        self._resting[webhook_id] = now + REST_S
+        self._resting[webhook_id] = now + self._rest_s
 
     async def _deliver(self, url: str, secret: str, report: dict[str, object]) -> None:
         body = json.dumps(report, separators=(",", ":")).encode()
@@ -84,7 +87,7 @@ class WebhookDelivery:
             "Keydyn-Signature": signature(secret, timestamp, body),
         }
         try:
-            async with asyncio.timeout(WHOLE_S):
+            async with asyncio.timeout(self._whole_s):
                 status = await self._post(httpx.URL(url), headers, body)
         except (TimeoutError, OSError, httpx.HTTPError, ForbiddenAddressError) as error:
             # Without the cause, which may hold the address.

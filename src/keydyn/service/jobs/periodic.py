@@ -10,9 +10,9 @@ from random import SystemRandom
 
 from sqlalchemy import Column, ColumnElement, Connection, delete, exists, select, tuple_
 
-from keydyn.service.clock import DAY
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.storage.tables import api_keys, idempotency, samples, watch_sessions
+from keydyn.service.wall_clock import DAY
 
 logger = logging.getLogger(__name__)
 # Columns with a moment, and how long after it a row is kept.
@@ -56,16 +56,16 @@ class Periodic:
                 logger.error("%s: %s; tried again later", self._thread.name, type(error).__name__)
 
 
-def expire(database: Database, now: int) -> dict[str, int]:
-    """Delete what has expired; the number of rows deleted from each table."""
+def expire(database: Database, now: int, batch: int = BATCH) -> dict[str, int]:
+    """Delete what has expired, this many rows in one change; the number deleted from each table."""
     deleted = {column.table.name: 0 for column in KEPT}
     for column, kept in KEPT.items():
         condition = column < now - kept
         # In parts, so that others can write in between.
         while _any(database, condition):
-            found = database.write(partial(_delete, column=column, condition=condition))
+            found = database.write(partial(_delete, column=column, condition=condition, batch=batch))
             deleted[column.table.name] += found
-            if found < BATCH:
+            if found < batch:
                 break
     return deleted
 
@@ -75,7 +75,7 @@ def _any(database: Database, condition: ColumnElement[bool]) -> bool:
         return bool(connection.execute(select(exists().where(condition))).scalar())
 
 
-def _delete(connection: Connection, column: Column[int], condition: ColumnElement[bool]) -> int:
+def _delete(connection: Connection, column: Column[int], condition: ColumnElement[bool], batch: int) -> int:
     key = column.table.primary_key.columns
-    oldest = select(*key).where(condition).order_by(column).limit(BATCH).with_for_update(skip_locked=True)
+    oldest = select(*key).where(condition).order_by(column).limit(batch).with_for_update(skip_locked=True)
     return connection.execute(delete(column.table).where(tuple_(*key).in_(oldest))).rowcount

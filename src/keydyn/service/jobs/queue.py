@@ -14,9 +14,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, or_, select, update
 
 from keydyn.service.accounts import Tenant
-from keydyn.service.clock import SECOND
 from keydyn.service.storage.sealing import DataKey, MasterKeys
 from keydyn.service.storage.tables import jobs, tenants
+from keydyn.service.wall_clock import SECOND
 
 LEASE = 60 * SECOND
 # How far ahead a job may be due. One that is due later was put there before the clock was moved back.
@@ -27,11 +27,10 @@ ENQUEUED = "keydyn jobs enqueued"
 
 @dataclass(frozen=True)
 class Lease:
-    """A job that was taken, still sealed."""
+    """A job that was taken, still sealed; attempts count from 1."""
 
     number: int
     tenant_id: str
-    user_id: str | None
     kind: str
     payload: bytes
     wrapped_key: bytes
@@ -41,17 +40,14 @@ class Lease:
         """The job itself; a `SealError` if these keys do not open it."""
         data_key = keys.unwrap(self.wrapped_key, f"tenants/{self.tenant_id}")
         payload = json.loads(data_key.open(self.payload, _place(self.kind)))
-        return Job(self.number, self.tenant_id, self.user_id, self.kind, payload, data_key, self.attempt)
+        return Job(self.tenant_id, payload, data_key, self.attempt)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job as its handler gets it, with the tenant's key; attempts count from 1."""
+    """A job as its handler gets it, with the tenant's key."""
 
-    number: int
     tenant_id: str
-    user_id: str | None
-    kind: str
     payload: dict[str, Any] = field(repr=False)
     data_key: DataKey = field(repr=False)
     attempt: int
@@ -65,18 +61,14 @@ def enqueue(
     *,
     now: int,
     user_id: str | None = None,
-    due_at: int | None = None,
 ) -> None:
     """Add a job within the change that causes it: both are kept, or neither.
 
-    The payload is sealed with the tenant's key. Jobs about a person go when the person is erased.
+    The payload is sealed with the tenant's key. Jobs about a person are deleted when the person is erased.
     """
-    due_at = now if due_at is None else due_at
-    if due_at > now + FARTHEST:
-        raise ValueError(f"a job must be due within {FARTHEST // SECOND} seconds")
     sealed = tenant.key.seal(json.dumps(payload).encode(), _place(kind))
     connection.execute(
-        insert(jobs).values(tenant_id=tenant.id, user_id=user_id, kind=kind, payload=sealed, due_at=due_at)
+        insert(jobs).values(tenant_id=tenant.id, user_id=user_id, kind=kind, payload=sealed, due_at=now)
     )
     connection.info.setdefault(ENQUEUED, set()).add(kind)
 
@@ -103,7 +95,7 @@ def take(connection: Connection, kind: str, now: int) -> Lease | None:
     connection.execute(
         update(jobs).where(jobs.c.number == row.number).values(attempts=attempt, leased_until=now + LEASE)
     )
-    return Lease(row.number, row.tenant_id, row.user_id, kind, row.payload, row.wrapped_key, attempt)
+    return Lease(row.number, row.tenant_id, kind, row.payload, row.wrapped_key, attempt)
 
 
 def prolong(connection: Connection, leases: Collection[Lease], now: int) -> None:

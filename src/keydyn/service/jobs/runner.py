@@ -12,12 +12,12 @@ from random import SystemRandom
 
 from sqlalchemy import Connection, event
 
-from keydyn.service.clock import SECOND, Clock
 from keydyn.service.jobs import queue
 from keydyn.service.jobs.periodic import Periodic
 from keydyn.service.jobs.queue import FARTHEST, LEASE, Job, Lease
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.storage.sealing import MasterKeys
+from keydyn.service.wall_clock import SECOND, Clock
 
 Handler = Callable[[Job], None]
 # Called with a kind and what became of one attempt: "done", "failed" or "dropped".
@@ -50,10 +50,9 @@ class JobRunner:
         *,
         threads: Mapping[str, int] | None = None,
         observe: Observer = lambda kind, outcome: None,
-        poll_s: float = POLL_S,
     ) -> None:
         self._database, self._handlers, self._keys, self._clock = database, dict(handlers), keys, clock
-        self._observe, self._poll_s = observe, poll_s
+        self._observe, self._poll_s = observe, POLL_S
         self._stopping = False
         self._awake = {kind: threading.Event() for kind in handlers}
         self._leases: dict[int, Lease] = {}
@@ -65,8 +64,9 @@ class JobRunner:
             for number in range((threads or {}).get(kind, 1))
         ]
 
-    def start(self) -> None:
-        """Begin to take jobs."""
+    def start(self, poll_s: float = POLL_S) -> None:
+        """Begin to take jobs, looking this often for those that other processes have enqueued."""
+        self._poll_s = poll_s
         event.listen(self._database.engine, "commit", self._committing)
         self._keeper.start()
         for thread in self._threads:

@@ -11,18 +11,18 @@ from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from keydyn.service.live import protocol
+from keydyn.service.live import frame_text
 from keydyn.service.live.live_sessions import LiveSessions
 from keydyn.service.live.peer import Ending, Peer
-from keydyn.service.live.session import Admit, Arrival, CheckUnlock, Live
+from keydyn.service.live.session import Admit, CheckUnlock, Live
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import DatabaseUnavailableError
-from keydyn.service.wire import frames
+from keydyn.service.wire import watch_frames
 
 # Options of uvicorn, which refuses larger frames by itself, with 1009.
 UVICORN: dict[str, Any] = {
     "ws": "websockets-sansio",
-    "ws_max_size": 4 * frames.FRAME_BYTES,
+    "ws_max_size": 4 * watch_frames.FRAME_BYTES,
     "ws_per_message_deflate": False,
     "ws_ping_interval": 20.0,
     "ws_ping_timeout": 20.0,
@@ -51,14 +51,14 @@ def watch_router(engine: LiveSessions, admit: Admit, check_unlock: CheckUnlock) 
             await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
             if work[0].done() and not client.ended.is_set():
                 # What is to be sent before the end still is.
-                client.end(Ending(protocol.ENDED))
+                client.end(Ending(frame_text.ENDED))
                 await asyncio.wait(work[1:], timeout=CLOSING, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in work:
                 task.cancel()
             connection.left()
             await asyncio.gather(*work, return_exceptions=True)
-        await _closed(websocket, client.ending or Ending(protocol.ENDED))
+        await _closed(websocket, client.ending or Ending(frame_text.ENDED))
         for task in work[:1]:
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise error
@@ -93,15 +93,15 @@ class _Connection:
             live = self._live = await self._welcomed(user)
             await self._follow(live)
         except HungUp:
-            client.end(Ending(protocol.ENDED))
+            client.end(Ending(frame_text.ENDED))
         except Problem as problem:
             client.refuse(problem)
-            client.end(Ending(_CODES.get(problem.status, protocol.BAD_FRAME), problem.title))
+            client.end(Ending(frame_text.close_code(problem.status), problem.title))
         except DatabaseUnavailableError:
             client.refuse(
                 Problem(503, "database-unavailable", "The database is not available", "Connect again later.")
             )
-            client.end(Ending(protocol.LATER, "the database is not available"))
+            client.end(Ending(frame_text.LATER, "the database is not available"))
 
     async def _welcomed(self, user: str) -> Live:
         try:
@@ -109,24 +109,24 @@ class _Connection:
                 hello = await self._frame()
         except TimeoutError:
             raise Problem(408, "no-hello", "No hello was received", "the first frame must be hello") from None
-        if not isinstance(hello, frames.Hello):
-            raise protocol.bad("the first frame must be of type hello")
+        if not isinstance(hello, watch_frames.Hello):
+            raise frame_text.bad("the first frame must be of type hello")
         peer = self._websocket.client
-        arrival = Arrival(user, self._websocket.headers, peer.host if peer else "", hello)
-        admitted = await run_in_threadpool(self._admit, arrival)
+        address, headers = peer.host if peer else "", self._websocket.headers
+        admitted = await run_in_threadpool(self._admit, user, headers, address, hello)
         live = await self._engine.join(admitted, self._client, hello.states)
         limits = self._engine.limits
-        welcome = frames.Welcome(
+        welcome = watch_frames.Welcome(
             session=live.id,
             durable=live.durable,
             locked=live.locked_at is not None,
             restarted=live.restarted,
             level=admitted.watching.level,
-            keys_per_frame=frames.KEYS_PER_FRAME,
+            keys_per_frame=watch_frames.KEYS_PER_FRAME,
             frames_in_flight=limits.in_flight,
             idle_s=limits.idle_s,
         )
-        self._client.send(protocol.composed(welcome))
+        self._client.send(frame_text.composed(welcome))
         return live
 
     async def _follow(self, live: Live) -> None:
@@ -135,32 +135,32 @@ class _Connection:
             await self._client.room()
             try:
                 frame = await self._frame()
-                if isinstance(frame, protocol.Keys):
+                if isinstance(frame, frame_text.Keys):
                     self._client.took(len(frame.names))
                     self._engine.take(live, frame)
-                elif isinstance(frame, frames.Unlock):
+                elif isinstance(frame, watch_frames.Unlock):
                     await self._unlock(live, frame.token)
-                elif isinstance(frame, frames.Bye):
+                elif isinstance(frame, watch_frames.Bye):
                     durable = await self._engine.finish(live)
-                    self._client.send(protocol.composed(frames.Durable(durable)))
+                    self._client.send(frame_text.composed(watch_frames.Durable(durable)))
                     return
                 else:
-                    raise protocol.bad("hello was already sent")
+                    raise frame_text.bad("hello was already sent")
             except Problem as problem:
                 bad += problem.status == 400
-                if problem.status == 413 or bad == protocol.BAD_FRAMES:
+                if problem.status == 413 or bad == frame_text.BAD_FRAMES:
                     raise
                 self._client.took()
                 self._engine.refuse(live, problem)
 
-    async def _frame(self) -> protocol.Frame:
+    async def _frame(self) -> frame_text.Frame:
         try:
             message = await self._websocket.receive()
         except (WebSocketDisconnect, RuntimeError):
             raise HungUp from None
         if message["type"] != "websocket.receive":
             raise HungUp
-        return protocol.parsed(message.get("text"))
+        return frame_text.parsed(message.get("text"))
 
     async def _unlock(self, live: Live, token: str | None) -> None:
         admitted = live.admitted
@@ -171,21 +171,7 @@ class _Connection:
             raise Problem(403, "may-not-unlock", "This connection may not unlock", detail)
         await self._engine.unlock(live)
         if not live.lost:
-            self._client.send(protocol.composed(frames.Unlocked()))
-
-
-# The close code of a refusal, by the problem's status.
-_CODES = {
-    400: protocol.BAD_FRAME,
-    401: 4401,
-    403: 4403,
-    404: protocol.NOT_FOUND,
-    408: protocol.IDLE,
-    409: protocol.TAKEN_OVER,
-    413: protocol.TOO_LARGE,
-    429: protocol.TOO_SLOW,
-    503: protocol.LATER,
-}
+            self._client.send(frame_text.composed(watch_frames.Unlocked()))
 
 
 def _of_the_server(record: logging.LogRecord) -> bool:

@@ -16,25 +16,17 @@ from sqlalchemy import Connection
 
 from keydyn.decisions.watching.watch import NotWatchableError, WatchedPool
 from keydyn.decisions.watching.watched import Watching
-from keydyn.service.clock import Clock
-from keydyn.service.live import protocol
-from keydyn.service.live.judging import judged
-from keydyn.service.live.peer import Ending, Limits, Peer
+from keydyn.service.live import frame_text
+from keydyn.service.live.judging_frames import judged
+from keydyn.service.live.peer import Ending, LiveLimits, Peer
 from keydyn.service.live.saving import ModelThread, Saver
-from keydyn.service.live.session import LOCKED, UNLOCKED, Admitted, Answer, Live, Waiting
-from keydyn.service.live.session_rows import (
-    Hooks,
-    SessionEvent,
-    Taken,
-    new_id,
-    open_session,
-    place,
-    take_over,
-)
+from keydyn.service.live.session import LOCKED, UNLOCKED, Admitted, FrameAnswer, Live, Waiting
+from keydyn.service.live.session_rows import Hook, SessionRow, new_id, open_session, place, take_over
 from keydyn.service.metrics import Metrics
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
-from keydyn.service.wire.frames import Lock, TrustFrame
+from keydyn.service.wall_clock import Clock
+from keydyn.service.wire.watch_frames import Lock, TrustFrame
 
 log = logging.getLogger(__name__)
 # Seconds that the last save may take when the service stops.
@@ -50,15 +42,15 @@ class LiveSessions:
         self,
         database: Database,
         clock: Clock,
-        limits: Limits | None = None,
-        hooks: Hooks | None = None,
+        limits: LiveLimits | None = None,
+        hook: Hook = lambda *_: None,
         meter: Metrics | None = None,
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or LiveLimits()
         self._database, self._clock, self._meter = database, clock, meter or Metrics()
         self._model = ModelThread()
-        self._hooks = hooks or Hooks()
-        self._saver = Saver(database, clock, self._model, self.limits.save_s, self._hooks, self)
+        self._hook = hook
+        self._saver = Saver(database, clock, self._model, self.limits.save_s, hook, self)
         self._pools: dict[tuple[str, Watching], WatchedPool] = {}
         self._live: dict[str, Live] = {}
         # Sessions whose connections have gone, until they are durable, and how many are on their way in.
@@ -91,7 +83,7 @@ class LiveSessions:
                     await self._quiet(live)
                 await self._saver.settled()
         for live in list(self._live.values()):
-            self._end(live, Ending(protocol.RESTARTING, "the service is restarting"))
+            self._end(live, Ending(frame_text.RESTARTING, "the service is restarting"))
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -116,7 +108,7 @@ class LiveSessions:
             self._leaving.add(live)
             self._let_go(live)
 
-    def take(self, live: Live, keys: protocol.Keys) -> None:
+    def take(self, live: Live, keys: frame_text.Keys) -> None:
         """Take a frame: it is answered in its turn, also if keystrokes before it are missing or all known."""
         expected = live.accepted + 1
         if keys.first > expected:
@@ -168,12 +160,10 @@ class LiveSessions:
             await self._hand_over(wanted, profile)
         id_, now = wanted or new_id(), self._clock()
 
-        def take(connection: Connection) -> Taken:
+        def take(connection: Connection) -> SessionRow:
             if wanted is not None:
                 return take_over(connection, id_, profile, background, now)
-            owner = admitted.tenant_id, admitted.user_id
-            event = SessionEvent(*owner, profile, id_, now, 0, admitted.actor, admitted.data_key)
-            self._hooks.opened(connection, event)
+            self._hook(connection, admitted.event("opened", id_, now, 0))
             return open_session(connection, id_, profile, background, now)
 
         taken = await asyncio.wrap_future(self._database.submit(take))
@@ -277,13 +267,13 @@ class LiveSessions:
                 for frame, answer in zip(frames, answers, strict=True):
                     self._judged(frame, answer)
 
-    def _judged(self, frame: Waiting, answer: Answer | None) -> None:
+    def _judged(self, frame: Waiting, answer: FrameAnswer | None) -> None:
         live = frame.live
         live.waiting -= 1
         if not live.waiting:
             live.quiet.set()
         if answer is None and not live.lost:
-            self._lose(live, Ending(protocol.BROKEN, "the session cannot continue"))
+            self._lose(live, Ending(frame_text.BROKEN, "the session cannot continue"))
         if answer is None or live.lost:
             self._let_go(live)
             return
@@ -298,7 +288,7 @@ class LiveSessions:
         else:
             self._answer(live, answer)
 
-    def _answer(self, live: Live, answer: Answer) -> None:
+    def _answer(self, live: Live, answer: FrameAnswer) -> None:
         if live.client is None:
             return
         frame = answer.frame
@@ -315,7 +305,7 @@ class LiveSessions:
             durable=live.durable,
             states=answer.states,
         )
-        live.client.send(protocol.composed(shown), answers=True)
+        live.client.send(frame_text.composed(shown), answers=True)
         self._meter.answered(frame.last - frame.first + 1, time.monotonic() - frame.read_at)
 
     def lost(self, live: Live, epoch: int | None) -> None:
@@ -334,7 +324,7 @@ class LiveSessions:
                 self._answer(live, answer)
             live.held.clear()
         if event == LOCKED and live.client is not None:
-            live.client.send(protocol.composed(Lock(live.event_keystroke)))
+            live.client.send(frame_text.composed(Lock(live.event_keystroke)))
         self._let_go(live)
 
     async def _looking_after(self) -> None:
@@ -349,15 +339,15 @@ class LiveSessions:
                 if client is None:
                     continue
                 if client.stuck_for(now) > limits.slow_s:
-                    self._end(live, Ending(protocol.TOO_SLOW, "answers are not read", abrupt=True))
+                    self._end(live, Ending(frame_text.TOO_SLOW, "answers are not read", abrupt=True))
                 elif live.moved_at is not None and now - live.moved_at > limits.not_durable_s:
                     if client.ending is None:
                         detail = "connect again later, and send again what is not durable"
                         client.refuse(Problem(503, "not-durable", "Keystrokes cannot be stored", detail))
-                    self._end(live, Ending(protocol.LATER, "nothing can be stored"))
+                    self._end(live, Ending(frame_text.LATER, "nothing can be stored"))
                 elif now - client.heard_at > limits.idle_s and not live.waiting:
-                    self._end(live, Ending(protocol.IDLE, "nothing was sent"))
+                    self._end(live, Ending(frame_text.IDLE, "nothing was sent"))
 
 
-_TAKEN_OVER = Ending(protocol.TAKEN_OVER, "another connection has the session")
-_GONE = Ending(protocol.NOT_FOUND, "the session no longer exists")
+_TAKEN_OVER = Ending(frame_text.TAKEN_OVER, "another connection has the session")
+_GONE = Ending(frame_text.NOT_FOUND, "the session no longer exists")

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from keydyn.service.live.protocol import problem_frame
+from keydyn.service.live.frame_text import problem_frame
 from keydyn.service.problems import Problem
 
 
 @dataclass(frozen=True)
-class Limits:
+class LiveLimits:
     """Limits of one process; names that end in `_s` are seconds.
 
     Attributes
@@ -54,9 +54,9 @@ class Ending:
 
 
 class Peer:
-    """A connected client, on the event loop; who reads a frame that is to be answered calls `took` first."""
+    """A connected client, on the event loop; `took` is called for each frame that is to be answered."""
 
-    def __init__(self, websocket: WebSocket, limits: Limits) -> None:
+    def __init__(self, websocket: WebSocket, limits: LiveLimits) -> None:
         self._websocket, self._limits = websocket, limits
         self._outbox: deque[tuple[str, bool]] = deque()
         self._wake, self._room = asyncio.Event(), asyncio.Event()

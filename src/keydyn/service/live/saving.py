@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
-from keydyn.service.clock import Clock
-from keydyn.service.live.session import LOCKED, UNLOCKED, Live
-from keydyn.service.live.session_rows import Hooks, Saving, SessionEvent, place, save
+from keydyn.service.live.session import Live
+from keydyn.service.live.session_rows import Hook, SessionRow, place, save
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
+from keydyn.service.wall_clock import Clock
 
 if TYPE_CHECKING:
     from keydyn.service.live.live_sessions import LiveSessions
@@ -50,9 +50,8 @@ class Snapshot(NamedTuple):
     """A session as it was at one moment."""
 
     live: Live
-    sequence: int
     event: str
-    row: Saving
+    row: SessionRow
 
 
 class Saver:
@@ -64,11 +63,11 @@ class Saver:
         clock: Clock,
         model: ModelThread,
         every: float,
-        hooks: Hooks,
+        hook: Hook,
         listener: LiveSessions,
     ) -> None:
         self._database, self._clock, self._model, self._every = database, clock, model, every
-        self._hooks, self._listener = {LOCKED: hooks.locked, UNLOCKED: hooks.unlocked}, listener
+        self._hook, self._listener = hook, listener
         self._moved: set[Live] = set()
         self._urgent = asyncio.Event()
 
@@ -133,14 +132,13 @@ class Saver:
         return not any(isinstance(lost, BaseException) for lost in found)
 
     def _event(self, one: Snapshot, now: int) -> Callable[[Connection], Lost]:
-        live, who, hook = one.live, one.live.admitted, self._hooks[one.event]
-        ids = who.tenant_id, who.user_id, who.profile_id, live.id
-        event = SessionEvent(*ids, now, live.event_keystroke, who.actor, who.data_key)
+        live = one.live
+        event = live.admitted.event(one.event, live.id, now, live.event_keystroke)
 
         def change(connection: Connection) -> Lost:
             lost = save(connection, [one.row], now)
             if not lost:
-                hook(connection, event)
+                self._hook(connection, event)
             return lost
 
         return change
@@ -152,10 +150,10 @@ class Saver:
         if live.id in lost:
             self._listener.lost(live, lost[live.id])
             return
-        live.durable = one.sequence
+        live.durable = one.row.sequence
         if one.event:
             live.event = ""
-        if live.judged == one.sequence and not live.event:
+        if live.judged == one.row.sequence and not live.event:
             live.moved_at = None
             self.forget(live)
         else:
@@ -178,8 +176,8 @@ def _snapshots(some: list[Live]) -> list[Snapshot]:
         states = many[0].pool.states([live.place for live in many])
         for live, state in zip(many, states, strict=True):
             sealed = live.admitted.data_key.seal(state, place(live.id))
-            row = Saving(live.id, live.epoch, live.judged, live.locked_at, sealed)
-            found.append(Snapshot(live, live.judged, live.event, row))
+            row = SessionRow(live.id, live.epoch, live.judged, live.locked_at, sealed)
+            found.append(Snapshot(live, live.event, row))
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a session needs of the person, a live session, its frames that wait, and what was found about them."""
+"""A live session: whom it is for, its frames that wait to be judged, and the answers to them."""
 
 from __future__ import annotations
 
@@ -10,36 +10,19 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.watching.watch import WatchedPool
 from keydyn.decisions.watching.watched import Watching
+from keydyn.service.live.frame_text import Keys
 from keydyn.service.live.peer import Peer
-from keydyn.service.live.protocol import Keys
+from keydyn.service.live.session_rows import SessionEvent
 from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
-from keydyn.service.wire.frames import Hello
+from keydyn.service.wire.watch_frames import Hello
 
 LOCKED, UNLOCKED = "locked", "unlocked"
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """What a client sent when it connected.
-
-    Attributes
-    ----------
-    user : in the path, as it was sent
-    headers : of the request; names in any case
-    client : the peer's address, empty if it is not known
-    hello : the first frame, whose fields have the right types and sizes, no more
-    """
-
-    user: str
-    headers: Mapping[str, str]
-    client: str
-    hello: Hello
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Admitted:
-    """What a session needs of the person it is in the name of.
+    """What a session needs to know about the person it is for.
 
     Attributes
     ----------
@@ -65,9 +48,15 @@ class Admitted:
     actor: str
     may_unlock: bool
 
+    def event(self, what: str, session_id: str, at: int, keystroke: int) -> SessionEvent:
+        """What happened to a session on this connection."""
+        ids = self.tenant_id, self.user_id, session_id
+        return SessionEvent(what, *ids, at, keystroke, self.actor, self.data_key)
 
-# A `Problem` refuses; both are called in a thread.
-Admit = Callable[[Arrival], Admitted]
+
+# A `Problem` refuses; both are called in a thread. A connection is admitted by the user in the path, the
+# headers, the client's address ("" if it is not known) and the first frame.
+Admit = Callable[[str, Mapping[str, str], str, Hello], Admitted]
 # Called with what was admitted, the session's id, and the token that is to unlock it.
 CheckUnlock = Callable[[Admitted, str, str], None]
 
@@ -87,7 +76,7 @@ class Live:
     moved_at : since when something is not durable, on the monotonic clock; None if everything is
     held : answers that wait until the event is durable
     waiting : the number of its frames that wait to be judged
-    lost : whether it belongs to another connection now, or is gone: nothing of it is written
+    lost : whether another connection has taken it over, or it no longer exists: nothing more is stored
     """
 
     id: str
@@ -105,7 +94,7 @@ class Live:
     event: str = ""
     event_keystroke: int = 0
     moved_at: float | None = None
-    held: list[Answer] = field(default_factory=list)
+    held: list[FrameAnswer] = field(default_factory=list)
     waiting: int = 0
     lost: bool = False
     # Set when no frame waits; done when all is durable, or the session is lost.
@@ -126,7 +115,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Answer:
+class FrameAnswer:
     """What was found about a frame."""
 
     frame: Waiting

@@ -1,4 +1,4 @@
-"""The rows of watched sessions: opened, taken over, saved many at a time.
+"""The rows of watched sessions: opened, taken over, saved many at a time; and what happens to sessions.
 
 A session belongs to the connection that took it over last, which raised its epoch: no other can write.
 """
@@ -20,9 +20,8 @@ from keydyn.service.storage.tables import watch_sessions
 AT_A_TIME = 500
 
 
-@dataclass(frozen=True)
-class Taken:
-    """A session as its new connection finds it."""
+class SessionRow(NamedTuple):
+    """The durable part of a session: everything up to one keystroke; a new one has no state."""
 
     id: str
     epoch: int
@@ -31,23 +30,13 @@ class Taken:
     state: bytes | None
 
 
-class Saving(NamedTuple):
-    """The part of a session that is to be durable: everything up to one keystroke."""
-
-    id: str
-    epoch: int
-    sequence: int
-    locked_at: int | None
-    state: bytes
-
-
 @dataclass(frozen=True, repr=False)
 class SessionEvent:
-    """A session was opened, locked or unlocked: when, after which keystroke, and on whose connection."""
+    """What happened to a session ("opened", "locked", "unlocked"), when, and after which keystroke."""
 
+    what: str
     tenant_id: str
     user_id: str
-    profile_id: str
     session_id: str
     at: int
     keystroke: int
@@ -57,15 +46,6 @@ class SessionEvent:
 
 # Called inside the change that stores the event.
 Hook = Callable[[Connection, SessionEvent], None]
-
-
-@dataclass(frozen=True)
-class Hooks:
-    """What to do when a session is opened, locked or unlocked."""
-
-    opened: Hook = lambda *_: None
-    locked: Hook = lambda *_: None
-    unlocked: Hook = lambda *_: None
 
 
 def place(session_id: str) -> str:
@@ -78,14 +58,14 @@ def new_id() -> str:
     return secrets.token_hex(16)
 
 
-def open_session(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> Taken:
+def open_session(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> SessionRow:
     """Store a new session, which is trusted."""
     row = {"id": id_, "profile_id": profile_id, "epoch": 1, "sequence": 0, "background": background}
     connection.execute(insert(watch_sessions).values({**row, "created_at": now, "seen_at": now}))
-    return Taken(id_, 1, 0, None, None)
+    return SessionRow(id_, 1, 0, None, None)
 
 
-def take_over(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> Taken:
+def take_over(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> SessionRow:
     """Continue a session of this profile: the connection that held it can no longer write."""
     columns = watch_sessions.c
     found = connection.execute(
@@ -96,10 +76,10 @@ def take_over(connection: Connection, id_: str, profile_id: str, background: str
     ).one_or_none()
     if found is None:
         raise Problem(404, "no-such-session", "There is no such session", "open a new one")
-    return Taken(*found)
+    return SessionRow(*found)
 
 
-def save(connection: Connection, many: Sequence[Saving], now: int) -> dict[str, int | None]:
+def save(connection: Connection, many: Sequence[SessionRow], now: int) -> dict[str, int | None]:
     """Store sessions that are still held; the epochs of the others, None for those that are gone."""
     if not many:
         return {}

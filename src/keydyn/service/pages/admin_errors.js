@@ -43,12 +43,20 @@ function calibration(stated) {
   })]);
   return element("section", { class: "card", "aria-labelledby": "stated" },
     element("h2", { id: "stated" }, "What the calibration says"),
-    element("p", {}, `It belongs to ${whose}.${own?.learnt_here ? "" : " It does not know how your people type."}`),
+    element("p", {}, `It belongs to ${whose}. ${basis(stated)}`),
     table("Stated error rates, by keystrokes in a sample", [
       { name: "Keystrokes", number: true },
       ...LEVELS.flatMap((level) => [{ name: `${level}: genuine not accepted`, number: true }, { name: `${level}: strangers accepted (95 %)`, number: true }]),
     ], cells),
     element("p", { class: "small muted" }, "“Genuine not accepted” is the share of samples typed by the right person that would be rejected or unsure; the calibration stores no interval for it. “Strangers accepted” follows from your levels; in brackets is the range in which the share lies for other people like those measured, with 95 % confidence. “Not measurable” means that there were too few strangers to measure so small a share: nobody is accepted then."));
+}
+
+/** What the rates rest on besides the calibration's own people. */
+function basis(stated) {
+  if (stated.population?.learnt_here) return "";
+  const own = stated.own;
+  if (!own) return "It does not know how your people type.";
+  return `It was adjusted by ${own.comparisons.toLocaleString()} comparisons among ${own.people} of your own people: the level standard would accept ${rate(own.standard)} of these strangers.`;
 }
 
 function lockouts(stated) {

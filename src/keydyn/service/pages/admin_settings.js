@@ -46,6 +46,8 @@ const FIELDS = [
     hint: "From 0 to 3650. With 0, they are deleted as soon as a template has been learnt. Without samples, a template cannot be learnt again when the population changes, and people have to enrol again. Samples that are already stored keep the expiry date that they were given." },
   { path: ["learn_from_people"], group: "Storage", label: "People who are enrolled may enter the tenant’s own population and cohort", check: true,
     hint: "This also allows their samples to be compared with each other to measure error rates. Ask for their consent first." },
+  { path: ["compare_people"], group: "Storage", label: "People who enrol are compared with each other", check: true,
+    hint: "Their samples are scored against each other’s templates, so that the stated error rates hold for your people and their keyboards. Only the scores are kept. If you turn this off, they are deleted." },
   { path: ["lockouts_per_hour"], group: "Watched sessions", label: "False lock-outs per hour of typing", show: String, read: numeric(0.001, 60, false),
     hint: "How often a session may be locked although the right person is typing, from 0.001 to 60. The lower this is, the later somebody else is noticed." },
   { path: ["origins"], group: "Browsers", label: "Origins of your own pages", lines: true, show: (value) => value.join("\n"), read: addresses,

@@ -16,16 +16,16 @@ from keydyn.detectors import PopulationDetector
 from keydyn.population.densities import Time, densities
 from keydyn.population.features import HOLD, INTERVAL
 from keydyn.service.accounts import Tenant
-from keydyn.service.clock import SECOND
 from keydyn.service.people.context import Context
+from keydyn.service.people.deciding import subject_of
 from keydyn.service.people.rows import FREE_FAILURES, MOST_FAILURES
-from keydyn.service.people.templates import stored_samples
-from keydyn.service.people.verification import subject_of
+from keydyn.service.people.stored_templates import stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import audit, jobs, profiles, users, watch_sessions
+from keydyn.service.wall_clock import SECOND
 from keydyn.service.wire.answers import CurveAnswer, DensitiesAnswer
 from keydyn.service.wire.both_ways import Device, Text
-from keydyn.service.wire.reports import AnswersCount, LevelsCount, PeriodAnswer, StandingAnswer
+from keydyn.service.wire.report_answers import AnswersCount, LevelsCount, PeriodAnswer, StandingAnswer
 
 # Actions of the audit log that are counted by themselves, and the name of each number.
 COUNTED = {
@@ -36,7 +36,7 @@ COUNTED = {
 }
 # Those whose details say what the answer was; their details take few different values.
 ANSWERED = ("verified", "identified")
-# A session that was heard of in this time is going on.
+# A session that sent something within this time is active.
 LATELY = 300 * SECOND
 # Curves per feature, and the times in milliseconds at which they are drawn.
 CURVES = 4

@@ -12,10 +12,10 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from keydyn.service.accounts import Tenant
-from keydyn.service.clock import Clock
 from keydyn.service.storage import audit
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey, MasterKeys
+from keydyn.service.wall_clock import Clock
 
 # Importing these takes seconds, which commands about keys and databases save.
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Held = TypeVar("Held")
 # The number of templates that a process keeps in memory, about 40 kB each and half a kB per fingerprint, and
-# of populations.
-PEOPLE, BACKGROUNDS = 20_000, 64
+# of backgrounds.
+PEOPLE, BACKGROUNDS = 20_000, 200
 
 
 class Newest(Generic[Held]):
@@ -84,6 +84,8 @@ class Context:
     clock: Clock
     people: Newest[Known] = field(default_factory=lambda: Newest(PEOPLE))
     backgrounds: Newest[Background] = field(default_factory=lambda: Newest(BACKGROUNDS))
+    # Populations that an earlier version of keydyn stored, and this one cannot read.
+    unreadable: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -106,4 +108,5 @@ class Write:
     ) -> None:
         """Add an entry to the audit log, about the person whose key this is."""
         subject = "" if person is None else audit.pseudonym(person)
-        audit.append(connection, self.tenant.id, now, self.actor, action, subject, details)
+        entry = audit.Entry(now, self.actor, action, subject, details)
+        audit.append(connection, self.tenant.id, entry)

@@ -6,36 +6,34 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import EnrolmentQuality, enrolment_quality
-from keydyn.decisions.liveness import copies
-from keydyn.decisions.liveness.copies import Fingerprints, fingerprints_bytes
+from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.service.accounts import Tenant
-from keydyn.service.clock import DAY
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.jobs.webhooks import announce
+from keydyn.service.people.backgrounds import background_for, find_background
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
 from keydyn.service.people.rows import (
-    Person,
-    Profile,
+    ProfileRow,
     new_profile,
     person_named,
     profile_answer,
     profile_of,
     unchanged,
 )
-from keydyn.service.people.templates import (
-    background_for,
-    find_background,
+from keydyn.service.people.stored_templates import (
     known_fingerprints,
+    remember,
     secret_of,
     settled,
 )
 from keydyn.service.problems import Problem
-from keydyn.service.storage.tables import fingerprints, profiles, samples
+from keydyn.service.storage.tables import profiles, samples
+from keydyn.service.wall_clock import DAY
 from keydyn.service.wire.answers import Quality, Sample
 from keydyn.service.wire.both_ways import POSITIONS
 
@@ -109,35 +107,7 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> 
     return context.database.write(change)
 
 
-def remember(
-    connection: Connection, person: Person, profile: Profile, seen: Fingerprints, rows: int, now: int
-) -> int:
-    """Keep the fingerprints of a sample, so that copies of it are recognised; the number of their row.
-
-    If there are many `rows` already, the oldest is forgotten.
-    """
-    sealed = person.key.seal(fingerprints_bytes(seen), f"fingerprints/{profile.id}/contents")
-    row = {"profile_id": profile.id, "created_at": now, "contents": sealed}
-    added = connection.execute(_REMEMBER, row).inserted_primary_key
-    assert added is not None
-    if rows >= copies.MOST_SAMPLES:
-        connection.execute(_FORGET, {"profile": profile.id, "others": copies.MOST_SAMPLES - 1})
-    return int(added[0])
-
-
-_REMEMBER = insert(fingerprints)
-_OWN = fingerprints.c.profile_id == bindparam("profile")
-_OLDEST_KEPT = (
-    select(fingerprints.c.number)
-    .where(_OWN)
-    .order_by(fingerprints.c.number.desc())
-    .limit(1)
-    .offset(bindparam("others", type_=Integer))
-)
-_FORGET = delete(fingerprints).where(_OWN, fingerprints.c.number < _OLDEST_KEPT.scalar_subquery())
-
-
-def _check_room(profile: Profile, kept: int) -> None:
+def _check_room(profile: ProfileRow, kept: int) -> None:
     if profile.samples >= MOST_SAMPLES:
         detail = f"{profile.samples} samples are enrolled."
         raise Problem(409, "enough-samples", "No more samples are needed", detail)

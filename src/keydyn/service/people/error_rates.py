@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select
 
 from keydyn.decisions import Targets
 from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.comparisons import own_rate
 from keydyn.decisions.calibration.operating_point import (
     CountedRates,
     StatedRates,
@@ -23,19 +24,22 @@ from keydyn.decisions.calibration.operating_point import (
 from keydyn.decisions.calibration.trials import spread
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.service.accounts import Tenant
+from keydyn.service.people.backgrounds import background_for
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.keystroke_payload import Typed, samples_of
+from keydyn.service.people.keystroke_payload import Typed, samples_of_people
+from keydyn.service.people.own_people import Place, comparisons_among, is_learning, own_people
 from keydyn.service.people.populations import list_populations
 from keydyn.service.people.rows import everybody, person_row, profile_row
-from keydyn.service.people.templates import background_for, stored_samples
+from keydyn.service.people.stored_templates import stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import profiles, samples
 from keydyn.service.wire.answers import PopulationAnswer
 from keydyn.service.wire.both_ways import Device, Level, Text
-from keydyn.service.wire.reports import (
+from keydyn.service.wire.report_answers import (
     CountedAnswer,
     CountedRateAnswer,
     CountedRatesAnswer,
+    OwnPeopleAnswer,
     RateAnswer,
     StatedAnswer,
     StatedLevelAnswer,
@@ -54,7 +58,8 @@ def stated(context: Context, tenant: Tenant, text: Text, device: Device) -> Stat
     with context.database.reading() as connection:
         background = background_for(connection, context, tenant, text, device)
         own = _population(connection, tenant, text, device)
-    calibration = background.calibration
+        compared = _compared(connection, context, Place(tenant, text, device), background)
+    calibration = background.calibrations.typical
 
     def at(level: Level) -> StatedLevelAnswer:
         rates = stated_rates(calibration, _targets(tenant, level))
@@ -67,14 +72,34 @@ def stated(context: Context, tenant: Tenant, text: Text, device: Device) -> Stat
         hours=calibration.hours,
         lockouts_per_hour=tenant.settings.lockouts_per_hour,
         lockouts_supported=calibration.supported_lockouts,
+        own=compared,
     )
 
 
-def counted(context: Context, write: Write, text: Text, device: Device) -> CountedAnswer:
-    """Let people whose samples are kept claim to be each other.
+def _compared(
+    connection: Connection, context: Context, place: Place, background: Background
+) -> OwnPeopleAnswer | None:
+    """What comparisons among a place's own people say of this background, which they have changed."""
+    if not is_learning(place.tenant, background):
+        return None
+    people = own_people(connection, context, place, background)
+    scores = comparisons_among(connection, people, background)
 
-    Each is enrolled without the sample that asks. Nothing is kept but an entry in the audit log. A `Problem`
-    says why it cannot be done.
+    def at(level: Level) -> CountedRateAnswer | None:
+        return _share(own_rate(background.calibrations, scores, getattr(place.tenant.settings.levels, level)))
+
+    low, standard, high = map(at, LEVELS)
+    if low is None or standard is None or high is None:
+        return None
+    there = {name for user, own in scores.items() if len(own) for name in (user, *own.claimed)}
+    return OwnPeopleAnswer(len(there), sum(map(len, scores.values())), low, standard, high)
+
+
+def counted(context: Context, write: Write, text: Text, device: Device) -> CountedAnswer:
+    """Count what happens when people whose samples are stored claim to be each other.
+
+    Each is enrolled without the sample that is being judged. Only an entry in the audit log is stored. A
+    `Problem` says why it cannot be done.
     """
     tenant = write.tenant
     if not tenant.settings.learn_from_people:
@@ -111,23 +136,16 @@ def _counted(context: Context, write: Write, text: Text, device: Device) -> Coun
             f"there {'is one' if kept else 'are none'}."
         )
         raise Problem(409, "too-few-people", "Too few people to measure with", detail)
-    owners = [name for name, typed in kept.items() for _ in typed]
-    found = _judged(tenant, background, kept, owners, text)
-    now, people, samples = context.clock(), found.people, found.samples
-    context.database.write(lambda c: write.note(c, now, "errors.measured", people=people, samples=samples))
-    return found
-
-
-def _judged(
-    tenant: Tenant, background: Background, kept: dict[str, list[Typed]], owners: list[str], text: Text
-) -> CountedAnswer:
-    typed = samples_of([one for each in kept.values() for one in each], text, owners)
+    typed = samples_of_people(kept, text)
     trials = claims_among(background, typed)
+    calibration = background.calibrations.at(typed.sequences.n_events // len(kept))
     rates = {
-        level: tuple(map(_shares, counted_rates(trials, background.calibration, _targets(tenant, level))))
+        level: tuple(map(_shares, counted_rates(trials, calibration, _targets(tenant, level))))
         for level in LEVELS
     }
-    return CountedAnswer(people=len(kept), samples=len(owners), **rates)
+    now, people, samples = context.clock(), len(kept), len(typed)
+    context.database.write(lambda c: write.note(c, now, "errors.measured", people=people, samples=samples))
+    return CountedAnswer(people=people, samples=samples, **rates)
 
 
 def _stated(rates: StatedRates) -> StatedRatesAnswer:

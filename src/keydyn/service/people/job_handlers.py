@@ -9,12 +9,15 @@ from sqlalchemy import select
 from keydyn.service.accounts import Tenant, find_tenant
 from keydyn.service.jobs.queue import Job
 from keydyn.service.jobs.runner import Handler
+from keydyn.service.people.backgrounds import given_background
 from keydyn.service.people.context import Context, Write
+from keydyn.service.people.own_people import Place, compare, is_learning, learn_place
 from keydyn.service.people.populations import PopulationKind, learn, learn_again
 from keydyn.service.people.rows import person_row, profile_row, with_users
-from keydyn.service.people.templates import find_background, fit, settled
+from keydyn.service.people.stored_templates import fit, settled, stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import profiles, users
+from keydyn.service.wire.both_ways import Text
 
 
 def handlers(context: Context) -> dict[str, Handler]:
@@ -23,6 +26,7 @@ def handlers(context: Context) -> dict[str, Handler]:
         "fit": lambda job: settled(partial(_fitted, context, job.tenant_id, job.payload["profile"])),
         "migrate": lambda job: _migrate(context, job),
         "learn-population": lambda job: _learn(context, job),
+        "own-people": lambda job: settled(partial(_learn_place, context, job)),
     }
 
 
@@ -60,7 +64,10 @@ def _learn(context: Context, job: Job) -> None:
 
 
 def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
-    """Learn a template from its samples if it does not know them yet, or belongs to another population."""
+    """Learn a template from its samples if it does not know them yet, or belongs to another population.
+
+    Once enrolment is complete, the samples are compared with the templates of others.
+    """
     tenant = _tenant(context, tenant_id)
     if tenant is None:
         return
@@ -69,11 +76,27 @@ def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
         if row is None:
             return
         person, profile = person_row(context, row, "user_"), profile_row(row)
-        background = find_background(connection, context, tenant, profile.text, profile.device)
-    known = profile.fitted_samples == profile.samples
-    if background is None or profile.samples == 0 or (known and profile.background == background.sha256):
+        place = Place(tenant, profile.text, profile.device)
+        background = given_background(connection, context, place)
+        # Before they are deleted, if they are not to be kept.
+        typed = stored_samples(connection, person, profile) if profile.complete_at is not None else []
+    if background is None:
         return
-    fit(context, tenant, person, profile, background)
+    if profile.samples and not profile.is_fitted(background):
+        fit(context, tenant, person, profile, background)
+    compare(context, place, person.id, background, typed)
+
+
+def _learn_place(context: Context, job: Job) -> None:
+    """Learn what comparisons among the people of a place say."""
+    tenant = _tenant(context, job.tenant_id)
+    if tenant is None:
+        return
+    place = Place(tenant, Text.parse(job.payload["text"]), job.payload["device"])
+    with context.database.reading() as connection:
+        background = given_background(connection, context, place)
+    if background is not None and is_learning(tenant, background):
+        learn_place(context, place, background, job.payload["anew"])
 
 
 def _tenant(context: Context, tenant_id: str) -> Tenant | None:

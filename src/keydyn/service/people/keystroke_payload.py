@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +88,7 @@ class TypedSample:
                 tuple([row.timepress for row in rows]),
                 tuple([row.timerelease for row in rows]),
             )
-        return cls(typed.resolved(), body.text.plain, body.device)
+        return cls(typed.resolved(), body.text, body.device)
 
 
 def paired(events: Sequence[dict[str, Any]]) -> Typed:
@@ -116,6 +116,12 @@ def samples_of(typed: Sequence[Typed], text: Text, users: Sequence[str] | None =
     except ValueError as error:
         raise unusable(str(error)) from None
     return found[0] if len(found) == 1 else Samples.joined(found)
+
+
+def samples_of_people(typed: Mapping[str, Sequence[Typed]], text: Text) -> Samples:
+    """Samples of several people, by their ids, as decisions take them."""
+    users = [user for user, each in typed.items() for _ in each]
+    return samples_of([one for each in typed.values() for one in each], text, users)
 
 
 def unusable(detail: str) -> Problem:

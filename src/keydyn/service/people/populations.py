@@ -16,9 +16,10 @@ from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.keystroke_payload import Typed, samples_of
-from keydyn.service.people.rows import Person, Profile, everybody, person_row, profile_row
-from keydyn.service.people.templates import stored_samples
+from keydyn.service.people.keystroke_payload import Typed, samples_of_people
+from keydyn.service.people.own_people import start_over
+from keydyn.service.people.rows import PersonRow, ProfileRow, everybody, person_row, profile_row
+from keydyn.service.people.stored_templates import stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import members, populations, users
 from keydyn.service.wire.answers import PopulationAnswer
@@ -58,16 +59,14 @@ def learn(context: Context, write: Write, kind: PopulationKind) -> PopulationAns
         detail = "Set learn_from_people to let people who are enrolled enter the tenant's own population."
         raise Problem(409, "not-allowed", "The settings do not allow it", detail)
     people, typed, text = _everybody(context, tenant, kind)
-    several = sum(len(each) >= 2 for each in typed)
+    several = sum(len(each) >= 2 for each in typed.values())
     if several < LEAST_PEOPLE:
         detail = (
             f"A population needs {LEAST_PEOPLE} people with at least two stored samples each; "
             f"there are {several}."
         )
         raise Problem(409, "too-few-people", "Too few people to learn from", detail)
-    users_of = [person.id for person, each in zip(people, typed, strict=True) for _ in each]
-    samples = samples_of([one for each in typed for one in each], text, users_of)
-    background = Verifier.learn(samples).background
+    background = Verifier.learn(samples_of_people(typed, text)).background
     return _replace(context, write, kind, background, people)
 
 
@@ -97,25 +96,25 @@ def learn_again(context: Context, write: Write, kind: PopulationKind) -> None:
 
 def _everybody(
     context: Context, tenant: Tenant, kind: PopulationKind
-) -> tuple[list[Person], list[list[Typed]], Text]:
-    """Everybody with samples in this vocabulary, their samples, and one of the texts."""
-    people: dict[str, Person] = {}
+) -> tuple[list[PersonRow], dict[str, list[Typed]], Text]:
+    """Everybody with samples in this vocabulary, their samples by id, and one of the texts."""
+    people: dict[str, PersonRow] = {}
     typed: dict[str, list[Typed]] = {}
     text = Text()
     with context.database.reading() as connection:
         for row in connection.execute(everybody(tenant, kind.device)).all():
-            profile: Profile = profile_row(row)
+            profile: ProfileRow = profile_row(row)
             if profile.text.vocabulary != kind.vocabulary:
                 continue
             person = people.setdefault(row.user_id, person_row(context, row, "user_"))
             typed.setdefault(person.id, []).extend(stored_samples(connection, person, profile))
             text = profile.text
     kept = {user: each for user, each in typed.items() if each}
-    return [people[user] for user in kept], list(kept.values()), text
+    return [people[user] for user in kept], kept, text
 
 
 def _replace(
-    context: Context, write: Write, kind: PopulationKind, background: Background, people: list[Person]
+    context: Context, write: Write, kind: PopulationKind, background: Background, people: list[PersonRow]
 ) -> PopulationAnswer:
     tenant = write.tenant
     new, now = secrets.token_hex(16), context.clock()
@@ -158,7 +157,8 @@ def _replace(
 def _after_replacing(
     connection: Connection, write: Write, kind: PopulationKind, action: str, now: int
 ) -> None:
-    """Note it in the audit log, and have everybody's template learnt again."""
+    """Note it in the audit log, and have everybody's template learnt again, and people compared again."""
+    start_over(connection, write.tenant)
     details = kind._asdict()
     write.note(connection, now, action, **details)
     enqueue(connection, write.tenant, "migrate", details, now=now)

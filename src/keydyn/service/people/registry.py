@@ -5,27 +5,37 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from keydyn.service.accounts import Tenant
-from keydyn.service.clock import SECOND
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context, Write
+from keydyn.service.people.own_people import Scores, forget
 from keydyn.service.people.rows import (
-    Person,
-    Profile,
+    PersonRow,
+    ProfileRow,
     person_named,
     person_row,
     profile_answer,
     profiles_of,
     waiting_time,
 )
-from keydyn.service.people.templates import start_again, stored_samples
+from keydyn.service.people.stored_templates import start_again, stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey
-from keydyn.service.storage.tables import fingerprints, members, populations, profiles, users, watch_sessions
+from keydyn.service.storage.tables import (
+    comparisons,
+    fingerprints,
+    members,
+    populations,
+    profiles,
+    users,
+    watch_sessions,
+)
+from keydyn.service.wall_clock import SECOND
 from keydyn.service.wire.answers import Erased, User
 from keydyn.service.wire.both_ways import Moment
 
@@ -34,7 +44,7 @@ def create(context: Context, write: Write, name: str | None) -> User:
     """Create a person under the tenant's id for them, or a random one; a `Problem` if the id is taken."""
     tenant = write.tenant
     now, new, key = context.clock(), secrets.token_hex(16), DataKey.new()
-    person = Person(new, tenant.id, name or secrets.token_hex(12), now, 0, 0, key)
+    person = PersonRow(new, tenant.id, name or secrets.token_hex(12), now, 0, 0, key)
 
     def change(connection: Connection) -> User:
         row = {name: value for name, value in vars(person).items() if name != "key"}
@@ -79,25 +89,20 @@ def listed(
     return found, (people[-1].created_at, people[-1].id) if more else None
 
 
-def reset(context: Context, write: Write, name: str) -> User:
-    """Start a person's enrolment again and clear failed attempts; copies of earlier samples stay known."""
-    return _forgiven(context, write, name, "user.reset")
+def unblock(context: Context, write: Write, name: str, reset: bool = False) -> User:
+    """Clear a person's failed attempts; with `reset`, also start their enrolment again.
 
-
-def unblock(context: Context, write: Write, name: str) -> User:
-    """Clear a person's failed attempts."""
-    return _forgiven(context, write, name, "user.unblocked")
-
-
-def _forgiven(context: Context, write: Write, name: str, action: str) -> User:
+    Copies of earlier samples are still recognised after a reset.
+    """
     tenant = write.tenant
 
     def change(connection: Connection) -> User:
         person = person_named(connection, context, tenant, name)
-        if action == "user.reset":
+        if reset:
             for profile in profiles_of(connection, person):
-                start_again(connection, profile)
+                start_again(connection, tenant, profile, context.clock())
         connection.execute(update(users).where(users.c.id == person.id).values(failures=0, failed_at=0))
+        action = "user.reset" if reset else "user.unblocked"
         write.note(connection, context.clock(), action, person.key)
         again = person_named(connection, context, tenant, name)
         done = _user(connection, context, tenant, again)
@@ -107,7 +112,7 @@ def _forgiven(context: Context, write: Write, name: str, action: str) -> User:
     return context.database.write(change)
 
 
-def _user(connection: Connection, context: Context, tenant: Tenant, person: Person) -> User:
+def _user(connection: Connection, context: Context, tenant: Tenant, person: PersonRow) -> User:
     now = context.clock()
     return User(
         id=person.name,
@@ -121,13 +126,16 @@ def _user(connection: Connection, context: Context, tenant: Tenant, person: Pers
 def erase(context: Context, write: Write, name: str) -> Erased:
     """Destroy a person's key and everything that is stored about them.
 
-    They leave the cohort at once. A population that was learnt from them too is learnt again without them.
+    They leave cohorts at once, and their comparisons with others go. A population that was learnt from them
+    too is learnt again without them.
     """
     tenant = write.tenant
 
     def change(connection: Connection) -> tuple[Erased, list[str]]:
         person = person_named(connection, context, tenant, name)
-        held = [profile.id for profile in profiles_of(connection, person)]
+        held = profiles_of(connection, person)
+        for profile in held:
+            forget(connection, tenant, profile, context.clock())
         learnt = connection.execute(
             select(populations.c.id, populations.c.device, populations.c.vocabulary)
             .join(members, members.c.population_id == populations.c.id)
@@ -141,7 +149,7 @@ def erase(context: Context, write: Write, name: str) -> Erased:
         done = Erased(population="being learnt again without them" if learnt else "unchanged")
         # The answer is kept with no person: this one is gone.
         write.finish(connection, done, None)
-        return done, held
+        return done, [profile.id for profile in held]
 
     done, held = context.database.write(change)
     for profile_id in held:
@@ -179,7 +187,7 @@ def export(context: Context, tenant: Tenant, name: str) -> dict[str, Any]:
     }
 
 
-def _exported(connection: Connection, person: Person, profile: Profile) -> dict[str, Any]:
+def _exported(connection: Connection, person: PersonRow, profile: ProfileRow) -> dict[str, Any]:
     template = connection.execute(select(profiles.c.template).where(profiles.c.id == profile.id)).scalar_one()
     if template is not None:
         template = person.key.open(template, f"profiles/{profile.id}/template").hex()
@@ -191,6 +199,12 @@ def _exported(connection: Connection, person: Person, profile: Profile) -> dict[
         select(fingerprints.c.created_at, fingerprints.c.contents)
         .where(fingerprints.c.profile_id == profile.id)
         .order_by(fingerprints.c.number)
+    )
+    of_scores = comparisons.c
+    compared = connection.execute(
+        select(of_scores.profile_id, of_scores.claimed_id, of_scores.contents)
+        .where(of_scores.profile_id == profile.id)
+        .order_by(of_scores.claimed_id)
     )
     return {
         "text": str(profile.text),
@@ -205,5 +219,7 @@ def _exported(connection: Connection, person: Person, profile: Profile) -> dict[
             {"created_at": row.created_at, "contents": person.key.open(row.contents, place).hex()}
             for row in known
         ],
+        # In the names of others, who are not named here.
+        "comparisons": [msgspec.to_builtins(Scores.opened(person.key, *row)) for row in compared],
         "watch_sessions": [dict(row._mapping) for row in sessions],
     }

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Select, bindparam, insert, select, update
 
 from keydyn.service.accounts import Tenant
-from keydyn.service.clock import SECOND
 from keydyn.service.people.context import Context
 from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import profiles, users
+from keydyn.service.wall_clock import SECOND
 from keydyn.service.wire import answers
 from keydyn.service.wire.both_ways import Device, Moment, Text
+
+if TYPE_CHECKING:
+    from keydyn.decisions.calibration.background import Background
 
 # Failures in a row that cost nothing; the delay after the next, which doubles each time, and its limit, in
 # milliseconds; and the number after which an administrator has to step in.
@@ -23,7 +26,7 @@ FREE_FAILURES, FIRST_DELAY, LONGEST_DELAY, MOST_FAILURES = 5, 30 * SECOND, 3600 
 
 
 @dataclass(frozen=True)
-class Person:
+class PersonRow:
     """A person, with the key that seals what is stored about them."""
 
     id: str
@@ -36,7 +39,7 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Profile:
+class ProfileRow:
     """What a person types: one kind of text on one kind of device; `version` rises with every change."""
 
     id: str
@@ -53,6 +56,10 @@ class Profile:
     drift: float
     drift_reported_at: int | None
     background: str | None
+
+    def is_fitted(self, background: Background) -> bool:
+        """Whether the template was learnt from all samples, with this background."""
+        return self.fitted_samples == self.samples and self.background == background.sha256
 
 
 # What a profile has before its first sample.
@@ -79,21 +86,21 @@ _ONE_PROFILE = _PROFILE.where(
 )
 
 
-def find_person(connection: Connection, context: Context, tenant: Tenant, name: str) -> Person | None:
+def find_person(connection: Connection, context: Context, tenant: Tenant, name: str) -> PersonRow | None:
     """The tenant's person of this name; None if there is none."""
     row = connection.execute(_PERSON, {"tenant": tenant.id, "called": name}).first()
     return None if row is None else person_row(context, row)
 
 
-def person_row(context: Context, row: Any, prefix: str = "") -> Person:
+def person_row(context: Context, row: Any, prefix: str = "") -> PersonRow:
     """From a row of `users`, or one whose columns of users have this prefix."""
     names = ("id", "tenant_id", "name", "created_at", "failures", "failed_at")
     values = {name: getattr(row, prefix + name) for name in names}
     wrapped = getattr(row, f"{prefix}wrapped_key")
-    return Person(**values, key=context.keys.unwrap(wrapped, f"users/{values['id']}"))
+    return PersonRow(**values, key=context.keys.unwrap(wrapped, f"users/{values['id']}"))
 
 
-def person_named(connection: Connection, context: Context, tenant: Tenant, name: str) -> Person:
+def person_named(connection: Connection, context: Context, tenant: Tenant, name: str) -> PersonRow:
     """The tenant's person of this name; a `Problem` if there is none."""
     found = find_person(connection, context, tenant, name)
     if found is None:
@@ -101,13 +108,13 @@ def person_named(connection: Connection, context: Context, tenant: Tenant, name:
     return found
 
 
-def profile_of(connection: Connection, person: Person, text: Text, device: Device) -> Profile | None:
+def profile_of(connection: Connection, person: PersonRow, text: Text, device: Device) -> ProfileRow | None:
     """The person's profile for this text and device; None if there is no sample yet."""
     row = connection.execute(_ONE_PROFILE, {"user": person.id, "typed": str(text), "on": device}).first()
     return None if row is None else profile_row(row)
 
 
-def profiles_of(connection: Connection, person: Person) -> list[Profile]:
+def profiles_of(connection: Connection, person: PersonRow) -> list[ProfileRow]:
     """All profiles of a person, in the order in which they were created."""
     rows = connection.execute(
         _PROFILE.where(profiles.c.user_id == person.id).order_by(profiles.c.created_at, profiles.c.id)
@@ -128,15 +135,17 @@ def everybody(tenant: Tenant, device: Device, text: Text | None = None) -> Selec
     return with_users().where(*own, *typed).order_by(users.c.created_at, users.c.id)
 
 
-def new_profile(connection: Connection, person: Person, text: Text, device: Device, now: int) -> Profile:
+def new_profile(
+    connection: Connection, person: PersonRow, text: Text, device: Device, now: int
+) -> ProfileRow:
     """Store an empty profile."""
-    new = Profile(secrets.token_hex(16), text, device, version=0, **NOTHING)
+    new = ProfileRow(secrets.token_hex(16), text, device, version=0, **NOTHING)
     row = {**vars(new), "text": str(text), "user_id": person.id, "created_at": now}
     connection.execute(insert(profiles).values(row))
     return new
 
 
-def unchanged(connection: Connection, profile: Profile) -> None:
+def unchanged(connection: Connection, profile: ProfileRow) -> None:
     """Lock the profile until the change is committed; `Stale` if it has changed since it was read."""
     found = connection.execute(_VERSION, {"profile": profile.id}).scalar()
     if found != profile.version:
@@ -146,13 +155,13 @@ def unchanged(connection: Connection, profile: Profile) -> None:
 _VERSION = select(profiles.c.version).where(profiles.c.id == bindparam("profile")).with_for_update()
 
 
-def profile_row(row: Any) -> Profile:
+def profile_row(row: Any) -> ProfileRow:
     """From a row with `profile_columns`."""
-    values = {name: getattr(row, name) for name in Profile.__dataclass_fields__ if name != "text"}
-    return Profile(text=Text.parse(row.text), **values)
+    values = {name: getattr(row, name) for name in ProfileRow.__dataclass_fields__ if name != "text"}
+    return ProfileRow(text=Text.parse(row.text), **values)
 
 
-def profile_answer(profile: Profile, tenant: Tenant, now: int) -> answers.Profile:
+def profile_answer(profile: ProfileRow, tenant: Tenant, now: int) -> answers.Profile:
     """The progress of an enrolment, as it is answered."""
     fitted = profile.fitted_at
     return answers.Profile(
@@ -181,24 +190,31 @@ def waiting_time(failures: int, failed_at: int, now: int) -> int:
     return min(max(0, delay_after(failures) - max(0, now - failed_at)), LONGEST_DELAY)
 
 
-def check_allowed(person: Person, now: int) -> None:
+def check_allowed(failures: int, failed_at: int, now: int) -> None:
     """A `Problem` if the next attempt must wait."""
-    _refuse(person.failures, person.failed_at, now)
+    if failures >= MOST_FAILURES:
+        detail = f"{failures} attempts in a row failed; an administrator must unblock the user."
+        raise Problem(403, "blocked", "Too many failed attempts", detail)
+    left = waiting_time(failures, failed_at, now)
+    if left > 0:
+        seconds = -(-left // SECOND)
+        detail = f"{failures} attempts in a row failed; the next may be made in {seconds} seconds."
+        raise Problem(429, "too-many-attempts", "Too many failed attempts", detail, retry_after=seconds)
 
 
-def clock_set_back(connection: Connection, person: Person, now: int) -> None:
+def clock_set_back(connection: Connection, person: PersonRow, now: int) -> None:
     """Let the delay begin now if the last failure lies in the future: it then ends after its own length."""
     later = users.c.id == person.id, users.c.failed_at > now
     connection.execute(update(users).where(*later).values(failed_at=now))
 
 
-def count_attempt(connection: Connection, person: Person, accepted: bool, now: int) -> None:
+def count_attempt(connection: Connection, person: PersonRow, accepted: bool, now: int) -> None:
     """Count an attempt, in the change that stores its outcome.
 
     A `Problem` if others, made at the same time, have used up the attempts: then the outcome is withheld.
     """
     row = connection.execute(_COUNTS, {"user": person.id}).one()
-    _refuse(row.failures, row.failed_at, now)
+    check_allowed(row.failures, row.failed_at, now)
     if accepted and row.failures == 0:
         return
     failures = 0 if accepted else row.failures + 1
@@ -208,14 +224,3 @@ def count_attempt(connection: Connection, person: Person, accepted: bool, now: i
 _ONE = users.c.id == bindparam("user")
 _COUNTS = select(users.c.failures, users.c.failed_at).where(_ONE).with_for_update()
 _COUNT = update(users).where(_ONE)
-
-
-def _refuse(failures: int, failed_at: int, now: int) -> None:
-    if failures >= MOST_FAILURES:
-        detail = f"{failures} attempts in a row failed; an administrator must unblock the user."
-        raise Problem(403, "blocked", "Too many failed attempts", detail)
-    left = waiting_time(failures, failed_at, now)
-    if left > 0:
-        seconds = -(-left // SECOND)
-        detail = f"{failures} attempts in a row failed; the next may be made in {seconds} seconds."
-        raise Problem(429, "too-many-attempts", "Too many failed attempts", detail, retry_after=seconds)

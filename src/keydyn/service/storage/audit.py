@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, select, tuple_, update
 
@@ -43,29 +43,25 @@ class AuditReport:
     partial: bool = False
 
 
-def append(
-    connection: Connection,
-    tenant_id: str,
-    at: int,
-    actor: str,
-    action: str,
-    subject: str,
-    details: Mapping[str, Any],
-) -> None:
+class Entry(NamedTuple):
+    """What an entry says: when what was done, by whom and to whom, with further details."""
+
+    at: int
+    actor: str
+    action: str
+    subject: str = ""
+    details: Mapping[str, Any] = {}
+
+
+def append(connection: Connection, tenant_id: str, entry: Entry) -> None:
     """Add an entry, within the change that it documents."""
     end = connection.execute(_END_LOCKED, {"tenant": tenant_id}).one()
-    entry = {
-        "tenant_id": tenant_id,
-        "number": end.audit_number + 1,
-        "at": at,
-        "actor": actor,
-        "action": action,
-        "subject": subject,
-        "details": json.dumps(details, sort_keys=True, separators=(",", ":"), allow_nan=False),
-    }
-    hashed = _hash(end.audit_hash, entry)
-    connection.execute(_INSERT, {**entry, "hash": hashed})
-    moved = {"tenant": tenant_id, "audit_number": entry["number"], "audit_hash": hashed}
+    details = json.dumps(entry.details, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    number = end.audit_number + 1
+    row = {**entry._asdict(), "tenant_id": tenant_id, "number": number, "details": details}
+    hashed = _hash(end.audit_hash, row)
+    connection.execute(_INSERT, {**row, "hash": hashed})
+    moved = {"tenant": tenant_id, "audit_number": number, "audit_hash": hashed}
     connection.execute(_MOVE_END, moved)
 
 
@@ -106,15 +102,20 @@ def newest(
 
 
 def verify(
-    connection: Connection, tenant_id: str, number: int = 0, hashed: bytes = START, most: int | None = None
+    connection: Connection,
+    tenant_id: str,
+    number: int = 0,
+    hashed: bytes = START,
+    most: int | None = None,
+    chunk: int = CHUNK,
 ) -> AuditReport:
-    """Recompute a tenant's log; the report names the first entry that does not fit.
+    """Recompute a tenant's log, read in chunks; the report names the first entry that does not fit.
 
     Or at most `most` entries of it, after one whose number and hash were already found to be right.
     """
     expected = connection.execute(_END, {"tenant": tenant_id}).one()
     last = None if most is None else number + most
-    for row in _rows(connection, tenant_id, number or None):
+    for row in _rows(connection, tenant_id, number or None, chunk):
         if number == last:
             return AuditReport(tenant_id, number, hashed.hex(), partial=True)
         if row["number"] != number + 1:
@@ -148,14 +149,16 @@ def _entry(row: Row[Any]) -> dict[str, Any]:
     return {**plain, "details": json.loads(row.details), "hash": row.hash.hex()}
 
 
-def _rows(connection: Connection, tenant_id: str, after: int | None = None) -> Iterator[Mapping[str, Any]]:
+def _rows(
+    connection: Connection, tenant_id: str, after: int | None, chunk: int
+) -> Iterator[Mapping[str, Any]]:
     while True:
         query = select(audit).where(audit.c.tenant_id == tenant_id)
         if after is not None:
             query = query.where(audit.c.number > after)
-        rows = connection.execute(query.order_by(audit.c.number).limit(CHUNK)).mappings().all()
+        rows = connection.execute(query.order_by(audit.c.number).limit(chunk)).mappings().all()
         yield from map(dict, rows)
-        if len(rows) < CHUNK:
+        if len(rows) < chunk:
             return
         after = rows[-1]["number"]
 

@@ -67,8 +67,8 @@ class Database:
     >>> database.close()
     """
 
-    def __init__(self, url: str) -> None:
-        self.url = checked_url(url)
+    def __init__(self, url: str, most_waiting: int = WAITING) -> None:
+        self.url, self._most_waiting = checked_url(url), most_waiting
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._kind = sqlite if self.is_sqlite else postgresql
         # On SQLite its connections begin no transactions.
@@ -121,7 +121,7 @@ class Database:
             if self._writer is None:
                 self._writer = threading.Thread(target=self._work, name="keydyn-writer", daemon=True)
                 self._writer.start()
-            if self._waiting.qsize() < WAITING:
+            if self._waiting.qsize() < self._most_waiting:
                 self._waiting.put(_Waiting(change, done))
             else:
                 done.set_exception(DatabaseUnavailableError("too many changes wait for the database"))

@@ -245,6 +245,7 @@ def rotate(
     key_file: Path | None = None,
     environment: Mapping[str, str] = os.environ,
     progress: Callable[[int, int], object] = lambda done, total: None,
+    batch: int = BATCH,
 ) -> Rotation:
     """Replace the master key; with keys from the environment, finish with what is given.
 
@@ -256,7 +257,7 @@ def rotate(
     if keys is not None:
         if len(keys) == 1:
             raise MasterKeyError(TWO_STEPS)
-        return _wrap_all(database, open_master_keys(database, None, environment), progress)
+        return _wrap_all(database, open_master_keys(database, None, environment), progress, batch)
     assert file is not None
     # Proves the old key before a new one is made.
     open_master_keys(database, key_file, environment)
@@ -266,21 +267,23 @@ def rotate(
         if len(known) == 1:
             known = [secrets.token_bytes(KEY_BYTES), *known]
             file.replace(known)
-        done = _wrap_all(database, MasterKeys(known), progress)
+        done = _wrap_all(database, MasterKeys(known), progress, batch)
         file.replace(known[:1])
     return done
 
 
-def _wrap_all(database: Database, keys: MasterKeys, progress: Callable[[int, int], object]) -> Rotation:
+def _wrap_all(
+    database: Database, keys: MasterKeys, progress: Callable[[int, int], object], batch: int
+) -> Rotation:
     retired = database.write(lambda connection: _retire_others(connection, keys))
     with database.reading() as connection:
         total = sum(_count(connection, table, keys) for table in (tenants, users))
     wrapped = 0
     for table in (tenants, users):
         after = ""
-        while batch := database.write(partial(_wrap_batch, table=table, after=after, keys=keys)):
-            wrapped += len(batch)
-            after = batch[-1]
+        while done := database.write(partial(_wrap, table=table, after=after, keys=keys, most=batch)):
+            wrapped += len(done)
+            after = done[-1]
             progress(wrapped, total)
     return Rotation(keys.current, retired, wrapped)
 
@@ -294,10 +297,10 @@ def _retire_others(connection: Connection, keys: MasterKeys) -> tuple[str, ...]:
     return tuple(name for name in names if name in keys.ids)
 
 
-def _wrap_batch(connection: Connection, table: Table, after: str, keys: MasterKeys) -> list[str]:
+def _wrap(connection: Connection, table: Table, after: str, keys: MasterKeys, most: int) -> list[str]:
     """Wrap the next keys again; the ids of their rows."""
     columns = select(table.c.id, table.c.wrapped_key).where(_is_old(table, keys), table.c.id > after)
-    rows = connection.execute(columns.order_by(table.c.id).limit(BATCH).with_for_update()).all()
+    rows = connection.execute(columns.order_by(table.c.id).limit(most).with_for_update()).all()
     if rows:
         places = [f"{table.name}/{row.id}" for row in rows]
         connection.execute(

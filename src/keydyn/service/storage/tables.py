@@ -1,6 +1,6 @@
 """The tables. Times are whole milliseconds since 1970, UTC; what is personal is sealed (`sealing`).
 
-Whatever belongs to a person refers to the row of that person and goes when it goes.
+Every row that belongs to a person refers to the person's row, and is deleted with it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def _of_profile() -> Column[str]:
     return Column("profile_id", String(32), ForeignKey("profiles.id", ondelete="CASCADE"), nullable=False)
 
 
-# The master keys that have wrapped something, each with a known text: a wrong key is noticed at once. What is
-# wrapped with a retired one is refused by triggers.
+# The master keys that have wrapped something, each with a known text, so that a wrong key is noticed at once.
+# Triggers refuse data keys that were wrapped with a retired one.
 master_keys = Table(
     "master_keys",
     metadata,
@@ -123,7 +123,7 @@ profiles = Table(
     # How far the template has gone from its enrolment, and when that was reported.
     Column("drift", Float, nullable=False),
     Column("drift_reported_at", BigInteger),
-    # What the template rests on (`Background.sha256`), and the template.
+    # The population that the template rests on (`Background.sha256`), and the template.
     Column("background", String(64)),
     Column("template", LargeBinary),
     UniqueConstraint("user_id", "text", "device"),
@@ -177,6 +177,39 @@ members = Table(
     Column("template", LargeBinary),
     PrimaryKeyConstraint("population_id", "user_id"),
     Index("ix_members_user_id", "user_id"),
+)
+
+# Scores of a profile's samples in another person's name. They go with either of the two.
+comparisons = Table(
+    "comparisons",
+    metadata,
+    _of_profile(),
+    Column("claimed_id", String(32), ForeignKey("profiles.id", ondelete="CASCADE"), nullable=False),
+    # What both templates rest on.
+    Column("background", String(64), nullable=False),
+    Column("contents", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("profile_id", "claimed_id"),
+    Index("ix_comparisons_claimed_id", "claimed_id"),
+)
+
+# What comparisons say of a calibration that was learnt elsewhere, for people who type one text on one kind of
+# device. `version` rises whenever decisions have to follow.
+own_places = Table(
+    "own_places",
+    metadata,
+    _of_tenant(),
+    Column("device", String(16), nullable=False),
+    Column("text", String(80), nullable=False),
+    Column("version", BigInteger, nullable=False),
+    # What was calibrated elsewhere; empty if nothing is known.
+    Column("background", String(64), nullable=False),
+    # How many people were in the cohort; and an `OwnPlace`.
+    Column("cohort", Integer, nullable=False),
+    Column("people", Integer, nullable=False),
+    Column("comparisons", Integer, nullable=False),
+    Column("shift", Float, nullable=False),
+    Column("unsure", Float, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "device", "text"),
 )
 
 # `epoch` rises when a session goes to another connection: the one that held it can no longer write.

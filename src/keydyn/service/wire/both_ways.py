@@ -121,6 +121,13 @@ class Settings(Struct, frozen=True):
     origins: Annotated[
         tuple[Origin, ...], about("Origins of the tenant's own pages, as browsers name them.", max_length=20)
     ] = ()
+    compare_people: Annotated[
+        bool,
+        about(
+            "Whether samples of people who enrol are compared with the templates of others, so that error "
+            "rates hold here; only scores are kept."
+        ),
+    ] = True
 
 
 class Moment(datetime):

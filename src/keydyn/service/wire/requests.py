@@ -36,11 +36,6 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 class TypedText(Text, frozen=True, forbid_unknown_fields=True):
     """What was typed. Texts of different kinds, or of different names, are never compared."""
 
-    @property
-    def plain(self) -> Text:
-        """As the rest of the service has it."""
-        return Text(self.kind, self.name)
-
 
 class Keystroke(Request, frozen=True):
     """A key that was pressed. Times are milliseconds, counted from any moment you like."""
@@ -144,11 +139,8 @@ class PopulationBody(Request, frozen=True, omit_defaults=False):
     device: Annotated[Device, about("The kind of device.")] = "keyboard"
 
 
-class ErrorRatesBody(Request, frozen=True):
+class ErrorRatesBody(PopulationBody, frozen=True):
     """Which samples to measure with."""
-
-    text: Annotated[TypedText, about("The kind of text.")] = TypedText()
-    device: Annotated[Device, about("The kind of device.")] = "keyboard"
 
 
 class TenantLevels(Levels, frozen=True, forbid_unknown_fields=True):

@@ -1,8 +1,14 @@
-"""Sessions of the service's own pages."""
+"""The service's own pages: their files, the recorder, which any page may load, and their sessions."""
 
 from __future__ import annotations
 
-from keydyn.service.accounts import end_session, open_by_key, open_by_link
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from keydyn.service.accounts import end_session, open_page
 from keydyn.service.http.access import Rule, check_own_page, forbidden, peer_of
 from keydyn.service.http.routing import Call, Routes
 from keydyn.service.wire.answers import SessionAnswer
@@ -10,6 +16,26 @@ from keydyn.service.wire.both_ways import Moment
 from keydyn.service.wire.requests import SessionBody
 
 routes = Routes("/v1/session", "pages")
+files_router = APIRouter(include_in_schema=False)
+KINDS = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".ts": "application/typescript",
+}
+# Where each page is, and what other people's pages load. Everything else is under /pages/.
+PAGES = {"/": "index.html", "/admin": "admin.html"}
+FOR_ANY_PAGE = {"/recorder.js": "recorder.js", "/recorder.d.ts": "recorder.d.ts"}
+# Browsers ask each time for a newer one.
+CACHE = {"cache-control": "no-cache"}
+# Nothing inline, nothing from elsewhere; a page sends nothing but to the service.
+POLICY = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+}
+# Nothing in the recorder is secret.
+SHARED = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
 
 
 @routes.route("POST", "", status=201)
@@ -18,10 +44,7 @@ def open_session(call: Call, body: SessionBody) -> SessionAnswer:
     context, request = call.context, call.request
     request.app.state.rates.count(peer_of(request))
     check_own_page(request.headers)
-    if body.link is not None:
-        opened = open_by_link(context.database, context.clock, body.link)
-    else:
-        opened = open_by_key(context.database, context.clock, body.key or "")
+    opened = open_page(context.database, context.clock, link=body.link, key=body.key)
     request.state.tenant_id = opened.tenant_id
     return SessionAnswer(opened.token, tuple(sorted(opened.scopes)), Moment.at(opened.expires_at))
 
@@ -33,3 +56,49 @@ def close_session(call: Call) -> None:
     if caller.kind != "session":
         raise forbidden("This is not the session of a page.")
     end_session(context.database, context.clock, caller.key_id, caller.tenant.id)
+
+
+def _add(path: str, name: str, headers: dict[str, str]) -> None:
+    def file(request: Request) -> Response:
+        return answer(request, name, headers)
+
+    files_router.add_api_route(path, file, methods=["GET"])
+
+
+for _path, _name in PAGES.items():
+    _add(_path, _name, POLICY)
+for _path, _name in FOR_ANY_PAGE.items():
+    _add(_path, _name, SHARED)
+
+
+@files_router.get("/pages/{name}")
+def part(request: Request, name: str) -> Response:
+    """What pages load: modules, the stylesheet, pictures."""
+    if name not in parts():
+        raise HTTPException(404)
+    return answer(request, name, POLICY)
+
+
+def answer(request: Request, name: str, headers: dict[str, str]) -> Response:
+    """Answer with a file, or that the browser has it already."""
+    contents, tag = _contents(name)
+    headers = {**CACHE, **headers, "etag": tag}
+    known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
+    if tag in known:
+        return Response(status_code=304, headers=headers)
+    kind = KINDS[name[name.rindex(".") :]]
+    return Response(contents, media_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+@cache
+def parts() -> frozenset[str]:
+    """The names of the files that are under /pages/."""
+    found = {file.name for file in (files("keydyn.service") / "pages").iterdir()}
+    return frozenset(name for name in found if name.endswith(tuple(KINDS)) and not name.endswith(".html"))
+
+
+@cache
+def _contents(name: str) -> tuple[bytes, str]:
+    """A file and its entity tag."""
+    contents = (files("keydyn.service") / "pages" / name).read_bytes()
+    return contents, f'"{hashlib.sha256(contents).hexdigest()[:32]}"'

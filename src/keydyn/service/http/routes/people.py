@@ -68,7 +68,7 @@ def read_densities(
 @routes.route("POST", "/{id}/reset", ADMIN)
 def reset_user(call: Call, id: Id) -> User:
     """Start a user's enrolment again."""
-    return once(call, lambda write: registry.reset(call.context, write, id))
+    return once(call, lambda write: registry.unblock(call.context, write, id, reset=True))
 
 
 @routes.route("POST", "/{id}/unblock", ADMIN)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
+
 from sqlalchemy import Connection
 
-from keydyn.service.clock import SECOND
 from keydyn.service.http.access import Rule
 from keydyn.service.http.idempotency import once
 from keydyn.service.http.routing import Call, Id, Routes
 from keydyn.service.http.watch_admission import session_for_token
 from keydyn.service.people.context import Write
+from keydyn.service.people.deciding import identify, verify
 from keydyn.service.people.enrolment import add_sample
 from keydyn.service.people.keystroke_payload import TypedSample
 from keydyn.service.people.rows import person_named
-from keydyn.service.people.verification import identify, verify
 from keydyn.service.tokens import TokenClaims
+from keydyn.service.wall_clock import SECOND
 from keydyn.service.wire.answers import Decision, Identification, Sample, Token
 from keydyn.service.wire.both_ways import Moment
 from keydyn.service.wire.requests import ClaimBody, IdentifyBody, SampleBody, TokenBody
@@ -66,7 +68,8 @@ def make_token(call: Call, id: Id, body: TokenBody) -> Token:
             person = person_named(connection, context, tenant, id)
             session = opening(connection)
             expires = now + body.seconds * SECOND
-            claims = TokenClaims.new(tenant, caller.key_id, person.id, body.purpose, expires, session or "")
+            whose = tenant.id, caller.key_id, person.id
+            claims = TokenClaims(*whose, body.purpose, session or "", expires, secrets.token_hex(8))
             write.note(connection, now, "token.made", person.key, purpose=body.purpose)
             token = Token(claims.signed(tenant), body.purpose, session, Moment.at(expires))
             write.finish(connection, token, person.id)

@@ -6,15 +6,15 @@ from typing import Annotated
 
 from fastapi import Query
 
-from keydyn.service.clock import DAY, HOUR
 from keydyn.service.http.access import Rule
 from keydyn.service.http.routing import CURSOR_HASH, CURSOR_NUMBER, Call, Routes, cursor_at, cursor_values
 from keydyn.service.people import activity, error_rates
 from keydyn.service.people.context import Write
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
+from keydyn.service.wall_clock import DAY, HOUR
 from keydyn.service.wire.both_ways import TEXT_NAME, Device, Text
-from keydyn.service.wire.reports import (
+from keydyn.service.wire.report_answers import (
     AuditAnswer,
     AuditCheckAnswer,
     AuditEntry,
@@ -31,8 +31,8 @@ ADMIN = Rule("admin")
 Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the answer before.")]
 Moment = Annotated[int | None, Query(ge=0, le=10**15, description="Milliseconds since 1970.")]
 LENGTHS: dict[By, int] = {"hour": HOUR, "day": DAY}
-# Periods that one answer has at most, and entries that one request checks.
-MOST_PERIODS, MOST_CHECKED = 400, 20_000
+# Periods that one answer has at most.
+MOST_PERIODS = 400
 
 
 @routes.route("GET", "/standing", ADMIN)
@@ -86,7 +86,7 @@ def measure_error_rates(call: Call, body: ErrorRatesBody) -> CountedAnswer:
     nothing of it is stored but an entry in the audit log.
     """
     write = Write(call.caller.tenant, call.caller.actor)
-    return error_rates.counted(call.context, write, body.text.plain, body.device)
+    return error_rates.counted(call.context, write, body.text, body.device)
 
 
 @routes.route("GET", "/audit", ADMIN)
@@ -117,9 +117,9 @@ def check_audit(call: Call, cursor: Cursor = None) -> AuditCheckAnswer:
     if number < 0:
         detail = "Use the cursor from the previous answer."
         raise Problem(400, "bad-cursor", "This cursor cannot be used", detail)
-    start = bytes.fromhex(hashed)
+    start, most = bytes.fromhex(hashed), call.request.app.state.deployment.checked_entries
     with call.context.database.reading() as connection:
-        report = audit.verify(connection, call.caller.tenant.id, number, start, MOST_CHECKED)
+        report = audit.verify(connection, call.caller.tenant.id, number, start, most)
     return AuditCheckAnswer(
         whole=not report.problem,
         checked=report.entries,

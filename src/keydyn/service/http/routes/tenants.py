@@ -14,6 +14,7 @@ from keydyn.service.http.routing import Call, Routes
 from keydyn.service.jobs import webhooks
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Write
+from keydyn.service.people.own_people import forget_everyone
 from keydyn.service.people.populations import list_populations
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import tenants
@@ -44,6 +45,8 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
         connection.execute(update(tenants).where(one).values(settings=encoded(body).decode()))
         before = structs.asdict(decoded(TenantSettings, stored.encode()))
         changed = [name for name, value in structs.asdict(body).items() if value != before[name]]
+        if not body.compare_people:
+            forget_everyone(connection, write.tenant)
         write.note(connection, call.context.clock(), "settings.changed", changed=changed)
         return body
 

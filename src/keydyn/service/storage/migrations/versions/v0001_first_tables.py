@@ -2,12 +2,74 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.schema import SchemaItem
 
 revision = "0001"
 down_revision = None
-NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+# Columns of each table, as NAME:TYPE; a number is the length of a text, and ? means that it may be missing.
+# What comes after > is the table with whose row this one goes.
+TABLES = {
+    "audit": "tenant_id:32 number:big at:big actor:64 action:64 subject:64 details:text hash:bytes",
+    "master_keys": "id:16 proof:bytes retired:bool",
+    "tenants": "id:32 name:64 created_at:big settings:text wrapped_key:bytes audit_number:big "
+    "audit_hash:bytes",
+    "api_keys": "id:32 tenant_id:32>tenants name:64 scopes:64 hash:bytes created_at:big revoked_at:big?",
+    "populations": "id:32 tenant_id:32>tenants device:16 vocabulary:80 background:64 created_at:big "
+    "learnt_here:bool contents:bytes",
+    "users": "id:32 tenant_id:32>tenants name:128 created_at:big wrapped_key:bytes failures:int "
+    "failed_at:big",
+    "webhooks": "id:32 tenant_id:32>tenants url:2000 events:200 secret:bytes created_at:big",
+    "idempotency": "tenant_id:32>tenants key:200 user_id:32?>users request:bytes status:int answer:bytes "
+    "created_at:big",
+    "jobs": "number:counter tenant_id:32>tenants user_id:32?>users kind:32 payload:bytes attempts:int "
+    "due_at:big leased_until:big",
+    "members": "population_id:32>populations user_id:32>users template:bytes?",
+    "profiles": "id:32 user_id:32>users text:80 device:16 created_at:big version:big samples:int "
+    "keystrokes:int known_keystrokes:int clock_tick:float fitted_samples:int fitted_at:big? complete_at:big? "
+    "drift:float drift_reported_at:big? background:64? template:bytes?",
+    "fingerprints": "number:counter profile_id:32>profiles created_at:big contents:bytes",
+    "samples": "id:32 profile_id:32>profiles number:int created_at:big expires_at:big keystrokes:int "
+    "contents:bytes",
+    "watch_sessions": "id:32 profile_id:32>profiles epoch:big sequence:big locked_at:big? created_at:big "
+    "seen_at:big background:64 state:bytes?",
+}
+# Where the primary key is not the first column; what else is unique; and the indexes.
+PRIMARY = {
+    "audit": ("tenant_id", "number"),
+    "idempotency": ("tenant_id", "key"),
+    "members": ("population_id", "user_id"),
+}
+UNIQUE = {
+    "tenants": ("name",),
+    "populations": ("tenant_id", "device", "vocabulary"),
+    "users": ("tenant_id", "name"),
+    "profiles": ("user_id", "text", "device"),
+    "samples": ("profile_id", "number"),
+}
+INDEXES = (
+    ("idempotency", "created_at"),
+    ("idempotency", "user_id"),
+    ("jobs", "due_at"),
+    ("jobs", "user_id"),
+    ("members", "user_id"),
+    ("fingerprints", "profile_id", "number"),
+    ("samples", "expires_at"),
+    ("watch_sessions", "profile_id"),
+    ("watch_sessions", "seen_at"),
+)
+TYPES: dict[str, sa.types.TypeEngine[Any]] = {
+    "big": sa.BigInteger(),
+    "bool": sa.Boolean(),
+    "bytes": sa.LargeBinary(),
+    "counter": sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+    "float": sa.Float(),
+    "int": sa.Integer(),
+    "text": sa.Text(),
+}
 
 # What refuses to change or remove a row of the audit log, and to wrap a key with a retired master key.
 TRIGGERS = {
@@ -52,200 +114,31 @@ TRIGGERS = {
 }
 
 
-def _refers(table: str, column: str, to: str) -> sa.ForeignKeyConstraint:
-    """A column with the id of a row of another table, with which its own row goes."""
-    return sa.ForeignKeyConstraint(
-        [column], [f"{to}.id"], name=op.f(f"fk_{table}_{column}"), ondelete="CASCADE"
-    )
-
-
 def upgrade() -> None:
     """Make all tables."""
-    op.create_table(
-        "audit",
-        sa.Column("tenant_id", sa.String(length=32), nullable=False),
-        sa.Column("number", sa.BigInteger(), nullable=False),
-        sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.Column("actor", sa.String(length=64), nullable=False),
-        sa.Column("action", sa.String(length=64), nullable=False),
-        sa.Column("subject", sa.String(length=64), nullable=False),
-        sa.Column("details", sa.Text(), nullable=False),
-        sa.Column("hash", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("tenant_id", "number", name=op.f("pk_audit")),
-    )
-    op.create_table(
-        "master_keys",
-        sa.Column("id", sa.String(length=16), nullable=False),
-        sa.Column("proof", sa.LargeBinary(), nullable=False),
-        sa.Column("retired", sa.Boolean(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_master_keys")),
-    )
-    op.create_table(
-        "tenants",
-        sa.Column("id", sa.String(length=32), nullable=False),
-        sa.Column("name", sa.String(length=64), nullable=False),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("settings", sa.Text(), nullable=False),
-        sa.Column("wrapped_key", sa.LargeBinary(), nullable=False),
-        sa.Column("audit_number", sa.BigInteger(), nullable=False),
-        sa.Column("audit_hash", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_tenants")),
-        sa.UniqueConstraint("name", name=op.f("uq_tenants_name")),
-    )
-    op.create_table(
-        "api_keys",
-        sa.Column("id", sa.String(length=32), nullable=False),
-        sa.Column("tenant_id", sa.String(length=32), nullable=False),
-        sa.Column("name", sa.String(length=64), nullable=False),
-        sa.Column("scopes", sa.String(length=64), nullable=False),
-        sa.Column("hash", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("revoked_at", sa.BigInteger(), nullable=True),
-        _refers("api_keys", "tenant_id", "tenants"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_api_keys")),
-    )
-    op.create_table(
-        "populations",
-        sa.Column("id", sa.String(length=32), nullable=False),
-        sa.Column("tenant_id", sa.String(length=32), nullable=False),
-        sa.Column("device", sa.String(length=16), nullable=False),
-        sa.Column("vocabulary", sa.String(length=80), nullable=False),
-        sa.Column("background", sa.String(length=64), nullable=False),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("learnt_here", sa.Boolean(), nullable=False),
-        sa.Column("contents", sa.LargeBinary(), nullable=False),
-        _refers("populations", "tenant_id", "tenants"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_populations")),
-        sa.UniqueConstraint("tenant_id", "device", "vocabulary", name=op.f("uq_populations_tenant_id")),
-    )
-    op.create_table(
-        "users",
-        sa.Column("id", sa.String(length=32), nullable=False),
-        sa.Column("tenant_id", sa.String(length=32), nullable=False),
-        sa.Column("name", sa.String(length=128), nullable=False),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("wrapped_key", sa.LargeBinary(), nullable=False),
-        sa.Column("failures", sa.Integer(), nullable=False),
-        sa.Column("failed_at", sa.BigInteger(), nullable=False),
-        _refers("users", "tenant_id", "tenants"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_users")),
-        sa.UniqueConstraint("tenant_id", "name", name=op.f("uq_users_tenant_id")),
-    )
-    op.create_table(
-        "webhooks",
-        sa.Column("id", sa.String(length=32), nullable=False),
-        sa.Column("tenant_id", sa.String(length=32), nullable=False),
-        sa.Column("url", sa.String(length=2000), nullable=False),
-        sa.Column("events", sa.String(length=200), nullable=False),
-        sa.Column("secret", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        _refers("webhooks", "tenant_id", "tenants"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_webhooks")),
-    )
-    op.create_table(
-        "idempotency",
-        sa.Column("tenant_id", sa.String(length=32), nullable=False),
-        sa.Column("key", sa.String(length=200), nullable=False),
-        sa.Column("user_id", sa.String(length=32), nullable=True),
-        sa.Column("request", sa.LargeBinary(), nullable=False),
-        sa.Column("status", sa.Integer(), nullable=False),
-        sa.Column("answer", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        _refers("idempotency", "tenant_id", "tenants"),
-        _refers("idempotency", "user_id", "users"),
-        sa.PrimaryKeyConstraint("tenant_id", "key", name=op.f("pk_idempotency")),
-    )
-    op.create_index(op.f("ix_idempotency_created_at"), "idempotency", ["created_at"], unique=False)
-    op.create_index("ix_idempotency_user_id", "idempotency", ["user_id"], unique=False)
-    op.create_table(
-        "jobs",
-        sa.Column("number", NUMBER, autoincrement=True, nullable=False),
-        sa.Column("tenant_id", sa.String(length=32), nullable=False),
-        sa.Column("user_id", sa.String(length=32), nullable=True),
-        sa.Column("kind", sa.String(length=32), nullable=False),
-        sa.Column("payload", sa.LargeBinary(), nullable=False),
-        sa.Column("attempts", sa.Integer(), nullable=False),
-        sa.Column("due_at", sa.BigInteger(), nullable=False),
-        sa.Column("leased_until", sa.BigInteger(), nullable=False),
-        _refers("jobs", "tenant_id", "tenants"),
-        _refers("jobs", "user_id", "users"),
-        sa.PrimaryKeyConstraint("number", name=op.f("pk_jobs")),
-    )
-    op.create_index("ix_jobs_due_at", "jobs", ["due_at"], unique=False)
-    op.create_index("ix_jobs_user_id", "jobs", ["user_id"], unique=False)
-    op.create_table(
-        "members",
-        sa.Column("population_id", sa.String(length=32), nullable=False),
-        sa.Column("user_id", sa.String(length=32), nullable=False),
-        sa.Column("template", sa.LargeBinary(), nullable=True),
-        _refers("members", "population_id", "populations"),
-        _refers("members", "user_id", "users"),
-        sa.PrimaryKeyConstraint("population_id", "user_id", name=op.f("pk_members")),
-    )
-    op.create_index("ix_members_user_id", "members", ["user_id"], unique=False)
-    op.create_table(
-        "profiles",
-        sa.Column("id", sa.String(length=32), nullable=False),
-        sa.Column("user_id", sa.String(length=32), nullable=False),
-        sa.Column("text", sa.String(length=80), nullable=False),
-        sa.Column("device", sa.String(length=16), nullable=False),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("samples", sa.Integer(), nullable=False),
-        sa.Column("keystrokes", sa.Integer(), nullable=False),
-        sa.Column("known_keystrokes", sa.Integer(), nullable=False),
-        sa.Column("clock_tick", sa.Float(), nullable=False),
-        sa.Column("fitted_samples", sa.Integer(), nullable=False),
-        sa.Column("fitted_at", sa.BigInteger(), nullable=True),
-        sa.Column("complete_at", sa.BigInteger(), nullable=True),
-        sa.Column("drift", sa.Float(), nullable=False),
-        sa.Column("drift_reported_at", sa.BigInteger(), nullable=True),
-        sa.Column("background", sa.String(length=64), nullable=True),
-        sa.Column("template", sa.LargeBinary(), nullable=True),
-        _refers("profiles", "user_id", "users"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_profiles")),
-        sa.UniqueConstraint("user_id", "text", "device", name=op.f("uq_profiles_user_id")),
-    )
-    op.create_table(
-        "fingerprints",
-        sa.Column("number", NUMBER, autoincrement=True, nullable=False),
-        sa.Column("profile_id", sa.String(length=32), nullable=False),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("contents", sa.LargeBinary(), nullable=False),
-        _refers("fingerprints", "profile_id", "profiles"),
-        sa.PrimaryKeyConstraint("number", name=op.f("pk_fingerprints")),
-    )
-    op.create_index("ix_fingerprints_profile_id", "fingerprints", ["profile_id", "number"], unique=False)
-    op.create_table(
-        "samples",
-        sa.Column("id", sa.String(length=32), nullable=False),
-        sa.Column("profile_id", sa.String(length=32), nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("expires_at", sa.BigInteger(), nullable=False),
-        sa.Column("keystrokes", sa.Integer(), nullable=False),
-        sa.Column("contents", sa.LargeBinary(), nullable=False),
-        _refers("samples", "profile_id", "profiles"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_samples")),
-        sa.UniqueConstraint("profile_id", "number", name=op.f("uq_samples_profile_id")),
-    )
-    op.create_index(op.f("ix_samples_expires_at"), "samples", ["expires_at"], unique=False)
-    op.create_table(
-        "watch_sessions",
-        sa.Column("id", sa.String(length=32), nullable=False),
-        sa.Column("profile_id", sa.String(length=32), nullable=False),
-        sa.Column("epoch", sa.BigInteger(), nullable=False),
-        sa.Column("sequence", sa.BigInteger(), nullable=False),
-        sa.Column("locked_at", sa.BigInteger(), nullable=True),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("seen_at", sa.BigInteger(), nullable=False),
-        sa.Column("background", sa.String(length=64), nullable=False),
-        sa.Column("state", sa.LargeBinary(), nullable=True),
-        _refers("watch_sessions", "profile_id", "profiles"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_watch_sessions")),
-    )
-    op.create_index("ix_watch_sessions_profile_id", "watch_sessions", ["profile_id"], unique=False)
-    op.create_index(op.f("ix_watch_sessions_seen_at"), "watch_sessions", ["seen_at"], unique=False)
-
+    for table, columns in TABLES.items():
+        _make(table, columns.split())
+    for table, *indexed in INDEXES:
+        op.create_index(op.f(f"ix_{table}_{indexed[0]}"), table, indexed, unique=False)
     for trigger in TRIGGERS[op.get_context().dialect.name]:
         op.execute(trigger)
+
+
+def _make(table: str, columns: list[str]) -> None:
+    parts: list[SchemaItem] = []
+    foreign: list[SchemaItem] = []
+    for column in columns:
+        name, _, rest = column.partition(":")
+        kind, _, to = rest.partition(">")
+        plain = kind.rstrip("?")
+        of_type = sa.String(length=int(plain)) if plain.isdecimal() else TYPES[plain]
+        parts.append(sa.Column(name, of_type, nullable=kind != plain))
+        if to:
+            refers = op.f(f"fk_{table}_{name}")
+            foreign.append(sa.ForeignKeyConstraint([name], [f"{to}.id"], name=refers, ondelete="CASCADE"))
+    first = columns[0].partition(":")[0]
+    parts += [*foreign, sa.PrimaryKeyConstraint(*PRIMARY.get(table, (first,)), name=op.f(f"pk_{table}"))]
+    if table in UNIQUE:
+        unique = UNIQUE[table]
+        parts.append(sa.UniqueConstraint(*unique, name=op.f(f"uq_{table}_{unique[0]}")))
+    op.create_table(table, *parts)

@@ -1,0 +1,282 @@
+"""A watched session: keystrokes in, trust out, over connections that may be lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from itertools import islice
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import msgspec
+from msgspec import structs
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, WebSocketException
+from websockets.sync.client import ClientConnection, connect
+
+from keydyn.client.calls import LATER, Keystroke, Keystrokes, Patience, keystrokes, refusal
+from keydyn.client.received import ServiceProblem, ServiceUnreachable, Trust, UnexpectedAnswerError, problem
+from keydyn.service.wire import watch_frames
+
+Result = TypeVar("Result")
+Received = TypeVar("Received", bound=msgspec.Struct)
+# How long a connection may take to end, seconds.
+CLOSING_S = 2.0
+# Codes with which the service ends a connection for good, as statuses; 4409 is another client's doing.
+TAKEN_OVER, TOO_LARGE = 4409, 1009
+FOR_GOOD = {TOO_LARGE: 413, 4400: 400, 4401: 401, 4403: 403, 4404: 404, TAKEN_OVER: 409, 4413: 413}
+
+# Connections are expected to be lost, and exceptions say what becomes of them.
+_QUIET = logging.getLogger(f"{__name__}.connection")
+_QUIET.setLevel(logging.CRITICAL)
+
+
+class _LostError(Exception):
+    """The connection can no longer be used; the reason is its cause, or a problem."""
+
+
+class Watch:
+    """Watches one person type; use it in a `with` block, and from one thread.
+
+    When a connection is lost, the next one goes on with the same session: keystrokes of which the service
+    has not said that they are durable are sent again.
+
+    Attributes
+    ----------
+    session : its id, to continue it later or to make tokens for it
+    locked : whether another person seems to be typing; nothing is judged until `unlock`
+    restarted : whether the service had to begin again, because what it compares with was replaced
+    durable : the number of the last keystroke that the service has stored
+
+    Examples
+    --------
+    Here bela is enrolled already.
+
+    >>> import os
+    >>> from keydyn.client import Client
+    >>> from keydyn.datasets import make_typists
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     with service.watch("bela") as watch:
+    ...         trusts = watch.send(make_typists(1, 1, "free", 60))
+    >>> trusts[-1].keystroke, watch.durable, len(watch.session) > 0
+    (60, 60, True)
+    """
+
+    def __init__(
+        self,
+        address: str,
+        key: str,
+        hello: watch_frames.Hello,
+        session: str | None,
+        timeout_s: float,
+        patience_s: float,
+    ) -> None:
+        self._address, self._key, self._hello = address, key, hello
+        self._timeout_s, self._patience_s = timeout_s, patience_s
+        self.session, self.locked, self.restarted, self.durable = session, False, False, 0
+        self._connection: ClientConnection | None = None
+        self._closing = ExitStack()
+        # Keystrokes that are not durable yet, the number of the last one, and how far this connection is.
+        self._kept: list[Keystroke] = []
+        self._last = self._sent = self._answered = 0
+        self._keys_per_frame, self._frames_in_flight = 1, 1
+        self._in_flight = 0
+
+    def __enter__(self) -> Self:
+        self._insist(lambda patience: None)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self._insist(self._bye)
+        finally:
+            self._drop()
+
+    def send(self, given: Keystrokes) -> list[Trust]:
+        """Send keystrokes, in the order in which they were pressed; the trust after each of them.
+
+        Keystrokes that were not judged are left out: those of a locked session, and those whose answers were
+        lost with a connection although the service had stored them.
+        """
+        new = keystrokes(given)
+        before, found = self._last, dict[int, Trust]()
+        self._kept += new
+        self._last += len(new)
+        try:
+            self._insist(lambda patience: self._exchange(patience, found))
+        except ServiceProblem:
+            # Refused: what was not answered is not sent again.
+            refused = self._last - max(self._answered, before)
+            self._kept = self._kept[: max(0, len(self._kept) - refused)]
+            self._last -= refused
+            raise
+        return [found[number] for number in sorted(found) if number > before]
+
+    def unlock(self) -> None:
+        """Begin a locked session again, trusted: the person has proved who they are in another way."""
+        self._insist(self._unlock)
+
+    def _unlock(self, patience: Patience) -> None:
+        self._exchange(patience, {})
+        if self.locked:
+            self._transmit(watch_frames.Unlock())
+            self._receive(patience, watch_frames.Unlocked)
+            self.locked = False
+
+    def _bye(self, patience: Patience) -> None:
+        self._exchange(patience, {})
+        self._transmit(watch_frames.Bye())
+        self._stored(self._receive(patience, watch_frames.Durable).durable)
+
+    def _exchange(self, patience: Patience, found: dict[int, Trust]) -> None:
+        """Send what this connection has not sent yet, and take the answers."""
+        while self._answered < self._last:
+            while self._sent < self._last and self._in_flight < self._frames_in_flight:
+                begin = self._sent - (self._last - len(self._kept))
+                keys = list(islice(self._kept, begin, begin + self._keys_per_frame))
+                self._transmit(watch_frames.KeysFrame(self._sent + 1, keys))
+                self._sent += len(keys)
+                self._in_flight += 1
+            answer = self._receive(patience, watch_frames.TrustFrame)
+            self._in_flight -= 1
+            self._answered = answer.last
+            self.locked = self.locked or answer.locked
+            pairs = zip(answer.trust, answer.suspicion, strict=True)
+            found.update({n: Trust(n, *pair) for n, pair in enumerate(pairs, answer.first)})
+            self._stored(answer.durable)
+
+    def _stored(self, durable: int) -> None:
+        """Keystrokes up to this one need not be sent again."""
+        self.durable = durable
+        self._kept = self._kept[max(0, durable - (self._last - len(self._kept))) :]
+
+    def _insist(self, work: Callable[[Patience], Result]) -> Result:
+        """Do something on this connection, or on others if it is lost."""
+        patience = Patience(self._patience_s)
+        # The last answer that said something: a timeout after it says less.
+        telling: ServiceProblem | UnexpectedAnswerError | None = None
+        while True:
+            try:
+                if self._connection is None:
+                    self._connect(patience)
+                return work(patience)
+            except _LostError as lost:
+                self._drop()
+                reason = lost.__cause__
+                if isinstance(reason, ServiceProblem | UnexpectedAnswerError):
+                    telling = reason
+                if patience.wait(reason.retry_after if isinstance(reason, ServiceProblem) else None):
+                    continue
+                if isinstance(telling, ServiceProblem):
+                    raise telling from None
+                reason = telling or reason
+                raise ServiceUnreachable(f"the service cannot be reached: {reason}") from reason
+            except BaseException:
+                self._drop()
+                raise
+
+    def _connect(self, patience: Patience) -> None:
+        timeout = min(self._timeout_s, patience.left_s)
+        headers = {"Authorization": f"Bearer {self._key}"}
+        try:
+            self._connection = self._closing.enter_context(
+                connect(
+                    self._address,
+                    additional_headers=headers,
+                    open_timeout=timeout,
+                    close_timeout=CLOSING_S,
+                    compression=None,
+                    logger=_QUIET,
+                )
+            )
+        except InvalidStatus as error:
+            answer = error.response
+            refused = refusal(
+                answer.status_code, answer.reason_phrase, answer.headers, bytes(answer.body or b"")
+            )
+            if answer.status_code in LATER:
+                raise _LostError from refused
+            raise refused from None
+        except (OSError, InvalidHandshake) as error:
+            raise _LostError from error
+        self._transmit(structs.replace(self._hello, session=self.session))
+        welcome = self._receive(patience, watch_frames.Welcome)
+        durable = welcome.durable
+        if durable < self._last - len(self._kept):
+            raise UnexpectedAnswerError("the service has lost keystrokes of this session")
+        self.session, self.locked = welcome.session, welcome.locked
+        self.restarted = self.restarted or welcome.restarted
+        self._keys_per_frame, self._frames_in_flight = welcome.keys_per_frame, welcome.frames_in_flight
+        self._stored(durable)
+        # Another client may have typed meanwhile.
+        self._last = max(self._last, durable)
+        self._sent = self._answered = durable
+        self._in_flight = 0
+
+    def _drop(self) -> None:
+        self._connection = None
+        # Errors of a connection that is given up do not matter.
+        with suppress(OSError, WebSocketException):
+            self._closing.close()
+
+    def _transmit(self, frame: watch_frames.ClientFrame) -> None:
+        assert self._connection is not None
+        try:
+            self._connection.send(msgspec.json.encode(frame).decode())
+        except ConnectionClosed as error:
+            raise _ended(error) from error
+        except OSError as error:
+            raise _LostError from error
+
+    def _receive(self, patience: Patience, kind: type[Received]) -> Received:
+        """The next frame of this kind; what other frames say is noted on the way."""
+        assert self._connection is not None
+        while True:
+            try:
+                text = self._connection.recv(timeout=max(0.001, min(self._timeout_s, patience.left_s)))
+            except ConnectionClosed as error:
+                raise _ended(error) from error
+            except OSError as error:
+                # A timeout is one.
+                raise _LostError from error
+            frame = _parsed(text)
+            if frame["type"] == kind.__struct_config__.tag:
+                return _converted(frame, kind)
+            if frame["type"] == "lock":
+                self.locked = True
+            elif frame["type"] == "problem":
+                fields = {**frame, "type": frame.pop("problem", "")}
+                refused = problem(fields, frame["status"], "the service refused a frame")
+                if refused.status in LATER or refused.kind == "gap":
+                    raise _LostError from refused
+                raise refused
+
+
+def _parsed(text: str | bytes) -> dict[str, Any]:
+    """A frame; one that makes no sense is taken for the sign of a broken connection."""
+    try:
+        frame = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _LostError from error
+    if not isinstance(frame, dict) or "type" not in frame:
+        raise _LostError from UnexpectedAnswerError("a frame has no type: is this the service's address?")
+    return frame
+
+
+def _converted(frame: dict[str, Any], kind: type[Received]) -> Received:
+    try:
+        return msgspec.convert(frame, kind)
+    except msgspec.ValidationError as error:
+        raise _LostError from UnexpectedAnswerError(f"a frame of the service does not fit: {error}")
+
+
+def _ended(closed: ConnectionClosed) -> Exception:
+    """What to make of the end of a connection."""
+    code, reason = (closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else (0, "")
+    if code not in FOR_GOOD:
+        return _LostError()
+    kind = "taken-over" if code == TAKEN_OVER else "closed"
+    return problem({"type": kind}, FOR_GOOD[code], reason or f"the service closed the connection ({code})")

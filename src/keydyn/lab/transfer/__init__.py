@@ -1,0 +1,1 @@
+"""Everything learnt and calibrated in one place, tested in another."""

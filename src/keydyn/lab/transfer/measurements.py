@@ -1,0 +1,204 @@
+"""What the transfer study measures: people of one place judged by what was learnt in another.
+
+Population, cohort and calibration of a place are those of `Background.learnt`: the calibration is learnt from
+claims among the place's own people, each in turn left out of the population, as a program that has recordings
+of one place would do it. What comes with keydyn is learnt from fable and essay, and its calibration across
+the two; it is tried on Aalto alone. "Shipped and 30 own people" has thirty further people of Aalto enrolled
+first. Password is another text: only its calibration is carried over, beside a population and a cohort of the
+other people of keypad or mobile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from keydyn.decisions.calibration.background import Background, shipped_background
+from keydyn.decisions.verifier import Verifier
+from keydyn.detectors import PopulationDetector
+from keydyn.detectors.templates import fit_templates
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.frame.resuming import Made, Parts, Piece, run_pieces
+from keydyn.lab.transfer.claims import amounts_for, claims_of, labelled
+from keydyn.lab.transfer.disturbed import cases, disturbed
+from keydyn.lab.transfer.places import OWN, SIMULATED, Place, with_keys_of
+from keydyn.lab.transfer.repeats import repeats_of
+from keydyn.lab.transfer.watching import watched
+
+SHIPPED, WITH_OWN = "shipped", f"shipped and {OWN} own people"
+CALIBRATION_ALONE = "password, calibration alone"
+# Samples that the own people enrol with.
+OWN_SAMPLES = 5
+FOLDS = 4
+CLAIMS, WATCHING, DISTURBED, REPEATS = "claims", "watching", "disturbed", "repeats"
+# What the shipped background was not learnt from.
+STRANGE = ("aalto", *SIMULATED)
+
+Measured = dict[str, pd.DataFrame]
+
+
+def run_transfer(places: Sequence[Place], seed: int, parts: Parts) -> Measured:
+    """All measurements; parts that were made from the same inputs are read, not made again."""
+    pieces = pieces_of(places, seed)
+    # Long pieces first, so that none is left when all others are done.
+    made = run_pieces(sorted(pieces, key=lambda piece: -piece.cost), parts)
+    found: dict[str, list[pd.DataFrame]] = {}
+    for name in (name for piece in pieces for name in piece.names):
+        found.setdefault(name.rpartition("-")[2], []).append(made[name].to_pandas())
+    return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
+
+
+def pieces_of(places: Sequence[Place], seed: int) -> list[Piece]:
+    """A piece per background: it is learnt once, and tried in every other place."""
+    free, fixed = ([place for place in places if place.fixed is which] for which in (False, True))
+    pieces = []
+    for source in free:
+        targets = [place for place in free if place is not source or not place.same_people]
+        if targets:
+            pieces.append(_piece(source.name, partial(_free, source), [source, *targets], targets, seed))
+    for target in (place for place in free if place.name in STRANGE):
+        pieces.append(_piece(SHIPPED, partial(_shipped, 0), [target], [target], seed))
+        if not target.same_people:
+            pieces.append(_piece(WITH_OWN, partial(_shipped, OWN), [target], [target], seed))
+        pieces.append(_disturbed_piece(target, seed))
+        pieces.append(_repeats_piece(target))
+    texts = {place.name: place for place in fixed}
+    for one, other in (("keypad", "mobile"), ("mobile", "keypad")):
+        if one in texts and other in texts:
+            target = with_keys_of(texts[other], texts[one])
+            pieces.append(_piece(one, partial(_free, texts[one]), [texts[one], target], [target], seed))
+        if other in texts and "password" in texts:
+            make = partial(_calibration_alone, texts["password"])
+            pieces.append(
+                _piece(CALIBRATION_ALONE, make, [texts["password"], texts[other]], [texts[other]], seed)
+            )
+    return pieces
+
+
+def _piece(
+    source: str, make: partial[Made], inputs: Sequence[Place], targets: Sequence[Place], seed: int
+) -> Piece:
+    """What is tried with one background; the names of the parts that it makes end with what they hold."""
+    stem = "-".join([source.replace(" ", "_").replace(",", ""), *(place.name for place in targets)])
+    stem = stem.replace(" ", "_")
+    texts = all(not place.fixed for place in targets)
+    names = tuple(f"{stem}-{what}" for what in ((CLAIMS, WATCHING) if texts else (CLAIMS,)))
+    facts: dict[str, Any] = {
+        "data": {place.name: place.checksums for place in inputs},
+        "keystrokes": {place.name: [len(place.learnt), len(place.tried)] for place in inputs},
+        "shipped": shipped_background().sha256 if source in (SHIPPED, WITH_OWN) else "",
+        "seed": seed,
+    }
+    cost = float(sum(len(place.learnt) + len(place.tried) for place in inputs))
+    what = f"{source} · {', '.join(place.name for place in targets)}"
+    return Piece(names, facts, partial(make, list(targets), names, source), what, cost)
+
+
+def _disturbed_piece(target: Place, seed: int) -> Piece:
+    name = f"{target.name.replace(' ', '_')}-{DISTURBED}"
+    facts = {
+        "data": target.checksums,
+        "keystrokes": len(target.tried),
+        "shipped": shipped_background().sha256,
+        "cases": [case[:3] for case in cases()],
+        "seed": seed,
+    }
+    make = partial(_disturbed, target, name, seed)
+    return Piece((name,), facts, make, f"{target.name} · disturbed keys", 2.0 * len(target.tried))
+
+
+def _disturbed(target: Place, name: str, seed: int) -> Made:
+    found = disturbed(shipped_background(), target.tried, seed)
+    return {name: _table(found.assign(dataset_from=SHIPPED, dataset_to=target.name))}
+
+
+def _repeats_piece(target: Place) -> Piece:
+    name = f"{target.name.replace(' ', '_')}-{REPEATS}"
+    facts = {
+        "data": target.checksums,
+        "keystrokes": len(target.tried),
+        "shipped": shipped_background().sha256,
+    }
+    return Piece((name,), facts, partial(_repeats, target, name), f"{target.name} · known twice", 1.0)
+
+
+def _repeats(target: Place, name: str) -> Made:
+    return {name: _table(repeats_of(target))}
+
+
+def learnt_from(place: Place) -> Background:
+    """Population, cohort and calibration from a place's people, left out in turn."""
+    return Background.learnt(PopulationDetector(), place.known)
+
+
+def _free(source: Place, targets: list[Place], names: tuple[str, ...], name: str) -> Made:
+    return _tried(learnt_from(source), targets, names, name)
+
+
+def _shipped(own: int, targets: list[Place], names: tuple[str, ...], name: str) -> Made:
+    background = beside_own_people(targets[0].known, own) if own else shipped_background()
+    return _tried(background, targets, names, name)
+
+
+def beside_own_people(samples: Samples, own: int) -> Background:
+    """What comes with keydyn, after some people of the place have been enrolled."""
+    verifier = Verifier.shipped()
+    some = pd.unique(samples.users)[:own]
+    early = samples.numbers < OWN_SAMPLES
+    verifier.enrol_many({f"own {user}": samples[early & (samples.users == user)] for user in some})
+    return verifier.in_use
+
+
+def _tried(background: Background, targets: list[Place], names: tuple[str, ...], name: str) -> Made:
+    claims = labelled(
+        {
+            (name, place.name, amount): claims_of(background, place.samples, amount)
+            for place in targets
+            for amount in amounts_for(place.samples)
+        }
+    )
+    made = [_table(claims)]
+    if len(names) > 1:
+        sessions = [
+            watched(background, place.samples).assign(dataset_from=name, dataset_to=place.name)
+            for place in targets
+        ]
+        made.append(_table(pd.concat(sessions, ignore_index=True)))
+    return dict(zip(names, made, strict=True))
+
+
+def _calibration_alone(source: Place, targets: list[Place], names: tuple[str, ...], name: str) -> Made:
+    calibrations = learnt_from(source).calibrations
+    place, parts = targets[0], []
+    people = pd.factorize(place.samples.users)[0]
+    for fold in range(FOLDS):
+        here = people % FOLDS == fold
+        background = _of_others(place.samples[~here], calibrations)
+        numbers = np.unique(people[here])
+        for amount in amounts_for(place.samples):
+            claims = claims_of(background, place.samples[here], amount)
+            # People and samples keep their numbers within the place.
+            same = {column: numbers[claims[column]].astype(np.int32) for column in ("claimed", "typist")}
+            apart = claims.assign(**same, sample=claims["sample"] * FOLDS + fold)
+            parts.append(labelled({(name, place.name, amount): apart}))
+    return {names[0]: _table(pd.concat(parts, ignore_index=True))}
+
+
+def _of_others(samples: Samples, calibrations: Any) -> Background:
+    """A population and a cohort of these people, with a calibration from elsewhere."""
+    pattern = PopulationDetector().prepare(samples)
+    users = pd.unique(samples.users)
+    cohort = fit_templates(pattern, [samples[samples.users == user] for user in users])
+    return Background(pattern, tuple(cohort), calibrations, tuple(f"cohort {user}" for user in users))
+
+
+def _table(frame: pd.DataFrame) -> pa.Table:
+    names = [name for name in ("dataset_from", "dataset_to") if name in frame]
+    return pa.Table.from_pandas(
+        frame.astype(dict.fromkeys(names, "category")) if names else frame, preserve_index=False
+    )

@@ -1,0 +1,177 @@
+"""Places: recordings of one kind, with people to learn from and people who are tried.
+
+Long texts are cut into pieces as long as a sentence. Of Aalto the reported people are tried, and some of the
+others are learnt from: nothing is ever learnt from a person who is tried in the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Integers
+from keydyn.datasets import load_dataset, make_typists, reported_people
+from keydyn.decisions.calibration.trials import spread
+from keydyn.keystrokes.one_sample import recorded_samples
+from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.schema import COLUMNS, sample_lengths, sample_of_row, sample_starts
+from keydyn.lab.frame.chosen import check_names, load_chosen
+
+FREE, FIXED = ("fable", "essay", "aalto"), ("password", "keypad", "mobile")
+# Simulated typists in place of all recordings: people of two places, with different keyboards and clocks.
+SIMULATED = ("simulated", "simulated elsewhere")
+NAMES = (*FREE, *FIXED)
+# Keys of a piece of a long text.
+PIECE = 50
+# People of Aalto who are learnt from, and those enrolled first where own people count.
+MOST_LEARNT, OWN = 300, 30
+# Samples of each person that a fixed text is learnt from.
+REPETITIONS = 20
+TYPISTS, SENTENCES, SEED = 16, 12, 1
+# The column that says when a sample began.
+STARTED = "started"
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Recordings of one kind.
+
+    Attributes
+    ----------
+    name : of the dataset
+    learnt : keystrokes of the people whom others may be judged by, as they were recorded
+    tried : keystrokes of the people who are tried, in pieces
+    checksums : of the files read
+    """
+
+    name: str
+    learnt: pd.DataFrame
+    tried: pd.DataFrame
+    checksums: dict[str, str]
+
+    @cached_property
+    def known(self) -> Samples:
+        """The samples of the people learnt from."""
+        return recorded_samples(self.learnt)
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The samples of the people who are tried."""
+        return recorded_samples(self.tried)
+
+    @property
+    def same_people(self) -> bool:
+        """Whether the people who are tried are those learnt from, so that the place cannot try itself."""
+        return bool(set(self.learnt["user"]) & set(self.tried["user"]))
+
+    @property
+    def fixed(self) -> bool:
+        """Whether everyone types the same text."""
+        return self.name in FIXED
+
+
+def load_place(name: str, data: str | PathLike[str] | None = None) -> Place:
+    """A place by its name."""
+    if name in SIMULATED:
+        return _simulated(name)
+    dataset = load_dataset(name, data)
+    typed = dataset.keystrokes[[name for name in (*COLUMNS, STARTED) if name in dataset.keystrokes]]
+    if name == "aalto":
+        return _of_aalto(typed, dataset.checksums)
+    if name in FIXED:
+        some = typed[_numbers(typed) < REPETITIONS].reset_index(drop=True)
+        return Place(name, some, some, dataset.checksums)
+    return Place(name, typed, pieces(typed), dataset.checksums)
+
+
+def _of_aalto(typed: pd.DataFrame, checksums: dict[str, str]) -> Place:
+    """Reported people are tried, and some of the others are learnt from."""
+    users = pd.unique(typed["user"])
+    reported = reported_people(users.tolist())
+    others = spread(np.array([user for user in users.tolist() if user not in reported]), MOST_LEARNT)
+    learnt, tried = (
+        typed[typed["user"].isin(people)].reset_index(drop=True) for people in (others.tolist(), reported)
+    )
+    return Place("aalto", learnt, tried, checksums)
+
+
+def _simulated(name: str) -> Place:
+    """Typists of a place; those elsewhere are other people, with longer holds and a coarser clock."""
+    elsewhere = name != SIMULATED[0]
+    first = 1000 if elsewhere else 0
+    typed = make_typists(
+        TYPISTS,
+        SENTENCES,
+        "free",
+        PIECE,
+        first_user=first,
+        tick=8.0 if elsewhere else None,
+        random_state=SEED,
+    )
+    if elsewhere:
+        typed["timerelease"] = typed["timepress"] + 1.2 * (typed["timerelease"] - typed["timepress"])
+    return Place(name, typed, typed, {name: f"seed {SEED}"})
+
+
+def pieces(typed: pd.DataFrame, keys: int = PIECE) -> pd.DataFrame:
+    """Samples cut into pieces of this many keystrokes, numbered within each user; shorter rests are left out.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.lab.transfer.places import pieces
+    >>> pieces(make_typists(2, 3, "free", 120), 50).groupby(["user", "session"]).size().tolist()
+    [50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50]
+    """
+    starts = sample_starts(typed)
+    lengths, sample = sample_lengths(starts, len(typed)), sample_of_row(starts, len(typed))
+    position = np.arange(len(typed)) - starts[sample]
+    whole = position < lengths[sample] // keys * keys
+    cut = typed[whole].assign(session=sample[whole] * (lengths.max() // keys + 1) + position[whole] // keys)
+    return cut.assign(session=_numbers(cut)).reset_index(drop=True)
+
+
+def _numbers(typed: pd.DataFrame) -> Integers:
+    """(N,) the number of each keystroke's sample within its user, from 0."""
+    starts = sample_starts(typed.reset_index(drop=True))
+    number = typed["user"].iloc[starts].groupby(typed["user"].iloc[starts].to_numpy()).cumcount().to_numpy()
+    found: Integers = number.astype(np.int64)[sample_of_row(starts, len(typed))]
+    return found
+
+
+def with_keys_of(place: Place, other: Place) -> Place:
+    """A fixed text with the names that the keys have in another place, position by position."""
+    texts = [_text(one.learnt) for one in (place, other)]
+    if len(texts[0]) != len(texts[1]):
+        raise ValueError(f"{place.name} and {other.name} are texts of different lengths")
+
+    def renamed(typed: pd.DataFrame) -> pd.DataFrame:
+        return typed.assign(keyname=np.tile(np.array(texts[1], dtype=object), len(typed) // len(texts[1])))
+
+    return replace(place, learnt=renamed(place.learnt), tried=renamed(place.tried))
+
+
+def _text(typed: pd.DataFrame) -> Sequence[str]:
+    """The keys of the first sample."""
+    starts = sample_starts(typed)
+    first = int(sample_lengths(starts, len(typed))[0])
+    keys: list[str] = typed["keyname"].iloc[:first].tolist()
+    return keys
+
+
+def chosen_places(names: Sequence[str] | None, data: Path | None) -> tuple[list[Place], list[str]]:
+    """The places to study, and messages about those that are not here."""
+    check_names(names, NAMES, "dataset")
+    if names and SIMULATED[0] in names:
+        return [load_place(name) for name in SIMULATED], []
+    places, messages = load_chosen(names, data, NAMES, load_place)
+    if places:
+        return places, messages
+    message = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
+    return [load_place(name) for name in SIMULATED], [*messages, message]

@@ -1,0 +1,107 @@
+"""Runs all measurements of the verification study; the results are frames by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from keydyn.decisions.calibration.operating_point import Targets
+from keydyn.evaluation.rates.fairness import median_intervals
+from keydyn.lab.frame.chosen import SIMULATED
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.resuming import Parts, run_pieces
+from keydyn.lab.verification.measurements import folds_of, pairs, strangers_piece
+from keydyn.lab.verification.security_measurements import (
+    AGEING,
+    ATTACKS,
+    COPIES,
+    POISONING,
+    PRIVACY,
+    security_pieces,
+)
+from keydyn.lab.verification.watching_measurements import DATASETS, watching_frame, watching_pieces
+
+CLAIMS, IDENTIFIED, WATCHING, SPEED = "claims", "identified", "watching", "speed"
+CHOICES = "choices"
+SECURITY = (ATTACKS, COPIES, AGEING, POISONING, PRIVACY)
+FRAMES = (CLAIMS, IDENTIFIED, WATCHING, CHOICES, SPEED, *SECURITY)
+
+
+# The frames of `FRAMES`, by name; those that these datasets do not allow are absent.
+Measured = dict[str, pd.DataFrame]
+
+
+def run_verification(rows: Sequence[Row], seed: int, parts: Parts) -> Measured:
+    """All measurements; parts that were made from the same inputs are read, not made again."""
+    strangers = {row.name: [strangers_piece(row, pair, seed) for pair in pairs()] for row in rows}
+    security = security_pieces(rows, seed)
+    watched = {row.name: watching_pieces(row, seed) for row in rows if row.name in (*DATASETS, SIMULATED)}
+    everything = [
+        *(piece for pieces in strangers.values() for piece in pieces),
+        *security,
+        *(piece for pieces in watched.values() for piece in pieces),
+    ]
+    # Long pieces first, so that none is left when all others are done.
+    made = run_pieces(sorted(everything, key=lambda piece: -piece.cost), parts)
+    frames: Measured = {}
+    for place, name in enumerate((CLAIMS, IDENTIFIED)):
+        frames[name] = pd.concat(
+            [
+                made[piece.names[place]].to_pandas().assign(dataset=row)
+                for row, pieces in strangers.items()
+                for piece in pieces
+            ],
+            ignore_index=True,
+        )
+    frames[SPEED] = pd.concat([_speeds(row, seed) for row in rows], ignore_index=True)
+    for name in SECURITY:
+        found = [
+            made[piece.names[0]].to_pandas() for piece in security if piece.names[0].endswith(f"-{name}")
+        ]
+        if found:
+            frames[name] = pd.concat(found, ignore_index=True)
+    of_watching, choices = [], []
+    for name, pieces in watched.items():
+        tables = {table: made[table] for piece in pieces for table in piece.names}
+        frame, chosen = watching_frame(tables, name, seed)
+        of_watching.append(frame)
+        choices += chosen
+    if of_watching:
+        frames[WATCHING] = pd.concat(of_watching, ignore_index=True)
+        frames[CHOICES] = pd.DataFrame(choices)
+    return frames
+
+
+def protocols_of(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
+    """How each dataset is split, and who the impostors are."""
+    open_set = {
+        "impostors": "open set: strangers, whom neither population nor cohort nor calibration has seen",
+        "normalisation": "none: calibrated likelihood ratios against a cohort",
+        "scales": "population, cohort and calibration are learnt from other people",
+    }
+    return {row.name: row.protocol.describe() | open_set for row in rows}
+
+
+def choices_of(measured: Measured) -> dict[str, Any]:
+    """What was fixed in advance, and what was chosen on other people than those reported."""
+    return {
+        "operating point": asdict(Targets()),
+        "watching": measured[CHOICES].to_dict("records") if CHOICES in measured else [],
+    }
+
+
+def _speeds(row: Row, seed: int) -> pd.DataFrame:
+    """The median interval of each person, who is a number as in the claims."""
+    people, _ = folds_of(row, seed)
+    numbers = dict(zip(row.samples.users.tolist(), people.tolist(), strict=True))
+    medians = median_intervals(row.samples)
+    return pd.DataFrame(
+        {
+            "dataset": row.name,
+            "user": [numbers[user] for user in medians.index],
+            "median_interval": medians.to_numpy(),
+        }
+    )

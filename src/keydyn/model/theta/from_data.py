@@ -1,0 +1,192 @@
+"""What a fit takes from the data before its first iteration: counts, moments, starting parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers
+from keydyn.model.data.settings import Settings, kept_shares
+from keydyn.model.data.vocabulary import Types
+from keydyn.model.engine.layout import (
+    KEEP_EMISSION,
+    KEEP_START,
+    LEAVING,
+    OF_PAIRS,
+    OF_TYPES,
+    PAIR_PROB,
+    PROB,
+    WEIGHT_AFTER,
+    WEIGHT_BEFORE,
+    TypeChain,
+)
+from keydyn.model.families.categorical import Categorical
+from keydyn.model.families.family import Family, Params
+from keydyn.model.theta.parameters import EventChain
+
+# Equal values leave a spread of rounding errors.
+NO_SPREAD = 1e-12
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Weighted frequencies of event types.
+
+    Attributes
+    ----------
+    event_types : (m,); pairs : (P, 2)
+    sequences : number of sequences
+    types : (m,) f(ω); starts : (m,) sequences that begin with ω; pair : (P,) f(ψ, ω)
+    """
+
+    event_types: Types
+    pairs: Integers
+    sequences: float
+    types: Floats
+    starts: Floats
+    pair: Floats
+
+    def chain(self) -> EventChain:
+        """π[ω], a[ψ, ω] and Π[ω] (Eq. 30) as observed."""
+        leaving, entering = (sums_by(end, self.pair, len(self.types)) for end in self.pairs.T)
+        of_pairs = leaving[self.pairs[:, 0]]
+        pair_prob = np.divide(self.pair, of_pairs, out=np.zeros(len(self.pair)), where=self.pair > 0.0)
+        return EventChain(shares(self.types), leaving, entering, shares(self.starts), pair_prob)
+
+    def weighted(self, chain: EventChain, settings: Settings) -> TypeChain:
+        """Their event chain, and what estimates weigh in smoothing, as the engine takes both."""
+        smoothing, (before, after) = settings.smoothing, self.pairs.T
+        starts = self.starts if settings.start_estimate == "sequence_start" else self.types
+        of_pairs, of_types = np.empty((len(self.pairs), OF_PAIRS)), np.empty((len(self.types), OF_TYPES))
+        of_pairs[:, PAIR_PROB] = chain.pair_prob
+        of_pairs[:, WEIGHT_BEFORE], of_pairs[:, WEIGHT_AFTER] = smoothing.transition_weights(
+            self.pair, chain.leaving[before], chain.entering[after]
+        )
+        of_types[:, PROB], of_types[:, LEAVING] = chain.prob, chain.leaving
+        of_types[:, KEEP_START] = kept_shares(smoothing.start, starts)
+        of_types[:, KEEP_EMISSION] = kept_shares(smoothing.emission, self.types)
+        return TypeChain(np.ascontiguousarray(self.pairs), of_pairs, of_types)
+
+    def aligned(self, event_types: Types, pairs: Integers) -> tuple[Counts, Integers]:
+        """These counts in a larger vocabulary, and where the old pairs stand in the new list."""
+        m = len(event_types)
+        rows = np.searchsorted(pairs[:, 0] * m + pairs[:, 1], self.pairs[:, 0] * m + self.pairs[:, 1])
+        pair = np.zeros(len(pairs))
+        pair[rows] = self.pair
+        more = np.zeros(m - len(self.types))
+        types, starts = np.concatenate([self.types, more]), np.concatenate([self.starts, more])
+        return Counts(event_types, pairs, self.sequences, types, starts, pair), rows
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.event_types,
+            self.pairs,
+            self.sequences + other.sequences,
+            self.types + other.types,
+            self.starts + other.starts,
+            self.pair + other.pair,
+        )
+
+
+def shares(counts: Floats) -> Floats:
+    """Counts divided by their sum; equal shares if there is nothing to divide."""
+    total = counts.sum()
+    return counts / total if total > 0.0 else np.full(len(counts), 1.0 / len(counts))
+
+
+class Moments(NamedTuple):
+    """Weight, mean and sum of squared deviations of values on their working scale, one row per group."""
+
+    weight: Floats
+    mean: Floats
+    square: Floats
+
+    def of(self, feature: int) -> Moments:
+        """Those of one feature, if they are those of several, (groups, K)."""
+        return Moments(self.weight[:, feature], self.mean[:, feature], self.square[:, feature])
+
+    @property
+    def deviation(self) -> Floats:
+        """The standard deviation; 0 where there is no value."""
+        return np.sqrt(self.square / np.where(self.weight > 0.0, self.weight, 1.0))
+
+
+def sums_by(groups: Integers, weights: Floats | None, n_groups: int) -> Floats:
+    """The weights by group; without any, each weighs one."""
+    return np.bincount(groups, weights, n_groups).astype(np.float64, copy=False)
+
+
+def moments_by(groups: Integers, n_groups: int, weights: Floats | None, values: Floats) -> Moments:
+    """The moments of values by group, in two passes; a NaN among them has no weight."""
+    total = sums_by(groups, values if weights is None else weights * values, n_groups)
+    if np.isnan(total).any():
+        there = ~np.isnan(values)
+        of_those = None if weights is None else weights[there]
+        return moments_by(groups[there], n_groups, of_those, values[there])
+    weight = sums_by(groups, weights, n_groups)
+    mean = np.divide(total, weight, out=np.zeros(n_groups), where=weight > 0.0)
+    apart = values - mean.take(groups)
+    apart *= apart if weights is None else weights * apart
+    return Moments(weight, mean, sums_by(groups, apart, n_groups))
+
+
+def together(moments: Moments, bounds: Integers) -> Moments:
+    """The moments of several groups together: of each run of groups between two bounds."""
+    first = bounds[:-1]
+    weight = np.add.reduceat(moments.weight, first)
+    total = np.add.reduceat(moments.weight * moments.mean, first)
+    mean = np.divide(total, weight, out=np.zeros(total.shape), where=weight > 0.0)
+    apart = moments.mean - np.repeat(mean, bounds[1:] - first, axis=0)
+    return Moments(weight, mean, np.add.reduceat(moments.square + moments.weight * apart * apart, first))
+
+
+def least_scale(family: Family, overall: Moments, largest: Floats, min_scale: float | None) -> Floats:
+    """The scale floor of a feature (docs/decisions/0008) in each of several sets of data.
+
+    As given, or a thousandth of the data's own spread. Where they have none it is absolute: 1e-3 on the log
+    scale, 1e-6·max(1, |x|) on the linear one. A categorical has no scale; in its place the engine looks for
+    its pseudocount.
+    """
+    if isinstance(family, Categorical):
+        return np.full(len(overall.weight), float(family.pseudocount))
+    if min_scale is not None:
+        return np.full(len(overall.weight), min_scale)
+    spread, logs = overall.deviation, family.on_log_scale
+    absolute = np.full(len(spread), 1e-3) if logs else 1e-6 * np.maximum(1.0, largest)
+    size = np.maximum(np.abs(overall.mean), 1.0 if logs else 0.0)
+    return np.where(spread > NO_SPREAD * size, 1e-3 * spread, absolute)
+
+
+def displacements(feature: int, settings: Settings, jitter: np.random.Generator | None) -> Floats:
+    """How far the states of a feature start from the mean, in units of the spread, (M,).
+
+    With `jitter` each gets a standard normal besides, the same for all event types so that a state stays one
+    state.
+    """
+    shift = spread_out(settings.n_states, settings.spread)
+    if feature != settings.leading_feature and settings.spread_features == "leading":
+        shift = np.zeros(settings.n_states)
+    return shift if jitter is None else shift + jitter.standard_normal(settings.n_states)
+
+
+@lru_cache(maxsize=64)
+def spread_out(n_states: int, spread: float) -> Floats:
+    """2h(j − 1)/(M − 1) − h of Eq. 23; one state stays in the middle."""
+    return np.linspace(-spread, spread, n_states) if n_states > 1 else np.zeros(1)
+
+
+def start_emission(
+    family: Family, by_type: Moments, of_all: Moments, floor: Floats, shift: Floats, settings: Settings
+) -> Params:
+    """Emissions spread around each type's own mean (Section 3.5, Eqs. 23–24), parameters (R, M).
+
+    `of_all` and `floor` are those of all events, one entry per row: a type without a value starts there.
+    """
+    seen = by_type.weight > 0.0
+    middle = np.where(seen, by_type.mean, of_all.mean)
+    deviation = np.where(seen, by_type.deviation, of_all.deviation)
+    unit = deviation if settings.spread_scale == "type" else of_all.deviation
+    return family.start(middle[:, None], np.maximum(deviation, floor)[:, None], unit[:, None] * shift)

@@ -1,0 +1,328 @@
+"""λ, κ, η and ω: how strongly cells, keys, samples and levels of people differ, estimated together.
+
+ω is the variance of a person's level in all cells of a feature, beyond what the loadings say of it. The mean
+of a person's values in cell c and sample k, which has variance 1/π_ck, is
+
+    ȳ_ck = V_c z + l + a_key + b_c + s_c d_k + noise
+    z ~ N(0, I), l ~ N(0, ω), a ~ N(0, κ), b ~ N(0, λ), d ~ N(0, η)
+
+with s_c the cell's scale. The effects a and b are integrated out; z, l and the tempos d of all samples are
+solved for together. With few samples a person and the tempos are known only jointly: if one were taken as
+known, what is not known of it would count as variance of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers, compiled, inner
+from keydyn.population.features import Typing
+from keydyn.population.person.fitting import Chosen, People
+from keydyn.population.person.posterior import Differences, inverted
+
+# Of λ, κ, η and ω.
+LEAST = np.array([[1e-3], [1e-3], [4e-3], [1e-3]])
+# Estimation ends when nothing changes by more than this share.
+ITERATIONS, TOLERANCE = 50, 3e-3
+# Where there is less evidence than this, counted in people or samples known exactly, nothing is estimated.
+LEAST_EVIDENCE = 1e-6
+# Of steps, in units of the noise.
+LEAST_NOISE = 0.1
+# People of one compiled call, well under a second of work: between calls signals are heard.
+AT_A_TIME = 200
+# A tempo counts up to this many deviations: a few samples on another keyboard would dominate the variance.
+TEMPO_CLIP = 3.0
+
+
+class Typed(NamedTuple):
+    """The cells that people typed, sorted by person and cell, and what each sample says of them."""
+
+    # (M,) of a person's cell: its number, π, ȳ and s
+    cell: Integers
+    precision: Floats
+    mean: Floats
+    scale: Floats
+    # (P,) of each sample in which the cell was typed: its number among the person's, its share of π, and how
+    # far its mean is from that of the cell
+    sample: Integers
+    share: Floats
+    apart: Floats
+    parts: Integers  # (M + 1,) where the samples of each cell begin
+    begins: Integers  # (U + 1,) where the cells of each person begin
+    n_samples: Integers  # (U,)
+
+
+class Steps(NamedTuple):
+    """What a group of people typed, with steps as they are; `Typed` divides them by all people's slope."""
+
+    # (M,)
+    cell: Integers
+    feature: Integers
+    expected: Floats
+    scale: Floats
+    # (P,) the number of values, the tempo and the mean step
+    sample: Integers
+    counts: Integers
+    tempo: Floats
+    step: Floats
+    parts: Integers
+    begins: Integers
+    n_samples: Integers
+    # (4, F) the number of values and the sum of derivatives; of values beyond the first in a cell, the number
+    # and the sum of squares about the cell's mean
+    sums: Floats
+
+
+def steps_of(typing: Typing, chosen: Chosen, people: People, degrees: float) -> Steps:
+    """What these samples say of the people who were fitted to them, with b = 0 in their means.
+
+    Noise has long tails. So in place of each value stands where it was expected plus a bounded step towards
+    it, e / (ν + e²), divided by its mean derivative: then steps follow a normal effect of a person in the
+    mean (Stein's lemma). The variance of the steps is that of repeated values of a cell. Weights by distance
+    do not serve here: a value far away counts little whether noise or an effect moved it, so that effects
+    would come out too small.
+    """
+    lengths, n = np.diff(typing.offsets)[chosen.samples], len(chosen.samples)
+    first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    rows = np.repeat(typing.offsets[chosen.samples] - first[:-1], lengths) + np.arange(first[-1])
+    sample = np.repeat(np.arange(n), lengths)
+    U, (_, C), F = len(chosen.begins) - 1, people.noise.shape, typing.y.shape[1]
+    person = np.repeat(np.arange(U), np.diff(chosen.begins))[sample][:, None]
+    cell = typing.cell[rows]
+    scale, tempo = np.sqrt(people.noise[person, cell]), people.tempo[sample]
+    e = (typing.y[rows] - people.mean[person, cell]) / scale - tempo
+    there = np.isfinite(e)
+    feature = np.nonzero(there)[1]
+    codes, tempo, e = (one[there] for one in ((person * C + cell) * n + sample[:, None], tempo, e))
+    step = e / (degrees + e**2)
+    table, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    of_cells, which = np.unique(table // n, return_inverse=True)
+    person_of_cells, cells = np.divmod(of_cells, C)
+    total = np.bincount(which, counts, len(of_cells))
+    about_mean = step - (np.bincount(which[place], step, len(of_cells)) / total)[which[place]]
+    feature_of_cells = np.zeros(len(of_cells), dtype=np.int64)
+    feature_of_cells[which[place]] = feature
+    values, firsts = (np.bincount(one, minlength=F) for one in (feature, feature_of_cells))
+    derivatives = np.bincount(feature, (degrees - e**2) / (degrees + e**2) ** 2, F)
+    squares = np.bincount(feature, about_mean**2, F)
+    of_part = np.zeros(len(table))
+    of_part[place] = tempo
+    noise, expected = people.noise[person_of_cells, cells], people.mean[person_of_cells, cells]
+    return Steps(
+        cells, feature_of_cells, expected, np.sqrt(noise), table % n - chosen.begins[person_of_cells[which]],
+        counts, of_part, np.bincount(place, step, len(table)) / counts,
+        np.searchsorted(which, np.arange(len(cells) + 1)), np.searchsorted(person_of_cells, np.arange(U + 1)),
+        np.diff(chosen.begins), np.stack([values, derivatives, values - firsts, squares]),
+    )  # fmt: skip
+
+
+def joined(groups: Sequence[Steps], degrees: float) -> Typed:
+    """Of all groups of people."""
+    parts, begins = (
+        np.concatenate([[0], np.cumsum(np.concatenate([np.diff(getattr(group, name)) for group in groups]))])
+        for name in ("parts", "begins")
+    )
+    whole = Steps(*(np.concatenate(part) for part in zip(*groups, strict=True)))
+    values, derivatives, repeats, squares = np.sum([group.sums for group in groups], axis=0)
+    # At least half of what it is for Student's t: where nearly all values are far off, steps stay bounded.
+    slope = np.maximum(derivatives / np.maximum(values, 1), 0.5 / (degrees + 3))
+    variance = np.where(
+        repeats > 0, squares / np.maximum(repeats, 1) / slope**2, (degrees + 3) / (degrees + 1)
+    )
+    which = np.repeat(np.arange(len(whole.cell)), np.diff(parts))
+    total = np.bincount(which, whole.counts, len(whole.cell))
+    share = whole.counts / total[which]
+    mean = (whole.tempo + whole.step / slope[whole.feature[which]]) * whole.scale[which]
+    mean_of_cells = np.bincount(which, share * mean, len(whole.cell))
+    precision = total / np.maximum(variance, LEAST_NOISE)[whole.feature] / whole.scale**2
+    return Typed(
+        whole.cell, precision, whole.expected + mean_of_cells, whole.scale, whole.sample, share,
+        mean - mean_of_cells[which], parts.astype(np.int64), begins.astype(np.int64), whole.n_samples,
+    )  # fmt: skip
+
+
+class Components(NamedTuple):
+    """(F,) each: variances of a person's own effects in cells, in keys, of tempos and of levels."""
+
+    cell: Floats
+    key: Floats
+    tempo: Floats
+    level: Floats
+
+
+def estimated(cells: Typed, differences: Differences, start: Components) -> Components:
+    """λ, κ, η and ω that the likelihood is largest with; λ and κ of `differences` do not matter.
+
+    Each is Σ mean² / Σ (1 − posterior variance / prior variance), which holds at a maximum, and leads to it
+    in fewer steps than EM.
+    """
+    F = len(start.cell)
+    levels = (differences.feature[differences.key][:, None] == np.arange(F)).astype(np.float64)
+    V, now = np.hstack([differences.loadings, levels]), np.stack(start)
+    D = V.shape[1] + F * int(cells.n_samples.max(initial=0))
+    G = len(differences.feature)
+    room = Room(np.empty((D, D)), *map(np.empty, [(D,), (D,), (D,), (G, D), (G,), (G,)]))
+    for _ in range(ITERATIONS):
+        sums = np.zeros((4, F, 2))
+        known = differences._replace(loadings=V, cell_variance=now[0], key_variance=now[1])
+        for u in range(0, len(cells.n_samples), AT_A_TIME):
+            people = u, min(u + AT_A_TIME, len(cells.n_samples))
+            _add_moments(cells, people, known, now[2:], room, sums)
+        before, some = now, sums[..., 1] > LEAST_EVIDENCE
+        # A feature without values keeps what it has.
+        now = np.where(some, np.maximum(sums[..., 0] / np.where(some, sums[..., 1], 1.0), LEAST), before)
+        if (np.abs(now - before) <= TOLERANCE * before).all():
+            break
+    return Components(*now)
+
+
+class Room(NamedTuple):
+    """Room for one person. D: z, the levels, and the tempos of all samples, feature after feature."""
+
+    S: Floats  # (D, D) precision, then covariance
+    # (D,) linear term, mean, and how a cell's mean moves with all of them
+    linear: Floats
+    mean: Floats
+    x: Floats
+    pull: Floats  # (G, D) how a key's a moves with them: −pull
+    # (G,) precision and mean of a
+    total: Floats
+    key_mean: Floats
+
+
+@compiled
+def _add_moments(
+    cells: Typed, people: tuple[int, int], differences: Differences, others: Floats, room: Room, sums: Floats
+) -> None:
+    """Σ mean² and Σ (1 − variance / prior variance) of b, a, d and l, (4, F, 2); `others` are η and ω."""
+    cell_variance, key_variance, key_feature = differences[3], differences[4], differences.feature
+    S, mean, x, pull, total = room.S, room.mean, room.x, room.pull, room.total
+    R, F = differences.loadings.shape[1], others.shape[1]
+    for u in range(people[0], people[1]):
+        n = cells.n_samples[u]
+        D = R + F * n
+        _solve(cells, u, differences, others, room)
+        for g in range(len(key_feature)):
+            f = key_feature[g]
+            if total[g] > 0.0:
+                variance = 1.0 / total[g] + _form(pull[g], S, R, R + f * n, R + (f + 1) * n)
+                _add(room.key_mean[g] ** 2, variance / key_variance[f], sums[1, f])
+        for i in range(cells.begins[u], cells.begins[u + 1]):
+            g = differences.key[cells.cell[i]]
+            f = key_feature[g]
+            at = R + f * n
+            _take_direction(cells, i, differences.loadings, at, x[:D])
+            gap = cells.mean[i] - room.key_mean[g]
+            for j in range(D):
+                gap -= x[j] * mean[j]
+                x[j] -= pull[g, j]
+            lam = cell_variance[f]
+            k = lam / (lam + 1.0 / cells.precision[i])
+            variance = k * k * (1.0 / total[g] + _form(x, S, R, at, at + n)) + lam * (1.0 - k)
+            _add((k * gap) ** 2, variance / lam, sums[0, f])
+        for f in range(F):
+            for i in range(R + f * n, R + (f + 1) * n):
+                square = min(mean[i] ** 2, TEMPO_CLIP**2 * others[0, f])
+                _add(square, S[i, i] / others[0, f], sums[2, f])
+            i = R - F + f
+            _add(mean[i] ** 2, S[i, i] / others[1, f], sums[3, f])
+
+
+@inner
+def _add(square: float, ratio: float, sums: Floats) -> None:
+    sums[0] += square
+    sums[1] += 1.0 - ratio
+
+
+@inner
+def _solve(cells: Typed, u: int, differences: Differences, others: Floats, room: Room) -> None:
+    """The posterior of one person; `total` is 0 of keys that were not typed."""
+    V, cell_key, key_feature, cell_variance, key_variance = differences
+    S, linear, mean, x, pull, total, key_mean = room
+    R, F, n, G = V.shape[1], others.shape[1], cells.n_samples[u], len(key_feature)
+    D = R + F * n
+    for i in range(D):
+        linear[i] = 0.0
+        for j in range(i):
+            S[i, j] = 0.0
+        S[i, i] = 1.0
+    for f in range(F):
+        S[R - F + f, R - F + f] = 1.0 / others[1, f]
+        for i in range(R + f * n, R + (f + 1) * n):
+            S[i, i] = 1.0 / others[0, f]
+    for g in range(G):
+        total[g], key_mean[g] = 0.0, 0.0
+        for i in range(D):
+            pull[g, i] = 0.0
+    for i in range(cells.begins[u], cells.begins[u + 1]):
+        g = cell_key[cells.cell[i]]
+        f = key_feature[g]
+        at, s = R + f * n, cells.scale[i]
+        # What the cell's samples say of each other's tempos, whatever the person's effects are
+        for k in range(cells.parts[i], cells.parts[i + 1]):
+            row, precise = at + cells.sample[k], s * cells.precision[i] * cells.share[k]
+            linear[row] += precise * cells.apart[k]
+            S[row, row] += s * precise
+            for j in range(cells.parts[i], k + 1):
+                S[row, at + cells.sample[j]] -= s * precise * cells.share[j]
+        # and what its mean says
+        _take_direction(cells, i, V, at, x[:D])
+        p = 1.0 / (cell_variance[f] + 1.0 / cells.precision[i])
+        total[g] += p
+        key_mean[g] += p * cells.mean[i]
+        _add_evidence(p, cells.mean[i], x, at + n, S, linear)
+        for j in range(D):
+            pull[g, j] += p * x[j]
+    for g in range(G):
+        if total[g] > 0.0:
+            total[g] += 1.0 / key_variance[key_feature[g]]
+            key_mean[g] /= total[g]
+            for i in range(D):
+                pull[g, i] /= total[g]
+            _add_evidence(-total[g], key_mean[g], pull[g], D, S, linear)
+    inverted(S[:D, :D])
+    for i in range(D):
+        mean[i] = 0.0
+        for j in range(D):
+            mean[i] += S[i, j] * linear[j]
+    for g in range(G):
+        for i in range(D):
+            key_mean[g] -= pull[g, i] * mean[i]
+
+
+@inner
+def _take_direction(cells: Typed, i: int, V: Floats, at: int, x: Floats) -> None:
+    """How a cell's mean moves with z, the levels and the tempos, which begin `at` for its feature."""
+    x[:] = 0.0
+    x[: V.shape[1]] = V[cells.cell[i]]
+    for k in range(cells.parts[i], cells.parts[i + 1]):
+        x[at + cells.sample[k]] = cells.scale[i] * cells.share[k]
+
+
+@inner
+def _add_evidence(p: float, value: float, x: Floats, D: int, S: Floats, linear: Floats) -> None:
+    """p x xᵀ and p x value; of S the lower triangle."""
+    for i in range(D):
+        if x[i] != 0.0:
+            linear[i] += p * x[i] * value
+            for j in range(i + 1):
+                S[i, j] += p * x[i] * x[j]
+
+
+@inner
+def _form(x: Floats, S: Floats, R: int, at: int, end: int) -> float:
+    """xᵀ S x, where x is 0 from R to `at` and from `end` on: tempos of other features."""
+    total = 0.0
+    for i in range(end):
+        if x[i] != 0.0:
+            # S is symmetric.
+            row = 0.5 * S[i, i] * x[i]
+            for j in range(min(i, R)):
+                row += S[i, j] * x[j]
+            for j in range(at, i):
+                row += S[i, j] * x[j]
+            total += 2.0 * x[i] * row
+    return total

@@ -1,0 +1,99 @@
+"""Frames of many sessions judged together, one call per pool."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from itertools import accumulate, chain
+
+import numpy as np
+
+from keydyn.arrays import Floats
+from keydyn.decisions.watching.watch import WatchedPool
+from keydyn.decisions.watching.watched import Watched
+from keydyn.service.live.frame_text import Keys
+from keydyn.service.live.session import FrameAnswer, Live, Waiting
+
+log = logging.getLogger(__name__)
+Typed = tuple[Waiting, Keys]
+
+
+def judged(frames: Sequence[Waiting]) -> list[FrameAnswer | None]:
+    """The answer to each frame; None if it could not be judged.
+
+    Frames of a session are in order. Those of locked sessions, and those without keystrokes, are not judged.
+    """
+    answers: list[FrameAnswer | None] = [
+        FrameAnswer(frame, [], [], None, frame.live.locked_at is not None) for frame in frames
+    ]
+    by_pool: dict[WatchedPool, list[int]] = {}
+    for n, frame in enumerate(frames):
+        if frame.keys is not None and frame.live.locked_at is None and not frame.live.lost:
+            by_pool.setdefault(frame.live.pool, []).append(n)
+    for pool, numbers in by_pool.items():
+        some = [(frames[n], keys) for n in numbers if (keys := frames[n].keys) is not None]
+        for n, answer in zip(numbers, _of_pool(pool, some), strict=True):
+            answers[n] = answer
+    return answers
+
+
+def _of_pool(pool: WatchedPool, some: Sequence[Typed]) -> Sequence[FrameAnswer | None]:
+    try:
+        return _together(pool, some)
+    except Exception:
+        # This should not be possible; if it is, one session's trouble must not affect the others.
+        log.exception("%d frames could not be judged together", len(some))
+    answers: list[FrameAnswer | None] = []
+    broken: set[Live] = set()
+    for frame, keys in some:
+        if frame.live not in broken:
+            try:
+                answers += _together(pool, [(frame, keys)])
+                continue
+            except Exception:
+                broken.add(frame.live)
+        answers.append(None)
+    return answers
+
+
+def _together(pool: WatchedPool, some: Sequence[Typed]) -> list[FrameAnswer]:
+    sizes = [len(keys.names) for _, keys in some]
+    places = np.repeat([frame.live.place for frame, _ in some], sizes)
+    names = list(chain.from_iterable(keys.names for _, keys in some))
+    presses = list(chain.from_iterable(keys.presses for _, keys in some))
+    releases = list(chain.from_iterable(keys.releases for _, keys in some))
+    # A release that was not seen, None, becomes NaN.
+    times = np.array([presses, releases], dtype=np.float64)
+    return _split(pool.advance(places, names, times), some, [0, *accumulate(sizes)])
+
+
+def _split(watched: Watched, some: Sequence[Typed], offsets: list[int]) -> list[FrameAnswer]:
+    trusts, suspicions = watched.trust.tolist(), watched.suspicion.tolist()
+    free = np.add.reduceat(~watched.locked, offsets[:-1], dtype=np.int64).tolist()
+    pausing = _or_none(watched.pausing[np.array(offsets[1:]) - 1])
+    answers = []
+    locked: set[Live] = set()
+    for n, (frame, _) in enumerate(some):
+        if frame.live in locked:
+            answers.append(FrameAnswer(frame, [], [], None, True))
+            continue
+        begin, end = offsets[n], offsets[n + 1]
+        # A session that locks is not judged after the keystroke that locked it.
+        locks = begin + free[n] < end
+        if locks:
+            locked.add(frame.live)
+            end = begin + free[n] + 1
+        # The states at each keystroke are only for clients that asked for them.
+        states = _or_none(watched.pausing[begin:end]) if frame.live.states else None
+        answers.append(
+            FrameAnswer(frame, trusts[begin:end], suspicions[begin:end], pausing[n], locks, states)
+        )
+    return answers
+
+
+def _or_none(numbers: Floats) -> list[float | None]:
+    """Numbers as JSON has them, None in place of NaN."""
+    found = numbers.astype(object)
+    found[np.isnan(numbers)] = None
+    shown: list[float | None] = found.tolist()
+    return shown

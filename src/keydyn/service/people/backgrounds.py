@@ -1,0 +1,135 @@
+"""What decisions rest on besides a template: a population, its calibrations and a cohort."""
+
+from __future__ import annotations
+
+import logging
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from keydyn.decisions.calibration.background import Background, shipped_background
+from keydyn.decisions.folder.enrolled_bytes import background_of, enrolled_of
+from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.detectors import Detector
+from keydyn.service.accounts import Tenant
+from keydyn.service.jobs.queue import enqueue
+from keydyn.service.people.context import Context
+from keydyn.service.people.own_people import Place, beside_people, is_learning
+from keydyn.service.problems import Problem
+from keydyn.service.storage.tables import members, own_places, populations, users
+from keydyn.service.wire.both_ways import KEYBOARD, KEYS, PHONE, Device, Text
+
+logger = logging.getLogger(__name__)
+# Both in one query, which every decision makes.
+_FOUND = select(
+    select(populations.c.id)
+    .where(
+        populations.c.tenant_id == bindparam("tenant"),
+        populations.c.device == bindparam("on"),
+        populations.c.vocabulary == bindparam("keys"),
+    )
+    .scalar_subquery()
+    .label("population"),
+    select(own_places.c.version)
+    .where(
+        own_places.c.tenant_id == bindparam("tenant"),
+        own_places.c.device == bindparam("on"),
+        own_places.c.text == bindparam("typed"),
+    )
+    .scalar_subquery()
+    .label("version"),
+)
+_MEMBERS = select(func.count()).select_from(members).where(members.c.population_id == bindparam("population"))
+
+
+def find_background(
+    connection: Connection, context: Context, tenant: Tenant, text: Text, device: Device
+) -> Background | None:
+    """The tenant's own background, or the shipped one where it serves, as own people change it; or None."""
+    found, version = _with_version(connection, context, Place(tenant, text, device))
+    if found is None or version is None or not is_learning(tenant, found):
+        return found
+    return beside_people(connection, context, Place(tenant, text, device), found, version)
+
+
+def given_background(connection: Connection, context: Context, place: Place) -> Background | None:
+    """The background as it was learnt, independent of who is enrolled; or None."""
+    return _with_version(connection, context, place)[0]
+
+
+def background_for(
+    connection: Connection, context: Context, tenant: Tenant, text: Text, device: Device
+) -> Background:
+    """The background for this text and device; a `Problem` says why there is none."""
+    found = find_background(connection, context, tenant, text, device)
+    if found is not None:
+        return found
+    if device == PHONE:
+        detail = (
+            "The population that comes with keydyn was learnt on keyboards. Learn one from typing on phones "
+            "(keydyn population fit) and install it (keydyn service population install)."
+        )
+    else:
+        detail = (
+            "Only positions are sent for this text, which mean something only in comparison with other "
+            "people who typed it: install a population for it, or let one be learnt from the people enrolled."
+        )
+    raise Problem(422, "no-population", "There is no population to compare with", detail)
+
+
+def _with_version(
+    connection: Connection, context: Context, place: Place
+) -> tuple[Background | None, int | None]:
+    """The background as it was learnt, and the version of what own people say of it."""
+    tenant, text, device = place
+    at = {"tenant": tenant.id, "on": device, "keys": text.vocabulary, "typed": str(text)}
+    row = connection.execute(_FOUND, at).one()
+    own = None if row.population is None else _own(connection, context, tenant, row.population)
+    if own is None and (device, text.vocabulary) == (KEYBOARD, KEYS):
+        own = shipped_background()
+    return own, row.version
+
+
+def _own(connection: Connection, context: Context, tenant: Tenant, population_id: str) -> Background | None:
+    """One of the tenant's own; None if an earlier version of keydyn stored what this one cannot read."""
+    if population_id in context.unreadable:
+        return None
+    # Members only ever leave, when they are erased: their number tells versions of the cohort apart.
+    count = connection.execute(_MEMBERS, {"population": population_id}).scalar_one()
+    cached = context.backgrounds.get(f"{population_id}/{count}", 0)
+    if cached is None:
+        cached = _read(connection, context, tenant, population_id)
+        if cached is not None:
+            context.backgrounds.put(f"{population_id}/{count}", 0, cached)
+    return cached
+
+
+def _read(connection: Connection, context: Context, tenant: Tenant, population_id: str) -> Background | None:
+    one = connection.execute(select(populations).where(populations.c.id == population_id)).one()
+    contents = tenant.key.open(one.contents, f"populations/{population_id}/contents")
+    try:
+        background = background_of(contents)
+    except ValueError:
+        context.unreadable.add(population_id)
+        logger.warning(
+            "population %s of tenant %s cannot be read: %s",
+            *(population_id, tenant.id),
+            "it is being learnt again" if one.learnt_here else "install it again",
+        )
+        if one.learnt_here:
+            payload = {"device": one.device, "vocabulary": one.vocabulary, "without": True}
+            now = context.clock()
+            # Not waited for: this is a thread that reads.
+            context.database.submit(lambda c: enqueue(c, tenant, "learn-population", payload, now=now))
+        return None
+    rows = connection.execute(
+        select(members.c.user_id, members.c.template, users.c.wrapped_key)
+        .join(users, users.c.id == members.c.user_id)
+        .where(members.c.population_id == population_id, members.c.template.is_not(None))
+        .order_by(members.c.user_id)
+    )
+    cohort: dict[str, Detector] = {}
+    for row in rows:
+        key = context.keys.unwrap(row.wrapped_key, f"users/{row.user_id}")
+        template = key.open(row.template, f"members/{population_id}/{row.user_id}/template")
+        cohort[row.user_id] = enrolled_of(template, background.pattern, Fingerprints.none()).template
+    return background.with_cohort(cohort)

@@ -1,0 +1,240 @@
+"""Verification and identification: the answers of `keydyn.decisions`, and what they change."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, bindparam, update
+
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.decision import Decision as Decided
+from keydyn.decisions.decision import Evidence as Counts
+from keydyn.decisions.enrolled import DRIFTED, Enrolled
+from keydyn.decisions.folder.enrolled_bytes import template_bytes
+from keydyn.decisions.liveness import copies
+from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.keystrokes.samples import Samples
+from keydyn.service.accounts import Tenant
+from keydyn.service.jobs.webhooks import announce
+from keydyn.service.people.backgrounds import background_for
+from keydyn.service.people.context import Context, Known, Write
+from keydyn.service.people.keystroke_payload import TypedSample, samples_of
+from keydyn.service.people.rows import (
+    PersonRow,
+    ProfileRow,
+    Stale,
+    check_allowed,
+    clock_set_back,
+    count_attempt,
+    everybody,
+    person_named,
+    person_row,
+    profile_of,
+    profile_row,
+    unchanged,
+)
+from keydyn.service.people.stored_templates import (
+    enrolled_from,
+    fit,
+    remember,
+    secret_of,
+    settled,
+    verifier_for,
+)
+from keydyn.service.problems import Problem
+from keydyn.service.storage.tables import profiles
+from keydyn.service.wire.answers import Candidate, Decision, Evidence, Identification, Spoke
+from keydyn.service.wire.both_ways import Device, Level, Text
+
+# JSON has no infinity: a certain answer has an llr of this size.
+LARGEST_LLR = 1e300
+# People who are compared with one sample at most; with more, a claim can still be verified.
+MOST_PEOPLE = 20_000
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A person who is enrolled, and what claims to be them are judged by."""
+
+    person: PersonRow
+    profile: ProfileRow
+    background: Background
+    known: Known
+
+
+_PROFILE = update(profiles).where(profiles.c.id == bindparam("profile"))
+
+
+def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: Device) -> Subject:
+    """A person as enrolled now; samples that were acknowledged are learnt from first."""
+
+    def attempt() -> Subject:
+        with context.database.reading() as connection:
+            person = person_named(connection, context, tenant, name)
+            background = background_for(connection, context, tenant, text, device)
+            profile = profile_of(connection, person, text, device)
+            if profile is None or profile.complete_at is None:
+                raise not_enrolled(0 if profile is None else profile.samples, tenant)
+            one = enrolled_from(connection, context, person, profile, background)
+        if one is not None:
+            return Subject(person, profile, background, one)
+        fit(context, tenant, person, profile, background)
+        return attempt()
+
+    return settled(attempt)
+
+
+def not_enrolled(samples: int, tenant: Tenant) -> Problem:
+    """The problem of a person from whom more samples are needed."""
+    needed = tenant.settings.samples_needed
+    detail = f"{samples} of {needed} samples of this text on this kind of device are enrolled."
+    title = "Enrolment is not complete"
+    return Problem(409, "not-enrolled", title, detail, samples=samples, samples_needed=needed)
+
+
+def verify(context: Context, write: Write, name: str, typed: TypedSample, level: Level) -> Decision:
+    """Decide whether a sample was typed by a person, and store what follows from it."""
+    sample = samples_of([typed.typed], typed.text)
+
+    def attempt() -> Decision:
+        subject = subject_of(context, write.tenant, name, typed.text, typed.device)
+        person, now = subject.person, context.clock()
+        if now < person.failed_at:
+            context.database.write(lambda c: clock_set_back(c, person, now))
+        check_allowed(person.failures, person.failed_at, now)
+        return _decided(context, write, subject, sample, level)
+
+    return settled(attempt)
+
+
+def _decided(context: Context, write: Write, subject: Subject, sample: Samples, level: Level) -> Decision:
+    tenant, person, profile = write.tenant, subject.person, subject.profile
+    verifier = verifier_for(tenant, subject.background, {person.id: subject.known.enrolled}, level)
+    decision = verifier.verify(person.id, sample)
+    follows = verifier.updated(person.id, sample, decision) if tenant.settings.updating else None
+    now, after = context.clock(), subject.known.enrolled
+    seen = sealed = None
+    if follows is not None:
+        # Updates are not undone here: the template before this one is not kept.
+        after = replace(follows, previous=None)
+        seen = after.fingerprints.latest()
+        sealed = person.key.seal(template_bytes(after), f"profiles/{profile.id}/template")
+    elif decision.accepted:
+        seen = Fingerprints.of(sample, secret_of(tenant))
+        after = after.remembering(seen)
+    drift = after.drift if sealed is not None else profile.drift
+    drifted = drift >= DRIFTED and profile.drift_reported_at is None
+    done = _answer(decision, person.name, level, verifier.at.false_match, sealed is not None)
+
+    def change(connection: Connection) -> Known | None:
+        count_attempt(connection, person, decision.accepted, now)
+        known = None
+        if seen is not None:
+            # Of two copies sent at the same time, the second is decided again and finds the first.
+            unchanged(connection, profile)
+            number = remember(connection, person, profile, seen, subject.known.rows, now)
+            known = Known(after, min(subject.known.rows + 1, copies.MOST_SAMPLES), number)
+            values: dict[str, object] = {"version": profile.version + 1}
+            if sealed is not None:
+                values |= {"template": sealed, "drift": drift}
+            if drifted:
+                values |= {"drift_reported_at": now}
+                body = {"user": person.name, "text": str(profile.text), "device": profile.device}
+                announce(connection, tenant, "template.drifted", body, now=now, user_id=person.id)
+            connection.execute(_PROFILE, {"profile": profile.id, **values})
+        write.note(connection, now, "verified", person.key, answer=decision.answer, level=level)
+        write.finish(connection, done, person.id)
+        return known
+
+    known = context.database.write(change)
+    if known is not None:
+        context.people.put(profile.id, profile.version + 1, known)
+    return done
+
+
+def _answer(decision: Decided, name: str, level: Level, target: float, updated: bool) -> Decision:
+    spoke = (
+        tuple(Spoke(one.key, one.feature, one.nats) for one in those)
+        for those in (decision.spoke_for, decision.spoke_against)
+    )
+    return Decision(
+        id=secrets.token_hex(16),
+        claimed=name,
+        answer=decision.answer,  # type: ignore[arg-type]
+        llr=finite(decision.llr),
+        false_match_rate=decision.false_match_rate,
+        false_match_rate_interval=decision.interval,
+        evidence=evidence_answer(decision.evidence, *spoke),
+        reasons=decision.reasons,
+        level=level,
+        target_false_match_rate=target,
+        updated=updated,
+    )
+
+
+def evidence_answer(
+    counts: Counts, spoke_for: tuple[Spoke, ...] = (), spoke_against: tuple[Spoke, ...] = ()
+) -> Evidence:
+    """What a decision rests on, as it is answered."""
+    return Evidence(counts.keystrokes, counts.known, counts.pairs, counts.familiar, spoke_for, spoke_against)
+
+
+def finite(llr: float) -> float:
+    """An llr as JSON can have it."""
+    return llr if math.isfinite(llr) else math.copysign(LARGEST_LLR, llr)
+
+
+def identify(context: Context, write: Write, typed: TypedSample, level: Level, most: int) -> Identification:
+    """Rank everybody whose enrolment in this kind of text is complete."""
+    tenant = write.tenant
+    sample = samples_of([typed.typed], typed.text)
+    background, people, names = settled(lambda: _everybody(context, tenant, typed.text, typed.device))
+    if not people:
+        detail = "Nobody's enrolment in this kind of text is complete."
+        raise Problem(409, "nobody-enrolled", "Nobody is enrolled", detail)
+    found = verifier_for(tenant, background, people, level).identify(sample)
+    now = context.clock()
+    context.database.write(lambda c: write.note(c, now, "identified", nobody=found.nobody))
+    return Identification(
+        candidates=tuple(
+            Candidate(names[one.user], one.probability, finite(one.llr), one.false_match_rate)
+            for one in found.candidates[:most]
+        ),
+        nobody=found.nobody,
+        nobody_probability=found.nobody_probability,
+        evidence=evidence_answer(found.evidence),
+        reasons=tuple(found.reasons),
+    )
+
+
+def _everybody(
+    context: Context, tenant: Tenant, text: Text, device: Device
+) -> tuple[Background, dict[str, Enrolled], dict[str, str]]:
+    """Everybody at one moment. If templates have to be learnt first, they are, and `Stale` is raised."""
+    people: dict[str, Enrolled] = {}
+    names: dict[str, str] = {}
+    behind: list[tuple[PersonRow, ProfileRow]] = []
+    with context.database.reading() as connection:
+        background = background_for(connection, context, tenant, text, device)
+        rows = connection.execute(everybody(tenant, device, text).limit(MOST_PEOPLE + 1)).all()
+        if len(rows) > MOST_PEOPLE:
+            detail = f"Up to {MOST_PEOPLE:,} people are compared with one sample; verify a claim instead."
+            raise Problem(409, "too-many-people", "Too many people to identify among", detail)
+        for row in rows:
+            profile = profile_row(row)
+            names[row.user_id] = row.user_name
+            one = context.people.get(profile.id, profile.version) if profile.is_fitted(background) else None
+            if one is None:
+                person = person_row(context, row, "user_")
+                one = enrolled_from(connection, context, person, profile, background)
+                if one is None:
+                    behind.append((person, profile))
+                    continue
+            people[row.user_id] = one.enrolled
+    if behind:
+        for person, profile in behind:
+            fit(context, tenant, person, profile, background)
+        raise Stale
+    return background, people, names

@@ -1,0 +1,209 @@
+"""Templates and samples as they are stored; templates are learnt again when their samples change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from random import SystemRandom
+from typing import TypeVar
+
+from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from keydyn.decisions import Targets, Verifier
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.folder.enrolled_bytes import enrolled_of, template_bytes
+from keydyn.decisions.liveness import copies
+from keydyn.decisions.liveness.copies import Fingerprints, fingerprints_bytes, fingerprints_of
+from keydyn.service.accounts import Tenant
+from keydyn.service.jobs.queue import enqueue
+from keydyn.service.people.context import Context, Known, Write
+from keydyn.service.people.keystroke_payload import Typed, samples_of
+from keydyn.service.people.own_people import forget
+from keydyn.service.people.rows import NOTHING, PersonRow, ProfileRow, Stale, unchanged
+from keydyn.service.problems import Problem
+from keydyn.service.storage.tables import fingerprints, profiles, samples
+from keydyn.service.wire.both_ways import Level
+
+# How often a request is computed again because another one changed the same profile meanwhile.
+TRIES = 20
+Result = TypeVar("Result")
+
+
+def settled(attempt: Callable[[], Result]) -> Result:
+    """The result of an attempt that was not overtaken by another change."""
+    for tried in range(TRIES):
+        try:
+            return attempt()
+        except (Stale, IntegrityError):
+            # Two that made the same row at the same time: the one whose row was refused finds the other's.
+            time.sleep(SystemRandom().uniform(0.0, 0.01) * tried)
+    detail = "Other requests are changing the same user; try again."
+    raise Problem(409, "busy", "This user is being changed", detail, retry_after=1)
+
+
+def verifier_for(
+    tenant: Tenant, background: Background, people: dict[str, Enrolled], level: Level = "standard"
+) -> Verifier:
+    """A verifier of these people, beside the background as it is, with the tenant's settings."""
+    settings = tenant.settings
+    at = Targets(getattr(settings.levels, level), lockouts_per_hour=settings.lockouts_per_hour)
+    return Verifier.of(background, at, secret=secret_of(tenant), people=people, learning=False)
+
+
+def secret_of(tenant: Tenant) -> bytes:
+    """The secret that keys the tenant's fingerprints."""
+    return tenant.key.derived("fingerprints")
+
+
+def enrolled_from(
+    connection: Connection, context: Context, person: PersonRow, profile: ProfileRow, background: Background
+) -> Known | None:
+    """A person's template in this version; None if it has to be learnt first."""
+    if not profile.is_fitted(background):
+        return None
+    cached = context.people.get(profile.id, profile.version)
+    if cached is None:
+        contents = connection.execute(
+            select(profiles.c.template).where(profiles.c.id == profile.id)
+        ).scalar_one()
+        known, rows, last = known_fingerprints(connection, person, profile, context.people.latest(profile.id))
+        place = f"profiles/{profile.id}/template"
+        one = enrolled_of(person.key.open(contents, place), background.pattern, known)
+        cached = Known(one, rows, last)
+        context.people.put(profile.id, profile.version, cached)
+    return cached
+
+
+def known_fingerprints(
+    connection: Connection, person: PersonRow, profile: ProfileRow, before: Known | None = None
+) -> tuple[Fingerprints, int, int]:
+    """Fingerprints of the latest samples, the oldest first, with their number and that of the last row.
+
+    Only rows after `before` are opened, or all if some have gone meanwhile, with a reset for instance.
+    """
+    after = before.last if before else 0
+    which = {"profile": profile.id, "after": after, "most": copies.MOST_SAMPLES}
+    rows = connection.execute(_LATEST, which).all()
+    place = f"fingerprints/{profile.id}/contents"
+    new = [fingerprints_of(person.key.open(row.contents, place)) for row in reversed(rows)]
+    last = rows[0].number if rows else after
+    if before is None:
+        return Fingerprints.joined(new), len(new), last
+    there = connection.execute(_ROWS, {"profile": profile.id}).scalar_one()
+    if there != min(before.rows + len(new), copies.MOST_SAMPLES):
+        return known_fingerprints(connection, person, profile)
+    return Fingerprints.joined([before.enrolled.fingerprints, *new]), there, last
+
+
+_OWN = fingerprints.c.profile_id == bindparam("profile")
+_ROWS = select(func.count()).select_from(fingerprints).where(_OWN)
+_LATEST = (
+    select(fingerprints.c.number, fingerprints.c.contents)
+    .where(_OWN, fingerprints.c.number > bindparam("after"))
+    .order_by(fingerprints.c.number.desc())
+    .limit(bindparam("most", type_=Integer))
+)
+
+
+def remember(
+    connection: Connection, person: PersonRow, profile: ProfileRow, seen: Fingerprints, rows: int, now: int
+) -> int:
+    """Keep the fingerprints of a sample, so that copies of it are recognised; the number of their row.
+
+    If there are many `rows` already, the oldest is forgotten.
+    """
+    sealed = person.key.seal(fingerprints_bytes(seen), f"fingerprints/{profile.id}/contents")
+    row = {"profile_id": profile.id, "created_at": now, "contents": sealed}
+    added = connection.execute(_REMEMBER, row).inserted_primary_key
+    assert added is not None
+    if rows >= copies.MOST_SAMPLES:
+        connection.execute(_FORGET, {"profile": profile.id, "others": copies.MOST_SAMPLES - 1})
+    return int(added[0])
+
+
+_REMEMBER = insert(fingerprints)
+_OLDEST_KEPT = (
+    select(fingerprints.c.number)
+    .where(_OWN)
+    .order_by(fingerprints.c.number.desc())
+    .limit(1)
+    .offset(bindparam("others", type_=Integer))
+)
+_FORGET = delete(fingerprints).where(_OWN, fingerprints.c.number < _OLDEST_KEPT.scalar_subquery())
+
+
+def stored_samples(
+    connection: Connection, person: PersonRow, profile: ProfileRow, newest: int | None = None
+) -> list[Typed]:
+    """The samples that have not expired, in order, or only the `newest`."""
+    rows = connection.execute(
+        select(samples.c.id, samples.c.contents)
+        .where(samples.c.profile_id == profile.id)
+        .order_by(samples.c.number.desc())
+        .limit(newest)
+    ).all()
+    place = "samples/{}/contents"
+    return [Typed.from_bytes(person.key.open(row.contents, place.format(row.id))) for row in rows[::-1]]
+
+
+def fit(
+    context: Context, tenant: Tenant, person: PersonRow, profile: ProfileRow, background: Background
+) -> None:
+    """Learn a profile's template from its samples; `Stale` if it changes meanwhile.
+
+    If the population was replaced and too few samples are kept, enrolment starts again, and the audit log
+    says so.
+    """
+    with context.database.reading() as connection:
+        kept = stored_samples(connection, person, profile)
+    migrated = profile.background not in (None, background.sha256)
+    now = context.clock()
+    if not kept or (len(kept) < profile.samples and len(kept) < tenant.settings.samples_needed):
+        context.database.write(lambda connection: _ask_again(connection, tenant, person, profile, now))
+        return
+    one = verifier_for(tenant, background, {}).enrolled(samples_of(kept, profile.text))
+    sealed = person.key.seal(template_bytes(one), f"profiles/{profile.id}/template")
+
+    def change(connection: Connection) -> None:
+        unchanged(connection, profile)
+        connection.execute(
+            update(profiles)
+            .where(profiles.c.id == profile.id)
+            .values(
+                template=sealed,
+                background=background.sha256,
+                fitted_samples=profile.samples,
+                fitted_at=now,
+                drift=0.0,
+                version=profile.version + 1,
+            )
+        )
+        if tenant.settings.retention_days == 0 and profile.complete_at is not None:
+            connection.execute(delete(samples).where(samples.c.profile_id == profile.id))
+        if migrated:
+            Write(tenant, "service").note(connection, now, "template.migrated", person.key)
+            # The job compares its samples with the templates of others: a request may have come first.
+            enqueue(connection, tenant, "fit", {"profile": profile.id}, user_id=person.id, now=now)
+
+    context.database.write(change)
+
+
+def _ask_again(
+    connection: Connection, tenant: Tenant, person: PersonRow, profile: ProfileRow, now: int
+) -> None:
+    unchanged(connection, profile)
+    start_again(connection, tenant, profile, now)
+    Write(tenant, "service").note(connection, now, "enrolment.needed", person.key)
+
+
+def start_again(connection: Connection, tenant: Tenant, profile: ProfileRow, now: int) -> None:
+    """Forget the samples and the template of a profile; copies of its samples are still recognised."""
+    forget(connection, tenant, profile, now)
+    connection.execute(delete(samples).where(samples.c.profile_id == profile.id))
+    connection.execute(
+        update(profiles)
+        .where(profiles.c.id == profile.id)
+        .values(**NOTHING, template=None, version=profiles.c.version + 1)
+    )

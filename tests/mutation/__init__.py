@@ -1,0 +1,1 @@
+"""How many small faults in the source some test would notice: `make mutation`."""
