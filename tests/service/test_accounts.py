@@ -33,7 +33,7 @@ def link_of(database, clock, tenant="page"):
 
 def holder_of(database, presented, now):
     with database.reading() as connection:
-        return accounts.key_holder(connection, presented, now)
+        return accounts.key_holder(connection, KEYS, presented, now)
 
 
 def new_key(database, clock, scopes=accounts.SCOPES):
@@ -42,10 +42,10 @@ def new_key(database, clock, scopes=accounts.SCOPES):
 
 def test_a_link_opens_one_session_with_all_scopes(database, clock):
     link = link_of(database, clock)
-    opened = accounts.open_page(database, clock, link=link)
+    opened = accounts.open_page(database, KEYS, clock, link=link)
     assert holder_of(database, opened.token, clock()).scopes == set(accounts.SCOPES)
     with pytest.raises(Problem, match="cannot be used"):
-        accounts.open_page(database, clock, link=link)
+        accounts.open_page(database, KEYS, clock, link=link)
     # The first time was not undone by the second.
     assert holder_of(database, opened.token, clock()) is not None
     with database.reading() as connection:
@@ -59,7 +59,7 @@ def test_of_many_that_use_a_link_at_once_one_succeeds(database, clock):
     def use(_):
         together.wait()
         try:
-            return accounts.open_page(database, clock, link=link)
+            return accounts.open_page(database, KEYS, clock, link=link)
         except Problem as problem:
             return problem.kind
 
@@ -73,22 +73,22 @@ def test_of_many_that_use_a_link_at_once_one_succeeds(database, clock):
 
 def test_links_and_sessions_end_by_themselves(database, clock):
     late = link_of(database, clock)
-    opened = accounts.open_page(database, clock, link=link_of(database, clock))
+    opened = accounts.open_page(database, KEYS, clock, link=link_of(database, clock))
     clock.now += HOUR
     with pytest.raises(Problem, match="cannot be used"):
-        accounts.open_page(database, clock, link=late)
+        accounts.open_page(database, KEYS, clock, link=late)
     clock.now += 11 * HOUR - 1
     assert holder_of(database, opened.token, clock()) is not None
     assert holder_of(database, opened.token, clock() + 1) is None
     key_id = opened.token.split("_")[1]
     with database.reading() as connection:
-        assert accounts.key_is_valid(connection, key_id, clock())
-        assert not accounts.key_is_valid(connection, key_id, clock() + 1)
+        assert accounts.key_is_valid(connection, KEYS, key_id, clock())
+        assert not accounts.key_is_valid(connection, KEYS, key_id, clock() + 1)
 
 
 def test_a_session_that_a_key_opened_ends_with_it_or_after_an_hour(database, clock):
     key_id, key = new_key(database, clock)
-    opened = [accounts.open_page(database, clock, key=key) for _ in range(2)]
+    opened = [accounts.open_page(database, KEYS, clock, key=key) for _ in range(2)]
     first, second = opened[0].token, opened[1].token
     assert holder_of(database, first, clock() + HOUR - 1) is not None
     assert holder_of(database, first, clock() + HOUR) is None
@@ -97,17 +97,17 @@ def test_a_session_that_a_key_opened_ends_with_it_or_after_an_hour(database, clo
     assert database.write(lambda connection: accounts.revoke_key(connection, key_id, clock()))
     assert holder_of(database, second, clock()) is None
     with pytest.raises(Problem, match="not valid"):
-        accounts.open_page(database, clock, key=key)
+        accounts.open_page(database, KEYS, clock, key=key)
 
 
 def test_only_a_key_with_the_scope_admin_opens_a_session(database, clock):
     _, key = new_key(database, clock, ["enrol", "verify", "watch"])
     with pytest.raises(Problem, match="not allowed"):
-        accounts.open_page(database, clock, key=key)
-    session = accounts.open_page(database, clock, link=link_of(database, clock)).token
+        accounts.open_page(database, KEYS, clock, key=key)
+    session = accounts.open_page(database, KEYS, clock, link=link_of(database, clock)).token
     for wrong in (session, link_of(database, clock), "kdk_", ""):
         with pytest.raises(Problem, match="not valid"):
-            accounts.open_page(database, clock, key=wrong)
+            accounts.open_page(database, KEYS, clock, key=wrong)
 
 
 def test_one_kind_is_not_taken_for_another(database, clock):
@@ -117,13 +117,13 @@ def test_one_kind_is_not_taken_for_another(database, clock):
     for presented in (link.replace("kdl_", "kdk_"), link.replace("kdl_", "kds_"), f"kds{key[3:]}"):
         assert holder_of(database, presented, clock()) is None
     with pytest.raises(Problem, match="cannot be used"):
-        accounts.open_page(database, clock, link=f"kdl{key[3:]}")
+        accounts.open_page(database, KEYS, clock, link=f"kdl{key[3:]}")
     with database.reading() as connection:
         assert [one.id for one in accounts.list_keys(connection)] == [key.split("_")[1]]
 
 
 def test_the_page_s_tenant_needs_fewer_samples_unless_it_says_otherwise(database, clock):
-    session = accounts.open_page(database, clock, link=link_of(database, clock))
+    session = accounts.open_page(database, KEYS, clock, link=link_of(database, clock))
 
     def needed():
         with database.reading() as connection:

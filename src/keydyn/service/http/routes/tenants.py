@@ -6,8 +6,9 @@ from typing import Annotated
 
 from fastapi import Path
 from msgspec import structs
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
+from keydyn.service.accounts import change_tenant
 from keydyn.service.http.access import Rule
 from keydyn.service.http.idempotency import change_once
 from keydyn.service.http.routing import Call, Routes
@@ -42,7 +43,7 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
     def change(connection: Connection, write: Write) -> TenantSettings:
         one = tenants.c.id == write.tenant.id
         stored = connection.execute(select(tenants.c.settings).where(one)).scalar_one()
-        connection.execute(update(tenants).where(one).values(settings=encoded(body).decode()))
+        change_tenant(connection, call.context.keys, write.tenant.id, settings=encoded(body).decode())
         before = structs.asdict(decoded(TenantSettings, stored.encode()))
         changed = [name for name, value in structs.asdict(body).items() if value != before[name]]
         if not body.compare_people:
