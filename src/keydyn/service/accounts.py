@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, select, update
 
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
@@ -19,7 +19,7 @@ from keydyn.service.storage.audit import Entry
 from keydyn.service.storage.authentic import is_authentic, with_mac
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey, MasterKeys
-from keydyn.service.storage.tables import api_keys, tenants
+from keydyn.service.storage.tables import api_keys, tenants, users
 from keydyn.service.wall_clock import HOUR, Clock
 from keydyn.service.wire.both_ways import decoded, encoded
 from keydyn.service.wire.requests import TenantSettings
@@ -34,6 +34,8 @@ NO_HASH = hashlib.sha256(b"").digest()
 LINK, BY_LINK, BY_KEY = HOUR, 12 * HOUR, HOUR
 # People who try it on themselves type little: three texts are enough for a template.
 PAGE, PAGE_SETTINGS = "page", TenantSettings(samples_needed=3)
+# What happens to whole tenants is in the audit log of one that has no keys, and a name that none can choose.
+DEPLOYMENT, DEPLOYMENT_NAME = "deployment", "_deployment"
 
 
 @dataclass(frozen=True)
@@ -76,18 +78,26 @@ def tenant_named(
             raise ValueError(f"the row of the tenant {name} was not written with the master key")
         return str(found.id)
     new = secrets.token_hex(16)
-    row = {
-        "id": new,
-        "name": name,
-        "created_at": now,
-        "settings": encoded(settings or TenantSettings()).decode(),
-        "wrapped_key": keys.wrap(DataKey.new(), f"tenants/{new}"),
-        "audit_number": 0,
-        "audit_hash": b"",
-    }
-    connection.execute(insert(tenants).values(with_mac(keys, tenants, row)))
+    row = {"id": new, "name": name, "created_at": now}
+    _make_tenant(connection, keys, row, settings or TenantSettings())
     audit.append(connection, new, Entry(now, "operator", "tenant.created"))
     return new
+
+
+def deployment_log(connection: Connection, keys: MasterKeys, now: int) -> None:
+    """Make the tenant whose audit log is that of the whole deployment, unless it is there."""
+    if connection.execute(_ONE_TENANT, {"tenant": DEPLOYMENT}).first() is None:
+        row = {"id": DEPLOYMENT, "name": DEPLOYMENT_NAME, "created_at": now}
+        _make_tenant(connection, keys, row, TenantSettings())
+
+
+def _make_tenant(
+    connection: Connection, keys: MasterKeys, row: dict[str, Any], settings: TenantSettings
+) -> None:
+    wrapped = keys.wrap(DataKey.new(), f"tenants/{row['id']}")
+    more = {"settings": encoded(settings).decode(), "audit_number": 0, "audit_hash": b""}
+    values = with_mac(keys, tenants, {**row, **more, "wrapped_key": wrapped})
+    connection.execute(insert(tenants).values(values))
 
 
 def find_tenant(connection: Connection, keys: MasterKeys, tenant_id: str) -> Tenant | None:
@@ -121,6 +131,16 @@ def change_tenant(connection: Connection, keys: MasterKeys, tenant_id: str, **va
 
 _TENANT = select(tenants)
 _ONE_TENANT = _TENANT.where(tenants.c.id == bindparam("tenant"))
+
+
+def list_tenants(connection: Connection) -> Sequence[Row[Any]]:
+    """The rows of all tenants, the oldest first, with the number of their people."""
+    people = select(func.count()).select_from(users).where(users.c.tenant_id == tenants.c.id)
+    return connection.execute(
+        select(tenants, people.scalar_subquery().label("people"))
+        .where(tenants.c.id != DEPLOYMENT)
+        .order_by(tenants.c.created_at, tenants.c.id)
+    ).all()
 
 
 def note_altered(database: Database, keys: MasterKeys, now: int) -> None:

@@ -18,7 +18,7 @@ from keydyn.service.http.problem_answers import ANSWERS, add_handlers
 from keydyn.service.http.routes import health, pages, people, recognition, reports, tenants
 from keydyn.service.http.watch_admission import Admission
 from keydyn.service.jobs.delivery import WebhookDelivery
-from keydyn.service.jobs.periodic import EXPIRY_S, Periodic, expire
+from keydyn.service.jobs.periodic import EXPIRY_S, Periodic
 from keydyn.service.jobs.runner import JobRunner
 from keydyn.service.live.endpoint import watch_router
 from keydyn.service.live.live_sessions import LiveSessions
@@ -26,7 +26,7 @@ from keydyn.service.live.peer import LiveLimits
 from keydyn.service.metrics import Metrics
 from keydyn.service.people.caught_up import LOOKING_S, CaughtUp
 from keydyn.service.people.context import Context
-from keydyn.service.people.job_handlers import handlers
+from keydyn.service.people.job_handlers import handlers, tidy
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.authentic import is_authentic
 from keydyn.service.storage.database import Database
@@ -80,7 +80,7 @@ def create_app(
         observe=lambda kind, outcome: metrics.jobs.labels(kind, outcome).inc(),
     )
     periodic = [
-        Periodic("expiry", lambda: expire(database, clock()), EXPIRY_S),
+        Periodic("expiry", lambda: tidy(context), EXPIRY_S),
         Periodic("catching-up", CaughtUp(context), LOOKING_S),
     ]
 

@@ -7,6 +7,7 @@ from functools import partial
 from sqlalchemy import select
 
 from keydyn.service.accounts import Tenant, find_tenant
+from keydyn.service.jobs.periodic import expire
 from keydyn.service.jobs.queue import Job
 from keydyn.service.jobs.runner import Handler
 from keydyn.service.people.backgrounds import background_of, given_background
@@ -15,6 +16,7 @@ from keydyn.service.people.own_people import Place, compare, is_learning, learn_
 from keydyn.service.people.populations import PopulationKind, learn, learn_again
 from keydyn.service.people.rows import person_row, profile_row, with_users
 from keydyn.service.people.stored_templates import fit, settled, stored_samples
+from keydyn.service.people.tenancy import finish_replacing
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import DatabaseUnavailableError
 from keydyn.service.storage.tables import profiles, users
@@ -28,8 +30,15 @@ def handlers(context: Context) -> dict[str, Handler]:
         "migrate": lambda job: _migrate(context, job),
         "learn-population": lambda job: _learn(context, job),
         "truncate-log": lambda job: _truncate_log(context),
+        "expire": lambda job: tidy(context),
         "own-people": lambda job: settled(partial(_learn_place, context, job)),
     }
+
+
+def tidy(context: Context) -> None:
+    """Delete what has expired, and let go of tenants' keys that were replaced long enough ago."""
+    expire(context.database, context.clock())
+    finish_replacing(context)
 
 
 def _truncate_log(context: Context) -> None:

@@ -24,6 +24,7 @@ from keydyn.service.people.own_people import forget
 from keydyn.service.people.rows import NOTHING, PersonRow, ProfileRow, Stale, unchanged
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import fingerprints, populations, profiles, samples, users
+from keydyn.service.wall_clock import DAY
 from keydyn.service.wire.both_ways import Level
 
 # How often a request is computed again because another one changed the same profile meanwhile.
@@ -144,6 +145,23 @@ def stored_samples(
     ).all()
     place = "samples/{}/contents"
     return [Typed.from_bytes(person.key.open(row.contents, place.format(row.id))) for row in rows[::-1]]
+
+
+def keep_shorter(connection: Connection, tenant: Tenant, days: int, now: int) -> None:
+    """Let stored samples expire after this many days at most; a job deletes what is now too old.
+
+    With 0 days, samples go as soon as they have been learnt from.
+    """
+    own = select(profiles.c.id).join(users, users.c.id == profiles.c.user_id)
+    own = own.where(users.c.tenant_id == tenant.id)
+    latest = samples.c.created_at + max(days, 1) * DAY
+    longer = update(samples).where(samples.c.profile_id.in_(own), samples.c.expires_at > latest)
+    connection.execute(longer.values(expires_at=latest))
+    if days == 0:
+        learnt = profiles.c.complete_at.is_not(None), profiles.c.fitted_samples == profiles.c.samples
+        known = update(samples).where(samples.c.profile_id.in_(own.where(*learnt)))
+        connection.execute(known.values(expires_at=0))
+    enqueue(connection, tenant, "expire", {}, now=now)
 
 
 def fit(

@@ -17,6 +17,7 @@ from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Write
 from keydyn.service.people.own_people import forget_everyone
 from keydyn.service.people.populations import list_populations
+from keydyn.service.people.stored_templates import keep_shorter
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import tenants
 from keydyn.service.wire.answers import NewWebhook, PopulationsAnswer, Webhook, WebhooksAnswer
@@ -46,6 +47,8 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
         change_tenant(connection, call.context.keys, write.tenant.id, settings=encoded(body).decode())
         before = structs.asdict(decoded(TenantSettings, stored.encode()))
         changed = [name for name, value in structs.asdict(body).items() if value != before[name]]
+        if body.retention_days < before["retention_days"]:
+            keep_shorter(connection, write.tenant, body.retention_days, call.context.clock())
         if not body.compare_people:
             forget_everyone(connection, write.tenant)
         write.note(connection, call.context.clock(), "settings.changed", changed=changed)
