@@ -104,7 +104,7 @@ def read_populations(call: Call) -> PopulationsAnswer:
 def learn_population(call: Call, body: PopulationBody) -> PopulationBody:
     """Learn a population from the people enrolled, if the settings allow it; this takes a while.
 
-    Templates are then learnt again from stored samples; people whose samples have expired must enrol again.
+    Templates are then learnt again from stored samples; those whose samples have expired stay as they are.
     """
     if not call.caller.tenant.settings.learn_from_people:
         raise Problem(409, "not-allowed", "The settings do not allow it", "Set learn_from_people first.")
