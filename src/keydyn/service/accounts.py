@@ -348,7 +348,7 @@ def _opened(
     connection: Connection, keys: MasterKeys, holder: KeyHolder, now: int, lasting: int
 ) -> PageSession:
     until = now + lasting
-    columns = {"created_at": now, "expires_at": until, "made_with": holder.key_id}
+    columns: dict[str, str | int] = {"created_at": now, "expires_at": until, "made_with": holder.key_id}
     new, token = new_row(connection, keys, holder.tenant_id, holder.scopes, "kds", **columns)
     entry = Entry(now, f"{holder.kind}:{holder.key_id}", "page.opened", details={"session": new})
     audit.append(connection, holder.tenant_id, entry)

@@ -18,7 +18,7 @@ from keydyn.service.people.populations import PopulationKind
 from keydyn.service.storage.tables import populations
 from keydyn.service.wire.both_ways import Text
 from tests.fuzz.fuzzed_models import unpacked
-from tests.service.people.test_own_people import enrol, idle, tenant_of, verified
+from tests.service.people.test_own_people import enrol, tenant_of, verified
 from tests.service.running import KEYS
 
 KIND = PopulationKind("keyboard", "keys")
@@ -47,7 +47,7 @@ def stored(service, learnt_here):
     shipped = shipped_background()
     background = shipped.with_cohort({})
     own_populations.install(service.app.state.context, Write(tenant, "operator"), KIND, background)
-    idle(service)
+    service.idle()
 
     def change(connection):
         found = connection.execute(select(populations.c.id)).scalar_one()
@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_absent_and_noted_once(service, client, caplog, l
     assert ("learnt again" if learnt_here else "install it again") in noted
     # Changes are made in turn: after this one, the job is there.
     service.database.write(lambda connection: None)
-    idle(service)
+    service.idle()
     left = client.get("/v1/populations").json()["populations"]
     # There are too few people to learn it again: it goes. One that was installed stays until another comes.
     assert len(left) == (0 if learnt_here else 1)
@@ -87,7 +87,8 @@ def test_what_cannot_be_read_is_absent_and_noted_once(service, client, caplog, l
 
 def test_requests_are_answered_meanwhile(service, client):
     enrol(service, client, 0)
-    service.app.state.context.backgrounds.drop(f"{stored(service, learnt_here=False)}/0")
+    population = stored(service, learnt_here=False)
+    service.app.state.context.backgrounds.drop(f"{tenant_of(service).id}/{population}/0")
     assert verified(client, 0)["answer"] == "accept"
     assert client.get("/v1/error-rates").status_code == 200
     on_phones = client.get("/v1/error-rates", params={"device": "phone"})

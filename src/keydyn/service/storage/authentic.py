@@ -36,7 +36,7 @@ COVERED = {
 GRANTING = {tenants: true(), api_keys: api_keys.c.revoked_at.is_(None)}
 
 
-def with_mac(keys: MasterKeys, table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
+def with_mac(keys: MasterKeys, table: Table, values: Mapping[Any, Any]) -> dict[str, Any]:
     """The values of a row with their code; columns that are not named are empty."""
     return {**values, "mac": keys.mac(_contents(table, values))}
 

@@ -25,7 +25,7 @@ SETTINGS = (
     f"journal_size_limit={64 << 20}",
 )
 # How long it may take until those who read from the log have finished, milliseconds.
-TRUNCATING_MS = 500
+TRUNCATING_MS = 2000
 # Seconds after which a process asks again.
 ASKING = 0.0005
 # Bytes of the file that are locked: the holder of the first writes, the holder of the second is next.
