@@ -152,6 +152,8 @@ def known_master_keys(
     keys, file = given(database, key_file, environment)
     if keys is None:
         assert file is not None
+        if not file.path.exists():
+            raise MasterKeyError(f"{file.path}: no such file")
         keys = file.read()
     found = MasterKeys(keys)
     with database.reading() as connection:
