@@ -284,7 +284,6 @@ def api_keys(url: str, number: int = 20) -> list[str]:
     from keydyn.service.settings import TenantSettings
     from keydyn.service.storage.database import Database
     from keydyn.service.storage.master_keys import open_master_keys
-    from keydyn.service.storage.tables import tenants
     from keydyn.service.storage.upgrading import upgrade
     from keydyn.service.wall_clock import wall_clock
     from keydyn.service.wire.both_ways import encoded
@@ -296,9 +295,9 @@ def api_keys(url: str, number: int = 20) -> list[str]:
     def change(connection: Any) -> list[str]:
         tenant = accounts.tenant_named(connection, keys, "bench", wall_clock())
         settings = encoded(TenantSettings(samples_needed=FEW)).decode()
-        connection.execute(tenants.update().values(settings=settings))
+        accounts.change_tenant(connection, keys, tenant, settings=settings)
         return [
-            accounts.create_key(connection, tenant, "bench", accounts.SCOPES, wall_clock())[1]
+            accounts.create_key(connection, keys, tenant, "bench", accounts.SCOPES, wall_clock())[1]
             for _ in range(number)
         ]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import NamedTuple
 
@@ -95,9 +95,7 @@ class Judge:
         self, people: Mapping[str, Enrolled], sample: Samples, scores: Floats
     ) -> Identification:
         llr, rates = self._meanings(list(people.values()), scores, sample)
-        # All enrolled people are equally probable before the sample is looked at.
-        logs = np.append(llr + np.log((1.0 - STRANGER) / len(llr)), np.log(STRANGER))
-        posterior = np.exp(logs - np.logaddexp.reduce(logs))
+        posterior = _posterior(llr)
         order = np.argsort(-llr, kind="stable").tolist()
         best, users = order[0], list(people)
         first = people[users[best]]
@@ -119,6 +117,26 @@ class Judge:
             llr[same] = calibration.llr(scores[same], keys[same])
             rates[same] = calibration.false_match_rates(scores[same], keys[same])
         return llr, rates
+
+
+def together(found: Sequence[Identification]) -> Identification:
+    """One sample's identification among people who were judged in groups, each beside another background."""
+    if len(found) == 1:
+        return found[0]
+    candidates = sorted((one for part in found for one in part.candidates), key=lambda one: -one.llr)
+    posterior = _posterior(np.array([one.llr for one in candidates]))
+    (first,) = (part for part in found if candidates[0] in part.candidates)
+    nobody = first.nobody or bool(posterior[-1] >= posterior[0])
+    shares = zip(candidates, posterior[:-1].tolist(), strict=True)
+    ranked = tuple(replace(one, probability=share) for one, share in shares)
+    return Identification(ranked, nobody, float(posterior[-1]), first.evidence, first.reasons)
+
+
+def _posterior(llr: Floats) -> Floats:
+    """(U + 1,) the probabilities of people with these likelihood ratios, and of a stranger, who is last."""
+    # All enrolled people are equally probable before the sample is looked at.
+    logs = np.append(llr + np.log((1.0 - STRANGER) / len(llr)), np.log(STRANGER))
+    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
 
 
 def _each(samples: Samples) -> list[Samples]:

@@ -8,16 +8,18 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, select, update
 
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.audit import Entry
+from keydyn.service.storage.authentic import is_authentic, with_mac
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey, MasterKeys
-from keydyn.service.storage.tables import api_keys, tenants
+from keydyn.service.storage.tables import api_keys, tenants, users
 from keydyn.service.wall_clock import HOUR, Clock
 from keydyn.service.wire.both_ways import decoded, encoded
 from keydyn.service.wire.requests import TenantSettings
@@ -32,16 +34,26 @@ NO_HASH = hashlib.sha256(b"").digest()
 LINK, BY_LINK, BY_KEY = HOUR, 12 * HOUR, HOUR
 # People who try it on themselves type little: three texts are enough for a template.
 PAGE, PAGE_SETTINGS = "page", TenantSettings(samples_needed=3)
+# What happens to whole tenants is in the audit log of one that has no keys, and a name that none can choose.
+DEPLOYMENT, DEPLOYMENT_NAME = "deployment", "_deployment"
 
 
 @dataclass(frozen=True)
 class Tenant:
-    """A tenant, with the key that seals what belongs to all of its people."""
+    """A tenant, with the key that seals what belongs to all of its people.
+
+    `first_key` is the one that it was made with, if that has been replaced.
+    """
 
     id: str
     name: str
     settings: TenantSettings
     key: DataKey
+    first_key: DataKey | None = None
+
+    def lasting_secret(self, purpose: str) -> bytes:
+        """32 bytes for one purpose, which stay the same when the key is replaced."""
+        return (self.first_key or self.key).derived(purpose)
 
 
 @dataclass(frozen=True)
@@ -60,44 +72,91 @@ def tenant_named(
     """The id of a tenant, which is made with these settings if there is none of that name."""
     if not TENANT_NAME.fullmatch(name):
         raise ValueError(f"a tenant's name must have 1 to 64 characters of a-z, 0-9, _ and -, not {name!r}")
-    found = connection.execute(select(tenants.c.id).where(tenants.c.name == name)).scalar()
+    found = connection.execute(_TENANT.where(tenants.c.name == name)).first()
     if found is not None:
-        return str(found)
+        if not is_authentic(keys, tenants, found):
+            raise ValueError(f"the row of the tenant {name} was not written with the master key")
+        return str(found.id)
     new = secrets.token_hex(16)
-    connection.execute(
-        insert(tenants).values(
-            id=new,
-            name=name,
-            created_at=now,
-            settings=encoded(settings or TenantSettings()).decode(),
-            wrapped_key=keys.wrap(DataKey.new(), f"tenants/{new}"),
-            audit_number=0,
-            audit_hash=b"",
-        )
-    )
+    row = {"id": new, "name": name, "created_at": now}
+    _make_tenant(connection, keys, row, settings or TenantSettings())
     audit.append(connection, new, Entry(now, "operator", "tenant.created"))
     return new
 
 
+def deployment_log(connection: Connection, keys: MasterKeys, now: int) -> None:
+    """Make the tenant whose audit log is that of the whole deployment, unless it is there."""
+    if connection.execute(_ONE_TENANT, {"tenant": DEPLOYMENT}).first() is None:
+        row = {"id": DEPLOYMENT, "name": DEPLOYMENT_NAME, "created_at": now}
+        _make_tenant(connection, keys, row, TenantSettings())
+
+
+def _make_tenant(
+    connection: Connection, keys: MasterKeys, row: dict[str, Any], settings: TenantSettings
+) -> None:
+    wrapped = keys.wrap(DataKey.new(), f"tenants/{row['id']}")
+    more = {"settings": encoded(settings).decode(), "audit_number": 0, "audit_hash": b""}
+    values = with_mac(keys, tenants, {**row, **more, "wrapped_key": wrapped})
+    connection.execute(insert(tenants).values(values))
+
+
 def find_tenant(connection: Connection, keys: MasterKeys, tenant_id: str) -> Tenant | None:
-    """A tenant, with all that requests need; None if there is none of that id."""
-    row = connection.execute(_TENANT, {"tenant": tenant_id}).first()
-    if row is None:
+    """A tenant, with all that requests need; None if there is none of that id whose row is authentic."""
+    row = connection.execute(_ONE_TENANT, {"tenant": tenant_id}).first()
+    if row is None or not is_authentic(keys, tenants, row):
         return None
+    key, first = tenant_key(keys, row), None
+    if row.lasting_key is not None:
+        first = DataKey(key.open(row.lasting_key, f"tenants/{row.id}/lasting"))
+    return Tenant(row.id, row.name, decoded(TenantSettings, row.settings.encode()), key, first)
+
+
+def tenant_key(keys: MasterKeys, row: Any) -> DataKey:
+    """The data key of a tenant's row, which opens what the key before it sealed as long as that is needed."""
     key = keys.unwrap(row.wrapped_key, f"tenants/{row.id}")
-    return Tenant(row.id, row.name, decoded(TenantSettings, row.settings.encode()), key)
+    if row.previous_key is None:
+        return key
+    return DataKey(key.key, DataKey(key.open(row.previous_key, f"tenants/{row.id}/previous")))
 
 
-_TENANT = select(tenants.c.id, tenants.c.name, tenants.c.settings, tenants.c.wrapped_key).where(
-    tenants.c.id == bindparam("tenant")
-)
+def change_tenant(connection: Connection, keys: MasterKeys, tenant_id: str, **values: Any) -> None:
+    """Change columns of a tenant's row; a `ValueError` if the row is not authentic."""
+    row = connection.execute(_ONE_TENANT.with_for_update(key_share=True), {"tenant": tenant_id}).one()
+    if not is_authentic(keys, tenants, row):
+        raise ValueError(f"the row of the tenant {row.name} was not written with the master key")
+    changed = with_mac(keys, tenants, {**row._mapping, **values})
+    own = {name: changed[name] for name in (*values, "mac")}
+    connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(own))
+
+
+_TENANT = select(tenants)
+_ONE_TENANT = _TENANT.where(tenants.c.id == bindparam("tenant"))
+
+
+def list_tenants(connection: Connection) -> Sequence[Row[Any]]:
+    """The rows of all tenants, the oldest first, with the number of their people."""
+    people = select(func.count()).select_from(users).where(users.c.tenant_id == tenants.c.id)
+    return connection.execute(
+        select(tenants, people.scalar_subquery().label("people"))
+        .where(tenants.c.id != DEPLOYMENT)
+        .order_by(tenants.c.created_at, tenants.c.id)
+    ).all()
+
+
+def note_altered(database: Database, keys: MasterKeys, now: int) -> None:
+    """Enter rows that were refused because they are not authentic in their tenants' audit logs, each once."""
+    for (table, row), owner in [*keys.altered.items()]:
+        if owner is not None:
+            entry = Entry(now, "service", "row.altered", details={"row": row, "table": table})
+            database.write(partial(audit.append_once, tenant_id=owner, entry=entry))
+            keys.altered[table, row] = None
 
 
 def create_key(
-    connection: Connection, tenant_id: str, name: str, scopes: Iterable[str], now: int
+    connection: Connection, keys: MasterKeys, tenant_id: str, name: str, scopes: Iterable[str], now: int
 ) -> tuple[str, str]:
     """A new key: its id, and the key itself, which is shown once."""
-    new, key = new_row(connection, tenant_id, scopes, now, name=name)
+    new, key = new_row(connection, keys, tenant_id, scopes, created_at=now, name=name)
     details = {"key": new, "scopes": _known(scopes)}
     audit.append(connection, tenant_id, Entry(now, "operator", "key.created", details=details))
     return new, key
@@ -105,25 +164,24 @@ def create_key(
 
 def new_row(
     connection: Connection,
+    keys: MasterKeys,
     tenant_id: str,
     scopes: Iterable[str],
-    now: int,
     kind: str = "kdk",
     **columns: str | int,
 ) -> tuple[str, str]:
     """Store a key, link or session, with further columns; its id, and what its holder presents."""
     new, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-    connection.execute(
-        insert(api_keys).values(
-            id=new,
-            tenant_id=tenant_id,
-            scopes=" ".join(_known(scopes)),
-            hash=_hash(secret),
-            created_at=now,
-            kind=KINDS[kind],
-            **{"name": "", **columns},
-        )
-    )
+    row = {
+        "id": new,
+        "tenant_id": tenant_id,
+        "scopes": " ".join(_known(scopes)),
+        "hash": _hash(secret),
+        "kind": KINDS[kind],
+        "name": "",
+        **columns,
+    }
+    connection.execute(insert(api_keys).values(with_mac(keys, api_keys, row)))
     return new, f"{kind}_{new}_{secret}"
 
 
@@ -154,8 +212,7 @@ def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
     tenant_id = connection.execute(select(api_keys.c.tenant_id).where(api_keys.c.id == key_id)).scalar()
     if not revoke_row(connection, key_id, now):
         return False
-    opened = update(api_keys).where(api_keys.c.made_with == key_id, api_keys.c.revoked_at.is_(None))
-    connection.execute(opened.values(revoked_at=now))
+    revoke_rows(connection, now, api_keys.c.made_with == key_id)
     entry = Entry(now, "operator", "key.revoked", details={"key": key_id})
     audit.append(connection, str(tenant_id), entry)
     return True
@@ -163,11 +220,19 @@ def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
 
 def revoke_row(connection: Connection, row_id: str, now: int) -> bool:
     """Whether this change, and none before it, revoked a key, link or session."""
-    valid = update(api_keys).where(api_keys.c.id == row_id, api_keys.c.revoked_at.is_(None))
-    return connection.execute(valid.values(revoked_at=now)).rowcount == 1
+    return revoke_rows(connection, now, api_keys.c.id == row_id) == 1
 
 
-def key_holder(connection: Connection, presented: str, now: int) -> KeyHolder | None:
+def revoke_rows(connection: Connection, now: int, *which: ColumnElement[bool]) -> int:
+    """Revoke keys, links and sessions; how many were valid.
+
+    Their codes go: without the master key, they cannot be made valid again.
+    """
+    valid = update(api_keys).where(*which, api_keys.c.revoked_at.is_(None))
+    return connection.execute(valid.values(revoked_at=now, mac=None)).rowcount
+
+
+def key_holder(connection: Connection, keys: MasterKeys, presented: str, now: int) -> KeyHolder | None:
     """The holder of a key, link or session that was presented; None if it is not valid."""
     parts = PRESENTED.fullmatch(presented)
     row = None
@@ -178,19 +243,20 @@ def key_holder(connection: Connection, presented: str, now: int) -> KeyHolder | 
     same = hmac.compare_digest(_hash(parts[3] if parts else presented), expected)
     if not parts or row is None or not same or KINDS[parts[1]] != row.kind:
         return None
-    if not _lasts(row.revoked_at, row.expires_at, now):
+    if not _is_valid(keys, row, now):
         return None
     return KeyHolder(row.tenant_id, row.id, frozenset(row.scopes.split()), row.kind)
 
 
-def key_is_valid(connection: Connection, key_id: str, now: int) -> bool:
+def key_is_valid(connection: Connection, keys: MasterKeys, key_id: str, now: int) -> bool:
     """Whether a key or session exists, and has neither been revoked nor expired."""
     row = connection.execute(_KEY, {"key": key_id}).first()
-    return row is not None and _lasts(row.revoked_at, row.expires_at, now)
+    return row is not None and _is_valid(keys, row, now)
 
 
-def _lasts(revoked_at: int | None, expires_at: int | None, now: int) -> bool:
-    return revoked_at is None and (expires_at is None or now < expires_at)
+def _is_valid(keys: MasterKeys, row: Row[Any], now: int) -> bool:
+    lasts = row.revoked_at is None and (row.expires_at is None or now < row.expires_at)
+    return lasts and is_authentic(keys, api_keys, row)
 
 
 _KEY = select(api_keys).where(api_keys.c.id == bindparam("key"))
@@ -220,7 +286,9 @@ def new_key(
 ) -> tuple[str, str]:
     """The id of a new key of a tenant, made if there is none of that name, and the key itself."""
     now = clock()
-    return database.write(lambda c: create_key(c, tenant_named(c, keys, tenant, now), name, scopes, now))
+    return database.write(
+        lambda c: create_key(c, keys, tenant_named(c, keys, tenant, now), name, scopes, now)
+    )
 
 
 def new_link(database: Database, keys: MasterKeys, clock: Clock, tenant: str, url: str) -> str:
@@ -230,7 +298,8 @@ def new_link(database: Database, keys: MasterKeys, clock: Clock, tenant: str, ur
     def change(connection: Connection) -> str:
         settings = PAGE_SETTINGS if tenant == PAGE else None
         owner = tenant_named(connection, keys, tenant, now, settings)
-        new, link = new_row(connection, owner, SCOPES, now, "kdl", expires_at=now + LINK)
+        until = now + LINK
+        new, link = new_row(connection, keys, owner, SCOPES, "kdl", created_at=now, expires_at=until)
         audit.append(connection, owner, Entry(now, "operator", "link.created", details={"link": new}))
         return link
 
@@ -239,7 +308,7 @@ def new_link(database: Database, keys: MasterKeys, clock: Clock, tenant: str, ur
 
 
 def open_page(
-    database: Database, clock: Clock, *, link: str | None = None, key: str | None = None
+    database: Database, keys: MasterKeys, clock: Clock, *, link: str | None = None, key: str | None = None
 ) -> PageSession:
     """Open a session with a link, which works once, or with an API key that has the scope admin.
 
@@ -248,18 +317,18 @@ def open_page(
 
     def change(connection: Connection) -> PageSession:
         now = clock()
-        holder = key_holder(connection, link or key or "", now)
+        holder = key_holder(connection, keys, link or key or "", now)
         if link is not None:
             # One change of the row: of two at the same time, one finds it used.
             if holder is None or holder.kind != "link" or not revoke_row(connection, holder.key_id, now):
                 detail = "A link works once, within an hour. keydyn service link makes a new one."
                 raise Problem(401, "link-not-valid", "This link cannot be used", detail)
-            return _opened(connection, holder, now, BY_LINK)
+            return _opened(connection, keys, holder, now, BY_LINK)
         if holder is None or holder.kind != "key":
             raise Problem(401, "not-authenticated", "This API key is not valid", "")
         if "admin" not in holder.scopes:
             raise Problem(403, "forbidden", "This is not allowed", "The API key lacks the scope admin.")
-        return _opened(connection, holder, now, BY_KEY)
+        return _opened(connection, keys, holder, now, BY_KEY)
 
     return database.write(change)
 
@@ -275,10 +344,12 @@ def end_session(database: Database, clock: Clock, holder_id: str, tenant_id: str
     database.write(change)
 
 
-def _opened(connection: Connection, holder: KeyHolder, now: int, lasting: int) -> PageSession:
+def _opened(
+    connection: Connection, keys: MasterKeys, holder: KeyHolder, now: int, lasting: int
+) -> PageSession:
     until = now + lasting
-    columns: dict[str, str | int] = {"expires_at": until, "made_with": holder.key_id}
-    new, token = new_row(connection, holder.tenant_id, holder.scopes, now, "kds", **columns)
+    columns: dict[str, str | int] = {"created_at": now, "expires_at": until, "made_with": holder.key_id}
+    new, token = new_row(connection, keys, holder.tenant_id, holder.scopes, "kds", **columns)
     entry = Entry(now, f"{holder.kind}:{holder.key_id}", "page.opened", details={"session": new})
     audit.append(connection, holder.tenant_id, entry)
     return PageSession(holder.tenant_id, token, holder.scopes, until)

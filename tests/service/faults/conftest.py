@@ -12,7 +12,6 @@ from keydyn.service import accounts
 from keydyn.service.jobs import webhooks
 from keydyn.service.settings import TenantSettings
 from keydyn.service.storage.database import Database
-from keydyn.service.storage.tables import tenants
 from keydyn.service.storage.upgrading import upgrade
 from keydyn.service.wire.both_ways import encoded
 from tests.service.faults.lives import ENROLLED, Acknowledged, Life
@@ -32,11 +31,11 @@ def prepared(url):
     def change(connection):
         owner = accounts.tenant_named(connection, KEYS, "default", STARTED)
         settings = encoded(TenantSettings(samples_needed=ENROLLED)).decode()
-        connection.execute(tenants.update().values(settings=settings))
+        accounts.change_tenant(connection, KEYS, owner, settings=settings)
         tenant = accounts.find_tenant(connection, KEYS, owner)
         events = ["enrolment.complete"]
         webhooks.create(connection, tenant, "https://127.0.0.1:9/", events, now=STARTED)
-        return accounts.create_key(connection, owner, "test", accounts.SCOPES, STARTED)[1]
+        return accounts.create_key(connection, KEYS, owner, "test", accounts.SCOPES, STARTED)[1]
 
     try:
         return database.write(change)

@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 
 from keydyn.service import accounts
 from tests.service.conftest import opened
-from tests.service.running import UNENCRYPTED, running
+from tests.service.running import KEYS, UNENCRYPTED, running
 from tests.service.typists import enrol, keystrokes_of
 
 NOBODY = "not a secret"
@@ -107,7 +107,7 @@ def test_every_route_is_in_the_table(service):
 def test_nobody_gets_in_without_a_valid_key(service, place):
     revoked = service.key(next(NAMES))
     with service.database.reading() as connection:
-        key_id = accounts.key_holder(connection, revoked, 0).key_id
+        key_id = accounts.key_holder(connection, KEYS, revoked, 0).key_id
     service.database.write(lambda connection: accounts.revoke_key(connection, key_id, 0))
     for value in (None, "Bearer", "Bearer x", f"Basic {revoked}", f"Bearer {revoked}", f"Bearer {NOBODY}"):
         headers = {} if value is None else {"authorization": value}

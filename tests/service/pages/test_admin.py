@@ -174,7 +174,7 @@ def test_names_are_text_whatever_is_in_them(open_admin, service, office):
     service.database.write(lambda connection: connection.execute(renamed, values))
 
     def logged(connection):
-        tenant = accounts.tenant_named(connection, None, office.name, 0)
+        tenant = accounts.tenant_named(connection, KEYS, office.name, 0)
         audit.append(connection, tenant, audit.Entry(0, HOSTILE, "verified", HOSTILE, {HOSTILE: HOSTILE}))
 
     service.database.write(logged)

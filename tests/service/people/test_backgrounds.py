@@ -87,7 +87,8 @@ def test_what_cannot_be_read_is_absent_and_noted_once(service, client, caplog, l
 
 def test_requests_are_answered_meanwhile(service, client):
     enrol(service, client, 0)
-    service.app.state.context.backgrounds.drop(f"{stored(service, learnt_here=False)}/0")
+    population = stored(service, learnt_here=False)
+    service.app.state.context.backgrounds.drop(f"{tenant_of(service).id}/{population}/0")
     assert verified(client, 0)["answer"] == "accept"
     assert client.get("/v1/error-rates").status_code == 200
     on_phones = client.get("/v1/error-rates", params={"device": "phone"})

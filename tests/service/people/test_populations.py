@@ -17,7 +17,8 @@ from keydyn.service.people import populations
 from keydyn.service.people.backgrounds import find_background
 from keydyn.service.people.context import Write
 from keydyn.service.people.populations import PopulationKind
-from keydyn.service.storage.tables import tenants
+from keydyn.service.storage.tables import populations as populations_table
+from keydyn.service.storage.tables import profiles, tenants, users
 from keydyn.service.wire.both_ways import Text
 from tests.service.running import KEYS
 
@@ -121,14 +122,16 @@ def test_a_population_of_the_tenants_people_who_leave_it_when_they_are_erased(se
     # Everybody else was migrated, and the log says so.
     waited(lambda: "template.migrated" in str(client.get("/v1/users/user-0/export").json()["audit"]))
     assert verify(client, "user-0", typed[1][5]).status_code == 200
-    # When too few are left, it goes.
+    # When too few are left, it is used no more, except for templates that rest on it.
     client.delete("/v1/users/user-0")
     client.delete("/v1/users/user-1")
     waited(lambda: client.get("/v1/populations").json()["populations"] == [])
-    assert verify(client, "user-2", typed[2][5]).json()["type"].endswith("no-population")
+    assert verify(client, "user-2", typed[2][5]).status_code == 200
+    client.post("/v1/users", json={"id": "later"})
+    assert verify(client, "later", typed[3][5]).json()["type"].endswith("no-population")
 
 
-def test_a_replaced_population_asks_for_enrolment_where_samples_have_expired(service, client, typed):
+def test_a_replaced_population_leaves_templates_whose_samples_have_expired(service, client, typed):
     enrol_everybody(client, typed[:2])
     context, tenant = of(service)
     write, kind = Write(tenant, "operator"), PopulationKind("keyboard", VOCABULARY)
@@ -149,12 +152,32 @@ def test_a_replaced_population_asks_for_enrolment_where_samples_have_expired(ser
         body = {"keystrokes": sample, "text": TEXT}
         assert client.post("/v1/users/user-1/samples", json=body).status_code == 201
     install(background=other)
-    asked = verify(client, "user-0", typed[0][5])
-    assert (asked.status_code, asked.json()["samples"]) == (409, 0)
-    assert "enrolment.needed" in str(client.get("/v1/users/user-0/export").json()["audit"])
-    assert verify(client, "user-1", typed[1][5]).status_code == 200
+    service.idle()
+    rest_on = [backgrounds_of(service, f"user-{n}") for n in range(2)]
+    assert rest_on == [[one.sha256], [other.sha256]]
+    assert [verify(client, f"user-{n}", typed[n][5]).status_code for n in range(2)] == [200, 200]
     populations.remove(context, write, kind)
-    assert verify(client, "user-1", typed[1][5]).json()["type"].endswith("no-population")
+    service.idle()
+    assert verify(client, "user-1", typed[1][4]).status_code == 200
+    # Both are kept until nobody's template rests on them.
+    assert kept(service) == {one.sha256, other.sha256}
+    client.post("/v1/users/user-0/reset")
+    assert kept(service) == {other.sha256}
+    client.delete("/v1/users/user-1")
+    assert kept(service) == set()
+
+
+def backgrounds_of(service, name):
+    """What the templates of a person rest on."""
+    query = select(profiles.c.background).join(users, users.c.id == profiles.c.user_id)
+    with service.database.reading() as connection:
+        return list(connection.execute(query.where(users.c.name == name)).scalars())
+
+
+def kept(service):
+    """The populations that are stored."""
+    with service.database.reading() as connection:
+        return set(connection.execute(select(populations_table.c.background)).scalars())
 
 
 def members_of(service):

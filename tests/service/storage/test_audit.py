@@ -43,7 +43,7 @@ def tamper(database, *statements):
     off = (
         ["DROP TRIGGER audit_no_update", "DROP TRIGGER audit_no_delete"]
         if database.is_sqlite
-        else ["DROP TRIGGER audit_append_only ON audit"]
+        else ["DROP TRIGGER audit_append_only ON audit", "DROP TRIGGER audit_no_delete ON audit"]
     )
     for statement in (*off, *statements):
         database.write(lambda connection, statement=statement: connection.execute(text(statement)))

@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import audit, metadata
 from keydyn.service.storage.upgrading import NewerDatabaseError, check, differences, upgrade
+from tests.service.storage.rows import add_tenant
 
 
 def test_an_empty_database_becomes_the_one_that_the_code_expects(database_url):
@@ -86,6 +87,7 @@ def test_the_audit_log_is_append_only(database, statement):
         "tenant_id": "a", "number": 1, "at": 0, "actor": "operator", "action": "test", "subject": "",
         "details": "{}", "hash": b"",
     }  # fmt: skip
+    database.write(lambda connection: add_tenant(connection, "a"))
     database.write(lambda connection: connection.execute(audit.insert(), row))
     with pytest.raises(DBAPIError, match="append-only"):
         database.write(lambda connection: connection.execute(text(statement)))

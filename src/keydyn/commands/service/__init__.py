@@ -1,4 +1,4 @@
-"""keydyn service: the service's keys, people, populations and database, for its operator."""
+"""keydyn service: the service's keys, people, populations, tenants and database, for its operator."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ import typer
 
 from keydyn.atomic import write_text
 from keydyn.commands.every_command import every_command, group
-from keydyn.commands.service import administration, upkeep
+from keydyn.commands.service import administration, tenants, upkeep
 from keydyn.commands.service.service_options import Service, TenantOption, tell
 from keydyn.exit_codes import checking_options
 from keydyn.terminal import JsonOption
 
-app = group("service", "Administer the verification service: keys, people, populations, database.")
-for part in (administration.keys_app, administration.users_app, administration.populations_app, upkeep.app):
+app = group("service", "Administer the verification service: keys, people, populations, tenants, database.")
+for part in (
+    administration.keys_app,
+    administration.users_app,
+    administration.populations_app,
+    tenants.app,
+    upkeep.app,
+):
     app.add_typer(part)
 
 # Who is simulated, how often they type, and how much.

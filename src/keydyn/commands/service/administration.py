@@ -176,9 +176,11 @@ def erase_user(
 
         done = registry.erase(context, as_operator(context, tenant), user)
     text, learnt_again = f"erased {user}", done.population != "unchanged"
+    if done.pending:
+        text += "; the database's log is still being read, and a running service cuts it off later"
     if learnt_again:
         text += "; a running service learns the tenant's population again without them"
-    tell(text, service.as_json, erased=user, population_learnt_again=learnt_again)
+    tell(text, service.as_json, erased=user, population_learnt_again=learnt_again, pending=done.pending)
 
 
 @populations_app.command("install")
@@ -195,8 +197,8 @@ def install_population(
 ) -> None:
     """Compare a tenant's people with your own population, for example one for phones.
 
-    A running service learns templates again from the stored samples. People whose samples have expired must
-    enrol again.
+    A running service learns templates again from the stored samples. Templates whose samples have expired
+    stay valid with the population that they were learnt with.
 
     Example: `keydyn service population install phones.keydyn --tenant shop --device phone`
     """

@@ -92,7 +92,7 @@ def identified(
     elif "origin" in headers:
         raise forbidden("Browsers must use tokens, not an API key.")
     with context.database.reading() as connection:
-        holder = key_holder(connection, presented, context.clock())
+        holder = key_holder(connection, context.keys, presented, context.clock())
         tenant = None if holder is None else find_tenant(connection, context.keys, holder.tenant_id)
     if holder is None or tenant is None or holder.kind == "link":
         raise Problem(401, "not-authenticated", "This API key is not valid", "")
@@ -109,7 +109,7 @@ def token_holder(context: Context, headers: Mapping[str, str], presented: str, p
         with context.database.reading() as connection:
             tenant = find_tenant(connection, context.keys, token.tenant_id)
             signed = tenant is not None and tokens.is_valid(presented, tenant, token, now)
-            if not signed or not key_is_valid(connection, token.key_id, now):
+            if not signed or not key_is_valid(connection, context.keys, token.key_id, now):
                 tenant = None
     if token is None or tenant is None:
         raise Problem(401, "not-authenticated", "This token is not valid", "It may have expired.")

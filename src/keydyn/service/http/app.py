@@ -18,15 +18,17 @@ from keydyn.service.http.problem_answers import ANSWERS, add_handlers
 from keydyn.service.http.routes import health, pages, people, recognition, reports, tenants
 from keydyn.service.http.watch_admission import Admission
 from keydyn.service.jobs.delivery import WebhookDelivery
-from keydyn.service.jobs.periodic import EXPIRY_S, Periodic, expire
+from keydyn.service.jobs.periodic import EXPIRY_S, Periodic
 from keydyn.service.jobs.runner import JobRunner
 from keydyn.service.live.endpoint import watch_router
 from keydyn.service.live.live_sessions import LiveSessions
 from keydyn.service.live.peer import LiveLimits
 from keydyn.service.metrics import Metrics
+from keydyn.service.people.caught_up import LOOKING_S, CaughtUp
 from keydyn.service.people.context import Context
-from keydyn.service.people.job_handlers import handlers
+from keydyn.service.people.job_handlers import handlers, tidy
 from keydyn.service.settings import Deployment
+from keydyn.service.storage.authentic import is_authentic
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.storage.tables import tenants as tenant_rows
@@ -77,19 +79,24 @@ def create_app(
         threads={"webhook": 4},
         observe=lambda kind, outcome: metrics.jobs.labels(kind, outcome).inc(),
     )
-    expiry = Periodic("expiry", lambda: expire(database, clock()), EXPIRY_S)
+    periodic = [
+        Periodic("expiry", lambda: tidy(context), EXPIRY_S),
+        Periodic("catching-up", CaughtUp(context), LOOKING_S),
+    ]
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         runner.start()
-        expiry.start()
+        for one in periodic:
+            one.start()
         await engine.start()
         try:
             yield
         finally:
             await engine.close()
             await asyncio.to_thread(runner.stop)
-            await asyncio.to_thread(expiry.stop)
+            for one in periodic:
+                await asyncio.to_thread(one.stop)
             await asyncio.to_thread(database.close)
 
     app = FastAPI(
@@ -114,8 +121,9 @@ def create_app(
 
     def origins() -> frozenset[str]:
         with database.reading() as connection:
-            found = connection.execute(select(tenant_rows.c.settings)).scalars().all()
-        return frozenset(one for each in found for one in decoded(TenantSettings, each.encode()).origins)
+            rows = connection.execute(select(tenant_rows)).all()
+        authentic = [row.settings for row in rows if is_authentic(keys, tenant_rows, row)]
+        return frozenset(one for each in authentic for one in decoded(TenantSettings, each.encode()).origins)
 
     app.state.origins = Origins(origins)
     app.add_middleware(TenantOrigins, origins=app.state.origins)

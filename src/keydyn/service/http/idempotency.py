@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Callable
 from typing import TypeVar
 
 from fastapi import Request
 from msgspec import Struct
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, update
 
 from keydyn.service.http.openapi import LONGEST_KEY
 from keydyn.service.http.routing import Call, Replayed
@@ -33,7 +32,7 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
     key = _key(call.request)
     if key is None:
         return run(Write(caller.tenant, caller.actor))
-    asked = _digest(call.request)
+    asked = _digest(call)
     stored = f"{caller.key_id}/{key}"
     place = f"idempotency/{stored}/answer"
 
@@ -65,13 +64,18 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
             )
         )
 
+    def amend(answer: Struct) -> None:
+        own = idempotency.c.tenant_id == caller.tenant.id, idempotency.c.key == stored
+        sealed = caller.tenant.key.seal(encoded(answer), place)
+        context.database.write(lambda c: c.execute(update(idempotency).where(*own).values(answer=sealed)))
+
     def look_up() -> None:
         with context.database.reading() as connection:
             earlier(connection)
 
     look_up()
     try:
-        return run(Write(caller.tenant, caller.actor, finish))
+        return run(Write(caller.tenant, caller.actor, finish, amend))
     except Problem:
         # Answered meanwhile: what is a problem now, a sample that is known for instance, was none then.
         look_up()
@@ -100,8 +104,10 @@ def _key(request: Request) -> str | None:
     return key
 
 
-def _digest(request: Request) -> bytes:
-    whole = hashlib.sha256()
+def _digest(call: Call) -> bytes:
+    """What tells requests apart; without the tenant's key, it does not tell which person a path named."""
+    request = call.request
+    whole = hmac.new(call.caller.tenant.lasting_secret("requests"), digestmod="sha256")
     for part in (request.method.encode(), request.url.path.encode(), request.state.body):
         whole.update(len(part).to_bytes(8, "big") + part)
     return whole.digest()

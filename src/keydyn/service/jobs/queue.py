@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, or_, select, update
 
-from keydyn.service.accounts import Tenant
+from keydyn.service.accounts import Tenant, tenant_key
 from keydyn.service.storage.sealing import DataKey, MasterKeys
 from keydyn.service.storage.tables import jobs, tenants
 from keydyn.service.wall_clock import SECOND
@@ -33,12 +33,12 @@ class Lease:
     tenant_id: str
     kind: str
     payload: bytes
-    wrapped_key: bytes
+    tenant: Any = field(repr=False)
     attempt: int
 
     def opened(self, keys: MasterKeys) -> Job:
         """The job itself; a `SealError` if these keys do not open it."""
-        data_key = keys.unwrap(self.wrapped_key, f"tenants/{self.tenant_id}")
+        data_key = tenant_key(keys, self.tenant)
         payload = json.loads(data_key.open(self.payload, _place(self.kind)))
         return Job(self.tenant_id, payload, data_key, self.attempt)
 
@@ -81,7 +81,7 @@ def is_due(connection: Connection, kind: str, now: int) -> bool:
 def take(connection: Connection, kind: str, now: int) -> Lease | None:
     """Lease the job of this kind that has been due longest."""
     row = connection.execute(
-        select(jobs, tenants.c.wrapped_key)
+        select(jobs, tenants.c.id, tenants.c.wrapped_key, tenants.c.previous_key)
         .join(tenants, tenants.c.id == jobs.c.tenant_id)
         .where(jobs.c.kind == kind, *_free(now))
         .order_by(jobs.c.due_at, jobs.c.number)
@@ -95,7 +95,7 @@ def take(connection: Connection, kind: str, now: int) -> Lease | None:
     connection.execute(
         update(jobs).where(jobs.c.number == row.number).values(attempts=attempt, leased_until=now + LEASE)
     )
-    return Lease(row.number, row.tenant_id, kind, row.payload, row.wrapped_key, attempt)
+    return Lease(row.number, row.tenant_id, kind, row.payload, row, attempt)
 
 
 def prolong(connection: Connection, leases: Collection[Lease], now: int) -> None:

@@ -43,7 +43,7 @@ const FIELDS = [
   { path: ["updating"], group: "Enrolment", label: "Templates follow their owners", check: true,
     hint: "Templates adapt to samples that were accepted with confidence, within bounds. If this is off, they stay as enrolled: safer against a patient attacker, but out of date sooner." },
   { path: ["retention_days"], group: "Storage", label: "Days for which raw samples are kept", show: String, read: numeric(0, 3650, true),
-    hint: "From 0 to 3650. With 0, they are deleted as soon as a template has been learnt. Without samples, a template cannot be learnt again when the population changes, and people have to enrol again. Samples that are already stored keep the expiry date that they were given." },
+    hint: "From 0 to 3650. With 0, they are deleted as soon as a template has been learnt. Without samples, a template cannot be learnt again when the population changes, and stays as it is. If you lower the number, samples that are now too old are deleted at once; if you raise it, stored samples keep their expiry date." },
   { path: ["learn_from_people"], group: "Storage", label: "People who are enrolled may enter the tenant’s own population and cohort", check: true,
     hint: "This also allows their samples to be compared with each other to measure error rates. Ask for their consent first." },
   { path: ["compare_people"], group: "Storage", label: "People who enrol are compared with each other", check: true,

@@ -7,13 +7,14 @@ import logging
 from sqlalchemy import Connection, bindparam, func, select
 
 from keydyn.decisions.calibration.background import Background, shipped_background
-from keydyn.decisions.folder.enrolled_bytes import background_of, enrolled_of
+from keydyn.decisions.folder import enrolled_bytes
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.detectors import Detector
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context
 from keydyn.service.people.own_people import Place, beside_people, is_learning
+from keydyn.service.people.rows import ProfileRow
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import members, own_places, populations, users
 from keydyn.service.wire.both_ways import KEYBOARD, KEYS, PHONE, Device, Text
@@ -26,6 +27,7 @@ _FOUND = select(
         populations.c.tenant_id == bindparam("tenant"),
         populations.c.device == bindparam("on"),
         populations.c.vocabulary == bindparam("keys"),
+        populations.c.replaced_at.is_(None),
     )
     .scalar_subquery()
     .label("population"),
@@ -38,6 +40,16 @@ _FOUND = select(
     .scalar_subquery()
     .label("version"),
 )
+# One that is no longer in use, by what templates say they rest on.
+_EARLIER = (
+    select(populations.c.id)
+    .where(
+        populations.c.tenant_id == bindparam("tenant"),
+        populations.c.device == bindparam("on"),
+        populations.c.background == bindparam("background"),
+    )
+    .order_by(populations.c.created_at.desc())
+)
 _MEMBERS = select(func.count()).select_from(members).where(members.c.population_id == bindparam("population"))
 
 
@@ -45,10 +57,41 @@ def find_background(
     connection: Connection, context: Context, tenant: Tenant, text: Text, device: Device
 ) -> Background | None:
     """The tenant's own background, or the shipped one where it serves, as own people change it; or None."""
-    found, version = _with_version(connection, context, Place(tenant, text, device))
-    if found is None or version is None or not is_learning(tenant, found):
+    return background_with(connection, context, Place(tenant, text, device))
+
+
+def background_of(
+    connection: Connection, context: Context, tenant: Tenant, profile: ProfileRow
+) -> Background | None:
+    """What a template is judged beside: the background in use, or an earlier one that it was learnt with.
+
+    None if there is neither, or if the template does not know all samples: then it has to be learnt.
+    """
+    place = Place(tenant, profile.text, profile.device)
+    found = background_with(connection, context, place, profile.background)
+    return found if found is not None and profile.is_fitted(found) else None
+
+
+def background_with(
+    connection: Connection, context: Context, place: Place, made_with: str | None = None
+) -> Background | None:
+    """The background in use, or the one that templates were made with, as own people change it; or None."""
+    found, version = _with_version(connection, context, place)
+    if made_with is not None and (found is None or found.sha256 != made_with):
+        found = _earlier(connection, context, place, made_with)
+    if found is None or version is None or not is_learning(place.tenant, found):
         return found
-    return beside_people(connection, context, Place(tenant, text, device), found, version)
+    return beside_people(connection, context, place, found, version)
+
+
+def _earlier(connection: Connection, context: Context, place: Place, sha256: str) -> Background | None:
+    """A background of the tenant that is no longer in use, or the one that comes with keydyn."""
+    of = {"tenant": place.tenant.id, "on": place.device, "background": sha256}
+    found = connection.execute(_EARLIER, of).scalar()
+    if found is not None:
+        return _own(connection, context, place.tenant, found)
+    shipped = shipped_background()
+    return shipped if shipped.sha256 == sha256 else None
 
 
 def given_background(connection: Connection, context: Context, place: Place) -> Background | None:
@@ -95,11 +138,12 @@ def _own(connection: Connection, context: Context, tenant: Tenant, population_id
         return None
     # Members only ever leave, when they are erased: their number tells versions of the cohort apart.
     count = connection.execute(_MEMBERS, {"population": population_id}).scalar_one()
-    cached = context.backgrounds.get(f"{population_id}/{count}", 0)
+    name = f"{tenant.id}/{population_id}/{count}"
+    cached = context.backgrounds.get(name, 0)
     if cached is None:
         cached = _read(connection, context, tenant, population_id)
         if cached is not None:
-            context.backgrounds.put(f"{population_id}/{count}", 0, cached)
+            context.backgrounds.put(name, 0, cached)
     return cached
 
 
@@ -107,7 +151,7 @@ def _read(connection: Connection, context: Context, tenant: Tenant, population_i
     one = connection.execute(select(populations).where(populations.c.id == population_id)).one()
     contents = tenant.key.open(one.contents, f"populations/{population_id}/contents")
     try:
-        background = background_of(contents)
+        background = enrolled_bytes.background_of(contents)
     except ValueError:
         context.unreadable.add(population_id)
         logger.warning(
@@ -131,5 +175,7 @@ def _read(connection: Connection, context: Context, tenant: Tenant, population_i
     for row in rows:
         key = context.keys.unwrap(row.wrapped_key, f"users/{row.user_id}")
         template = key.open(row.template, f"members/{population_id}/{row.user_id}/template")
-        cohort[row.user_id] = enrolled_of(template, background.pattern, Fingerprints.none()).template
+        cohort[row.user_id] = enrolled_bytes.enrolled_of(
+            template, background.pattern, Fingerprints.none()
+        ).template
     return background.with_cohort(cohort)

@@ -65,6 +65,11 @@ class Newest(Generic[Held]):
         with self._lock:
             self._held.pop(name, None)
 
+    def names(self) -> list[str]:
+        """The names of all things that are held."""
+        with self._lock:
+            return list(self._held)
+
 
 @dataclass(frozen=True)
 class Known:
@@ -97,11 +102,13 @@ class Write:
     actor : who asked for it, as the audit log names them
     finish : called in the change that stores the outcome, with the answer and the id of the person it is
         about, if it is about one
+    amend : called when the answer has become another after that
     """
 
     tenant: Tenant
     actor: str
     finish: Callable[[Connection, Struct, str | None], None] = lambda *_: None
+    amend: Callable[[Struct], None] = lambda _: None
 
     def note(
         self, connection: Connection, now: int, action: str, person: DataKey | None = None, **details: Any

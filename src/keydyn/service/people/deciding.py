@@ -13,14 +13,16 @@ from keydyn.decisions.decision import Decision as Decided
 from keydyn.decisions.decision import Evidence as Counts
 from keydyn.decisions.enrolled import DRIFTED, Enrolled
 from keydyn.decisions.folder.enrolled_bytes import template_bytes
+from keydyn.decisions.judging import together
 from keydyn.decisions.liveness import copies
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce
-from keydyn.service.people.backgrounds import background_for
+from keydyn.service.people.backgrounds import background_for, background_of, background_with
 from keydyn.service.people.context import Context, Known, Write
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
+from keydyn.service.people.own_people import Place
 from keydyn.service.people.rows import (
     PersonRow,
     ProfileRow,
@@ -73,13 +75,15 @@ def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: 
     def attempt() -> Subject:
         with context.database.reading() as connection:
             person = person_named(connection, context, tenant, name)
-            background = background_for(connection, context, tenant, text, device)
             profile = profile_of(connection, person, text, device)
+            if profile is not None and profile.complete_at is not None:
+                beside = background_of(connection, context, tenant, profile)
+                if beside is not None:
+                    one = enrolled_from(connection, context, person, profile, beside)
+                    return Subject(person, profile, beside, one)
+            background = background_for(connection, context, tenant, text, device)
             if profile is None or profile.complete_at is None:
                 raise not_enrolled(0 if profile is None else profile.samples, tenant)
-            one = enrolled_from(connection, context, person, profile, background)
-        if one is not None:
-            return Subject(person, profile, background, one)
         fit(context, tenant, person, profile, background)
         return attempt()
 
@@ -190,11 +194,12 @@ def identify(context: Context, write: Write, typed: TypedSample, level: Level, m
     """Rank everybody whose enrolment in this kind of text is complete."""
     tenant = write.tenant
     sample = samples_of([typed.typed], typed.text)
-    background, people, names = settled(lambda: _everybody(context, tenant, typed.text, typed.device))
-    if not people:
+    groups, names = settled(lambda: _everybody(context, tenant, typed.text, typed.device))
+    if not groups:
         detail = "Nobody's enrolment in this kind of text is complete."
         raise Problem(409, "nobody-enrolled", "Nobody is enrolled", detail)
-    found = verifier_for(tenant, background, people, level).identify(sample)
+    parts = [verifier_for(tenant, beside, people, level).identify(sample) for beside, people in groups]
+    found = together(parts)
     now = context.clock()
     context.database.write(lambda c: write.note(c, now, "identified", nobody=found.nobody))
     return Identification(
@@ -211,13 +216,16 @@ def identify(context: Context, write: Write, typed: TypedSample, level: Level, m
 
 def _everybody(
     context: Context, tenant: Tenant, text: Text, device: Device
-) -> tuple[Background, dict[str, Enrolled], dict[str, str]]:
-    """Everybody at one moment. If templates have to be learnt first, they are, and `Stale` is raised."""
-    people: dict[str, Enrolled] = {}
+) -> tuple[list[tuple[Background, dict[str, Enrolled]]], dict[str, str]]:
+    """Everybody at one moment, by what they are judged beside, and their names.
+
+    If templates have to be learnt first, they are, and `Stale` is raised.
+    """
+    groups: dict[str | None, tuple[Background | None, dict[str, Enrolled]]] = {}
     names: dict[str, str] = {}
     behind: list[tuple[PersonRow, ProfileRow]] = []
+    place = Place(tenant, text, device)
     with context.database.reading() as connection:
-        background = background_for(connection, context, tenant, text, device)
         rows = connection.execute(everybody(tenant, device, text).limit(MOST_PEOPLE + 1)).all()
         if len(rows) > MOST_PEOPLE:
             detail = f"Up to {MOST_PEOPLE:,} people are compared with one sample; verify a claim instead."
@@ -225,16 +233,24 @@ def _everybody(
         for row in rows:
             profile = profile_row(row)
             names[row.user_id] = row.user_name
-            one = context.people.get(profile.id, profile.version) if profile.is_fitted(background) else None
+            made_with = profile.background
+            if made_with not in groups:
+                groups[made_with] = background_with(connection, context, place, made_with), {}
+            beside, people = groups[made_with]
+            if beside is None or not profile.is_fitted(beside):
+                behind.append((person_row(context, row, "user_"), profile))
+                continue
+            one = context.people.get(profile.id, profile.version)
             if one is None:
                 person = person_row(context, row, "user_")
-                one = enrolled_from(connection, context, person, profile, background)
-                if one is None:
-                    behind.append((person, profile))
-                    continue
+                one = enrolled_from(connection, context, person, profile, beside)
             people[row.user_id] = one.enrolled
-    if behind:
+        found = [(beside, people) for beside, people in groups.values() if beside is not None and people]
+        background = background_with(connection, context, place)
+        if background is None and not found:
+            background = background_for(connection, context, tenant, text, device)
+    if behind and background is not None:
         for person, profile in behind:
             fit(context, tenant, person, profile, background)
         raise Stale
-    return background, people, names
+    return found, names

@@ -7,15 +7,18 @@ from functools import partial
 from sqlalchemy import select
 
 from keydyn.service.accounts import Tenant, find_tenant
+from keydyn.service.jobs.periodic import expire
 from keydyn.service.jobs.queue import Job
 from keydyn.service.jobs.runner import Handler
-from keydyn.service.people.backgrounds import given_background
+from keydyn.service.people.backgrounds import background_of, given_background
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.own_people import Place, compare, is_learning, learn_place
 from keydyn.service.people.populations import PopulationKind, learn, learn_again
 from keydyn.service.people.rows import person_row, profile_row, with_users
 from keydyn.service.people.stored_templates import fit, settled, stored_samples
+from keydyn.service.people.tenancy import finish_replacing
 from keydyn.service.problems import Problem
+from keydyn.service.storage.database import DatabaseUnavailableError
 from keydyn.service.storage.tables import profiles, users
 from keydyn.service.wire.both_ways import Text
 
@@ -26,8 +29,21 @@ def handlers(context: Context) -> dict[str, Handler]:
         "fit": lambda job: settled(partial(_fitted, context, job.tenant_id, job.payload["profile"])),
         "migrate": lambda job: _migrate(context, job),
         "learn-population": lambda job: _learn(context, job),
+        "truncate-log": lambda job: _truncate_log(context),
+        "expire": lambda job: tidy(context),
         "own-people": lambda job: settled(partial(_learn_place, context, job)),
     }
+
+
+def tidy(context: Context) -> None:
+    """Delete what has expired, and let go of tenants' keys that were replaced long enough ago."""
+    expire(context.database, context.clock())
+    finish_replacing(context)
+
+
+def _truncate_log(context: Context) -> None:
+    if not context.database.truncate_log():
+        raise DatabaseUnavailableError("others still read from the log; tried again later")
 
 
 def _migrate(context: Context, job: Job) -> None:
@@ -78,12 +94,13 @@ def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
         person, profile = person_row(context, row, "user_"), profile_row(row)
         place = Place(tenant, profile.text, profile.device)
         background = given_background(connection, context, place)
+        still_valid = background_of(connection, context, tenant, profile) is not None
         # Before they are deleted, if they are not to be kept.
         typed = stored_samples(connection, person, profile) if profile.complete_at is not None else []
     if background is None:
         return
     if profile.samples and not profile.is_fitted(background):
-        fit(context, tenant, person, profile, background)
+        fit(context, tenant, person, profile, background, still_valid)
     compare(context, place, person.id, background, typed)
 
 

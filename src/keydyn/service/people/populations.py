@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select
+from sqlalchemy import Connection, insert, select, update
 
 from keydyn.decisions import Verifier
 from keydyn.decisions.calibration.background import Background
@@ -19,7 +19,7 @@ from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import Typed, samples_of_people
 from keydyn.service.people.own_people import start_over
 from keydyn.service.people.rows import PersonRow, ProfileRow, everybody, person_row, profile_row
-from keydyn.service.people.stored_templates import stored_samples
+from keydyn.service.people.stored_templates import drop_unneeded, stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import members, populations, users
 from keydyn.service.wire.answers import PopulationAnswer
@@ -34,9 +34,11 @@ class PopulationKind(NamedTuple):
 
 
 def list_populations(connection: Connection, tenant: Tenant) -> list[PopulationAnswer]:
-    """The tenant's own populations, the oldest first."""
+    """The tenant's own populations that are in use, the oldest first."""
     rows = connection.execute(
-        select(populations).where(populations.c.tenant_id == tenant.id).order_by(populations.c.created_at)
+        select(populations)
+        .where(populations.c.tenant_id == tenant.id, populations.c.replaced_at.is_(None))
+        .order_by(populations.c.created_at)
     ).all()
     found = []
     for row in rows:
@@ -76,11 +78,14 @@ def install(context: Context, write: Write, kind: PopulationKind, background: Ba
 
 
 def remove(context: Context, write: Write, kind: PopulationKind) -> None:
-    """Go back to the population that comes with keydyn, or to none where that does not serve."""
+    """Go back to the population that comes with keydyn, or to none where that does not serve.
+
+    Templates that cannot be learnt again stay valid with the population that they rest on.
+    """
     now = context.clock()
 
     def change(connection: Connection) -> None:
-        connection.execute(delete(populations).where(*_own(write.tenant, kind)))
+        _put_aside(connection, write.tenant, kind, now)
         _after_replacing(connection, write, kind, "population.removed", now)
 
     context.database.write(change)
@@ -133,7 +138,7 @@ def _replace(
         if not all(person.id in there for person in people):
             # A person was erased while it was learnt: it must not be used.
             raise Problem(409, "busy", "A user was erased in the meantime", "Learn the population again.")
-        connection.execute(delete(populations).where(*_own(tenant, kind)))
+        _put_aside(connection, tenant, kind, now)
         connection.execute(
             insert(populations).values(
                 id=new,
@@ -164,9 +169,10 @@ def _after_replacing(
     enqueue(connection, write.tenant, "migrate", details, now=now)
 
 
-def _own(tenant: Tenant, kind: PopulationKind) -> tuple[ColumnElement[bool], ...]:
-    return (
-        populations.c.tenant_id == tenant.id,
-        populations.c.device == kind.device,
-        populations.c.vocabulary == kind.vocabulary,
-    )
+def _put_aside(connection: Connection, tenant: Tenant, kind: PopulationKind, now: int) -> None:
+    """Take the population out of use; it is kept for as long as templates rest on it."""
+    of = populations.c
+    own = of.tenant_id == tenant.id, of.device == kind.device, of.vocabulary == kind.vocabulary
+    in_use = update(populations).where(*own, of.replaced_at.is_(None))
+    connection.execute(in_use.values(replaced_at=now))
+    drop_unneeded(connection, tenant)

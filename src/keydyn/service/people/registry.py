@@ -6,7 +6,8 @@ import secrets
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from msgspec import structs
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from keydyn.service.accounts import Tenant
@@ -22,7 +23,7 @@ from keydyn.service.people.rows import (
     profiles_of,
     waiting_time,
 )
-from keydyn.service.people.stored_templates import start_again, stored_samples
+from keydyn.service.people.stored_templates import drop_unneeded, start_again, stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey
@@ -32,6 +33,7 @@ from keydyn.service.storage.tables import (
     members,
     populations,
     profiles,
+    tenants,
     users,
     watch_sessions,
 )
@@ -127,9 +129,10 @@ def erase(context: Context, write: Write, name: str) -> Erased:
     """Destroy a person's key and everything that is stored about them.
 
     They leave cohorts at once, and their comparisons with others go. A population that was learnt from them
-    too is learnt again without them.
+    too is learnt again without them; the earlier one is kept for templates of others that cannot be learnt
+    again, because their samples have expired.
     """
-    tenant = write.tenant
+    tenant, log = write.tenant, ("log",) if context.database.is_sqlite else ()
 
     def change(connection: Connection) -> tuple[Erased, list[str]]:
         person = person_named(connection, context, tenant, name)
@@ -139,14 +142,20 @@ def erase(context: Context, write: Write, name: str) -> Erased:
         learnt = connection.execute(
             select(populations.c.id, populations.c.device, populations.c.vocabulary)
             .join(members, members.c.population_id == populations.c.id)
-            .where(members.c.user_id == person.id)
+            .where(members.c.user_id == person.id, populations.c.replaced_at.is_(None))
         ).all()
         write.note(connection, context.clock(), "user.erased", person.key)
         connection.execute(delete(users).where(users.c.id == person.id))
+        erased = update(tenants).where(tenants.c.id == tenant.id)
+        connection.execute(erased.values(erasures=tenants.c.erasures + 1))
+        drop_unneeded(connection, tenant)
+        if log:
+            enqueue(connection, tenant, "truncate-log", {}, now=context.clock())
         for row in learnt:
             payload = {"device": row.device, "vocabulary": row.vocabulary, "without": True}
             enqueue(connection, tenant, "learn-population", payload, now=context.clock())
-        done = Erased(population="being learnt again without them" if learnt else "unchanged")
+        again = "being learnt again without them" if learnt else "unchanged"
+        done = Erased(population=again, pending=log)  # type: ignore[arg-type]
         # The answer is kept with no person: this one is gone.
         write.finish(connection, done, None)
         return done, [profile.id for profile in held]
@@ -154,12 +163,10 @@ def erase(context: Context, write: Write, name: str) -> Erased:
     done, held = context.database.write(change)
     for profile_id in held:
         context.people.drop(profile_id)
-    if context.database.is_sqlite:
-        # Its log still holds the pages as they were: write it into the database, and cut it off.
-        with context.database.engine.connect() as connection:
-            connection.execution_options(isolation_level="AUTOCOMMIT").execute(
-                text("PRAGMA wal_checkpoint(TRUNCATE)")
-            )
+    # The log still holds the pages as they were. If it cannot be cut off now, the job does it later.
+    if log and context.database.truncate_log():
+        done = structs.replace(done, pending=())
+        write.amend(done)
     return done
 
 

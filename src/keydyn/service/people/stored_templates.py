@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, sel
 from sqlalchemy.exc import IntegrityError
 
 from keydyn.decisions import Targets, Verifier
-from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.background import Background, shipped_background
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.folder.enrolled_bytes import enrolled_of, template_bytes
 from keydyn.decisions.liveness import copies
@@ -23,7 +23,8 @@ from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.own_people import forget
 from keydyn.service.people.rows import NOTHING, PersonRow, ProfileRow, Stale, unchanged
 from keydyn.service.problems import Problem
-from keydyn.service.storage.tables import fingerprints, profiles, samples
+from keydyn.service.storage.tables import fingerprints, populations, profiles, samples, users
+from keydyn.service.wall_clock import DAY
 from keydyn.service.wire.both_ways import Level
 
 # How often a request is computed again because another one changed the same profile meanwhile.
@@ -54,15 +55,13 @@ def verifier_for(
 
 def secret_of(tenant: Tenant) -> bytes:
     """The secret that keys the tenant's fingerprints."""
-    return tenant.key.derived("fingerprints")
+    return tenant.lasting_secret("fingerprints")
 
 
 def enrolled_from(
     connection: Connection, context: Context, person: PersonRow, profile: ProfileRow, background: Background
-) -> Known | None:
-    """A person's template in this version; None if it has to be learnt first."""
-    if not profile.is_fitted(background):
-        return None
+) -> Known:
+    """A person's template in this version, which was learnt with this background."""
     cached = context.people.get(profile.id, profile.version)
     if cached is None:
         contents = connection.execute(
@@ -148,26 +147,52 @@ def stored_samples(
     return [Typed.from_bytes(person.key.open(row.contents, place.format(row.id))) for row in rows[::-1]]
 
 
+def keep_shorter(connection: Connection, tenant: Tenant, days: int, now: int) -> None:
+    """Let stored samples expire after this many days at most; a job deletes what is now too old.
+
+    With 0 days, samples go as soon as they have been learnt from.
+    """
+    own = select(profiles.c.id).join(users, users.c.id == profiles.c.user_id)
+    own = own.where(users.c.tenant_id == tenant.id)
+    latest = samples.c.created_at + max(days, 1) * DAY
+    longer = update(samples).where(samples.c.profile_id.in_(own), samples.c.expires_at > latest)
+    connection.execute(longer.values(expires_at=latest))
+    if days == 0:
+        learnt = profiles.c.complete_at.is_not(None), profiles.c.fitted_samples == profiles.c.samples
+        known = update(samples).where(samples.c.profile_id.in_(own.where(*learnt)))
+        connection.execute(known.values(expires_at=0))
+    enqueue(connection, tenant, "expire", {}, now=now)
+
+
 def fit(
-    context: Context, tenant: Tenant, person: PersonRow, profile: ProfileRow, background: Background
+    context: Context,
+    tenant: Tenant,
+    person: PersonRow,
+    profile: ProfileRow,
+    background: Background,
+    still_valid: bool = False,
 ) -> None:
     """Learn a profile's template from its samples; `Stale` if it changes meanwhile.
 
-    If the population was replaced and too few samples are kept, enrolment starts again, and the audit log
-    says so.
+    If too few samples are kept, a template that is `still_valid` with the population that it rests on stays
+    as it is. Otherwise enrolment starts again, and the audit log says so.
     """
     with context.database.reading() as connection:
         kept = stored_samples(connection, person, profile)
     migrated = profile.background not in (None, background.sha256)
     now = context.clock()
     if not kept or (len(kept) < profile.samples and len(kept) < tenant.settings.samples_needed):
-        context.database.write(lambda connection: _ask_again(connection, tenant, person, profile, now))
+        if not still_valid:
+            context.database.write(lambda connection: _ask_again(connection, tenant, person, profile, now))
         return
     one = verifier_for(tenant, background, {}).enrolled(samples_of(kept, profile.text))
     sealed = person.key.seal(template_bytes(one), f"profiles/{profile.id}/template")
 
     def change(connection: Connection) -> None:
         unchanged(connection, profile)
+        if not _is_kept(connection, tenant, background):
+            # Replaced meanwhile, and dropped.
+            raise Stale
         connection.execute(
             update(profiles)
             .where(profiles.c.id == profile.id)
@@ -183,6 +208,7 @@ def fit(
         if tenant.settings.retention_days == 0 and profile.complete_at is not None:
             connection.execute(delete(samples).where(samples.c.profile_id == profile.id))
         if migrated:
+            drop_unneeded(connection, tenant)
             Write(tenant, "service").note(connection, now, "template.migrated", person.key)
             # The job compares its samples with the templates of others: a request may have come first.
             enqueue(connection, tenant, "fit", {"profile": profile.id}, user_id=person.id, now=now)
@@ -207,3 +233,27 @@ def start_again(connection: Connection, tenant: Tenant, profile: ProfileRow, now
         .where(profiles.c.id == profile.id)
         .values(**NOTHING, template=None, version=profiles.c.version + 1)
     )
+    drop_unneeded(connection, tenant)
+
+
+def drop_unneeded(connection: Connection, tenant: Tenant) -> None:
+    """Delete the tenant's earlier populations on which no template rests any more."""
+    earlier = populations.c.tenant_id == tenant.id, populations.c.replaced_at.is_not(None)
+    # Locked first: a template that is being stored with one of them is then seen.
+    locked = select(populations.c.id).where(*earlier).with_for_update()
+    found = connection.execute(locked).scalars().all()
+    if found:
+        used = (
+            select(profiles.c.background)
+            .join(users, users.c.id == profiles.c.user_id)
+            .where(users.c.tenant_id == tenant.id, profiles.c.background.is_not(None))
+        )
+        unneeded = populations.c.id.in_(found), populations.c.background.not_in(used)
+        connection.execute(delete(populations).where(*unneeded))
+
+
+def _is_kept(connection: Connection, tenant: Tenant, background: Background) -> bool:
+    """Whether a background comes with keydyn or is stored, and stays so until this change ends."""
+    own = populations.c.tenant_id == tenant.id, populations.c.background == background.sha256
+    found = connection.execute(select(populations.c.id).where(*own).with_for_update(read=True)).first()
+    return found is not None or background.sha256 == shipped_background().sha256

@@ -56,13 +56,26 @@ class Entry(NamedTuple):
 def append(connection: Connection, tenant_id: str, entry: Entry) -> None:
     """Add an entry, within the change that it documents."""
     end = connection.execute(_END_LOCKED, {"tenant": tenant_id}).one()
-    details = json.dumps(entry.details, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    details = _details(entry)
     number = end.audit_number + 1
     row = {**entry._asdict(), "tenant_id": tenant_id, "number": number, "details": details}
     hashed = _hash(end.audit_hash, row)
     connection.execute(_INSERT, {**row, "hash": hashed})
     moved = {"tenant": tenant_id, "audit_number": number, "audit_hash": hashed}
     connection.execute(_MOVE_END, moved)
+
+
+def append_once(connection: Connection, tenant_id: str, entry: Entry) -> None:
+    """Add an entry unless the tenant has gone, or has one of the same action with the same details."""
+    there = connection.execute(_END, {"tenant": tenant_id}).first()
+    details = audit.c.details == _details(entry)
+    same = audit.c.tenant_id == tenant_id, audit.c.action == entry.action, details
+    if there is not None and connection.execute(select(audit.c.number).where(*same)).first() is None:
+        append(connection, tenant_id, entry)
+
+
+def _details(entry: Entry) -> str:
+    return json.dumps(entry.details, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def pseudonym(key: DataKey) -> str:

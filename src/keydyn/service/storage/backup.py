@@ -6,6 +6,8 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy.engine import URL
@@ -30,8 +32,11 @@ def back_up(database: Database, file: Path) -> None:
             _run("pg_dump", database.url, "--format=custom", "--file", str(temporary))
 
 
-def restore(url: str, file: Path) -> None:
-    """Put a backup into a database that does not exist yet (SQLite) or is empty (PostgreSQL)."""
+def restore(url: str, file: Path, secure: Callable[[Database], None] = lambda database: None) -> None:
+    """Put a backup into a database that does not exist yet (SQLite) or is empty (PostgreSQL).
+
+    `secure` changes it before it is used. On SQLite the database is not there until that is done.
+    """
     target = checked_url(url)
     with open(file, "rb") as backup:
         magic = backup.read(16)
@@ -44,10 +49,21 @@ def restore(url: str, file: Path) -> None:
         with replacing(path) as temporary:
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             _copy(file, temporary)
+            _secure(target.set(database=str(temporary)), secure)
         return
     if not magic.startswith(POSTGRESQL_MAGIC):
         raise ValueError(f"{file}: not a backup of a PostgreSQL database")
     _run("pg_restore", target, "--single-transaction", "--no-owner", "--exit-on-error", str(file))
+    _secure(target, secure)
+
+
+def _secure(url: URL, secure: Callable[[Database], None]) -> None:
+    with closing(Database(url.render_as_string(hide_password=False))) as database:
+        secure(database)
+        if not database.truncate_log():
+            raise DatabaseUnavailableError("another program reads from the database that is being restored")
+    if database.is_sqlite:
+        Path(f"{url.database}-turns").unlink(missing_ok=True)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -127,6 +127,13 @@ class Database:
                 done.set_exception(DatabaseUnavailableError("too many changes wait for the database"))
         return done
 
+    def truncate_log(self) -> bool:
+        """Let nothing that was deleted stay in SQLite's log of changes; False if a reader still needs it."""
+        try:
+            return not self.is_sqlite or sqlite.truncate_log(self.engine)
+        except DriverError as error:
+            raise translated(error) from error
+
     def close(self) -> None:
         """Finish what waits, and let go of the database."""
         with self._submitting:

@@ -14,17 +14,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, func, select, update
 
 from keydyn.atomic import replacing, sync_folder
 from keydyn.regular_files import UnusableFileError, opened
+from keydyn.service.storage.authentic import authenticate_all
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import ID_BYTES, KEY_BYTES, MasterKeys, SealError
 from keydyn.service.storage.tables import master_keys, tenants, users
 
 VARIABLE = "KEYDYN_MASTER_KEY"
-PROOF = b"keydyn master key"
+# What a key is proved with. With the earlier proof, rows that grant access may lack their codes: they get
+# them once, together with the new proof, which nobody can take back without the key.
+PROOF, EARLIER_PROOF = b"keydyn master key; rows are authentic", b"keydyn master key"
 LARGEST_FILE = 1 << 16
 HOW_TO_MAKE_ONE = "(umask 077 && openssl rand -base64 32 > {file})"
 # Data keys that are wrapped again in one transaction.
@@ -141,6 +145,22 @@ def open_master_keys(
     return found
 
 
+def known_master_keys(
+    database: Database, key_file: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> MasterKeys:
+    """The master keys of a database that has some, proved to be its own; nothing is written."""
+    keys, file = given(database, key_file, environment)
+    if keys is None:
+        assert file is not None
+        if not file.path.exists():
+            raise MasterKeyError(f"{file.path}: no such file")
+        keys = file.read()
+    found = MasterKeys(keys)
+    with database.reading() as connection:
+        _prove(connection, found)
+    return found
+
+
 def given(
     database: Database, key_file: Path | None, environment: Mapping[str, str] = os.environ
 ) -> tuple[list[bytes] | None, KeyFile | None]:
@@ -175,20 +195,35 @@ def decoded(words: Sequence[str], source: str) -> list[bytes]:
 
 
 def register(connection: Connection, keys: MasterKeys) -> bool:
-    """Note the newest key, and say whether it was new; a `MasterKeyError` if they are not the right ones."""
+    """Note the newest key, and say whether it was new; a `MasterKeyError` if they are not the right ones.
+
+    Rows that an earlier version of keydyn wrote get their codes, once.
+    """
     if connection.dialect.name == "postgresql":
         # Of two processes with different keys for a new database, the second is refused.
         connection.exec_driver_sql("LOCK TABLE master_keys IN SHARE ROW EXCLUSIVE MODE")
     if _prove(connection, keys):
         return False
+    rows = {row.id: row for row in connection.execute(select(master_keys))}
+    earlier = [name for name in keys.ids if name in rows and _is_earlier(keys, rows[name])]
+    if earlier:
+        authenticate_all(connection, keys)
+    for name in earlier:
+        proof = keys.key(name).seal(PROOF, _place(name))
+        connection.execute(update(master_keys).where(master_keys.c.id == name).values(proof=proof))
     name = keys.current
+    if name in rows:
+        return False
     proof = keys.key(name).seal(PROOF, _place(name))
     connection.execute(master_keys.insert().values(id=name, proof=proof, retired=False))
     return True
 
 
 def _prove(connection: Connection, keys: MasterKeys) -> bool:
-    """Whether the newest key is known; a `MasterKeyError` if one is retired, or one in use is not given."""
+    """Whether the newest key is known, and rows have their codes.
+
+    A `MasterKeyError` if a key is retired, or one in use is not given.
+    """
     rows = {row.id: row for row in connection.execute(select(master_keys))}
     missing = [name for name, row in rows.items() if not row.retired and name not in keys.ids]
     if missing:
@@ -198,13 +233,17 @@ def _prove(connection: Connection, keys: MasterKeys) -> bool:
         )
     if keys.current in rows and rows[keys.current].retired:
         raise MasterKeyError(f"the master key {keys.current} was replaced by another; give that one first")
-    for name in keys.ids:
-        if name in rows:
-            try:
-                keys.key(name).open(rows[name].proof, _place(name))
-            except SealError:
-                raise MasterKeyError(f"the proof of the master key {name} is damaged") from None
-    return keys.current in rows
+    earlier = [_is_earlier(keys, rows[name]) for name in keys.ids if name in rows]
+    return keys.current in rows and not any(earlier)
+
+
+def _is_earlier(keys: MasterKeys, row: Row[Any]) -> bool:
+    """Whether a key in use was proved by a version of keydyn that gave rows no codes."""
+    try:
+        proof = keys.key(row.id).open(row.proof, _place(row.id))
+    except SealError:
+        raise MasterKeyError(f"the proof of the master key {row.id} is damaged") from None
+    return proof == EARLIER_PROOF and not row.retired
 
 
 def _may_make(database: Database, path: Path, key_file: Path | None) -> None:
@@ -285,6 +324,8 @@ def _wrap_all(
             wrapped += len(done)
             after = done[-1]
             progress(wrapped, total)
+    # Only what the old key has authenticated is authenticated again.
+    database.write(lambda connection: authenticate_all(connection, keys, only_authentic=True))
     return Rotation(keys.current, retired, wrapped)
 
 

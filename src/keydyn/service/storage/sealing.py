@@ -1,12 +1,13 @@
 """Encryption at rest: AES-256-GCM, a data key for each person and tenant, wrapped by a master key.
 
-What is sealed is bound to its place: bytes moved to another row or column cannot be opened there. Destroying
-a person's wrapped key makes everything that was sealed with it unreadable, in backups taken later too.
+What is sealed is bound to its place: bytes moved to another row or column cannot be opened there. Each value
+is encrypted with a key of its own, derived from the data key and 192 random bits: no key encrypts two
+values, however many there are. Destroying a person's wrapped key makes everything that was sealed with it
+unreadable, in backups taken later too.
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Sequence
@@ -15,8 +16,12 @@ from dataclasses import dataclass
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-KEY_BYTES, NONCE_BYTES, ID_BYTES = 32, 12, 8
-VERSION = b"\x01"
+KEY_BYTES, NONCE_BYTES, SALT_BYTES, ID_BYTES = 32, 12, 24, 8
+# Before what is sealed: with a key for each value, or, in values that earlier versions stored, with the data
+# key itself and a random nonce.
+VERSION, EARLIER = b"\x02", b"\x01"
+# The key of a value encrypts nothing else, and so needs no other nonce.
+ONLY_NONCE = bytes(NONCE_BYTES)
 
 
 class SealError(ValueError):
@@ -25,9 +30,13 @@ class SealError(ValueError):
 
 @dataclass(frozen=True, repr=False)
 class DataKey:
-    """A key that seals what is stored about one person, or one tenant."""
+    """A key that seals what is stored about one person, or one tenant.
+
+    While a key is being replaced, `previous` still opens what it sealed.
+    """
 
     key: bytes
+    previous: DataKey | None = None
 
     def __post_init__(self) -> None:
         if len(self.key) != KEY_BYTES:
@@ -40,22 +49,30 @@ class DataKey:
 
     def seal(self, contents: bytes, place: str) -> bytes:
         """Encrypt for one place, such as "samples/3f…"."""
-        nonce = secrets.token_bytes(NONCE_BYTES)
-        return VERSION + nonce + AESGCM(self.key).encrypt(nonce, contents, place.encode())
+        salt = secrets.token_bytes(SALT_BYTES)
+        return VERSION + salt + self._of_value(salt).encrypt(ONLY_NONCE, contents, place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:
         """Decrypt what was sealed for this place; a `SealError` if it was not, or has changed."""
-        nonce = sealed[len(VERSION) : len(VERSION) + NONCE_BYTES]
-        if sealed[: len(VERSION)] != VERSION or len(nonce) != NONCE_BYTES:
-            raise SealError(f"{place}: not sealed by this version of keydyn")
+        version, rest = sealed[:1], sealed[1:]
         try:
-            return AESGCM(self.key).decrypt(nonce, sealed[len(VERSION) + NONCE_BYTES :], place.encode())
+            if version == VERSION and len(rest) > SALT_BYTES:
+                cipher = self._of_value(rest[:SALT_BYTES])
+                return cipher.decrypt(ONLY_NONCE, rest[SALT_BYTES:], place.encode())
+            if version == EARLIER and len(rest) > NONCE_BYTES:
+                return AESGCM(self.key).decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], place.encode())
         except InvalidTag:
+            if self.previous is not None:
+                return self.previous.open(sealed, place)
             raise SealError(f"{place}: sealed with another key or for another place, or changed") from None
+        raise SealError(f"{place}: not sealed by this version of keydyn")
+
+    def _of_value(self, salt: bytes) -> AESGCM:
+        return AESGCM(hmac.digest(self.key, b"keydyn value" + salt, "sha256"))
 
     def derived(self, purpose: str) -> bytes:
         """32 bytes for another purpose, from which the key cannot be found."""
-        return hmac.new(self.key, f"keydyn {purpose}".encode(), hashlib.sha256).digest()
+        return hmac.digest(self.key, f"keydyn {purpose}".encode(), "sha256")
 
 
 class MasterKeys:
@@ -69,6 +86,8 @@ class MasterKeys:
     ) -> None:
         self._keys = _named(keys)
         self._changed = changed
+        # Rows that were found not to be authentic, by table and id: the tenant to be told, None once it was.
+        self.altered: dict[tuple[str, str], str | None] = {}
 
     @property
     def current(self) -> str:
@@ -101,6 +120,21 @@ class MasterKeys:
             raise SealError(f"{place}: wrapped with the master key {name}, which was not given")
         return DataKey(master.open(wrapped[ID_BYTES:], place))
 
+    def mac(self, contents: bytes) -> bytes:
+        """A code that shows that contents were written with the newest master key, whose name comes first."""
+        self._refresh()
+        return bytes.fromhex(self.current) + _mac(self.key(self.current), contents)
+
+    def is_authentic(self, contents: bytes, mac: bytes | None) -> bool:
+        """Whether a code is that of these contents, and its master key is among these."""
+        if mac is None:
+            return False
+        name = wrapped_by(mac)
+        if name not in self._keys:
+            self._refresh()
+        key = self._keys.get(name)
+        return key is not None and hmac.compare_digest(_mac(key, contents), mac[ID_BYTES:])
+
     def _refresh(self) -> None:
         keys = self._changed()
         if keys is not None:
@@ -113,6 +147,10 @@ def _named(keys: Sequence[bytes]) -> dict[str, DataKey]:
     return {key.derived("master key id")[:ID_BYTES].hex(): key for key in map(DataKey, keys)}
 
 
+def _mac(key: DataKey, contents: bytes) -> bytes:
+    return hmac.digest(key.derived("authentic rows"), contents, "sha256")
+
+
 def wrapped_by(wrapped: bytes) -> str:
-    """The name of the master key that wrapped a data key."""
+    """The name of the master key that wrapped a data key or made a code."""
     return wrapped[:ID_BYTES].hex()

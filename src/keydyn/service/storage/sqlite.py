@@ -24,6 +24,8 @@ SETTINGS = (
     # Bytes that the log of changes keeps when it starts again.
     f"journal_size_limit={64 << 20}",
 )
+# How long it may take until those who read from the log have finished, milliseconds.
+TRUNCATING_MS = 2000
 # Seconds after which a process asks again.
 ASKING = 0.0005
 # Bytes of the file that are locked: the holder of the first writes, the holder of the second is next.
@@ -86,6 +88,15 @@ def next_savepoint(connection: Connection) -> None:
 def roll_back_to_savepoint(connection: Connection) -> None:
     """Undo what was done since the savepoint, which stays."""
     driver(connection).execute("ROLLBACK TO one")
+
+
+def truncate_log(made: Engine) -> bool:
+    """Write the log of changes into the database and cut it off; False while others still read from it."""
+    with made.connect() as connection:
+        own = driver(connection)
+        own.execute(f"PRAGMA busy_timeout={TRUNCATING_MS}")
+        busy, *_ = own.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy
 
 
 def _set_up(connection: Any, _: Any) -> None:

@@ -67,6 +67,15 @@ tenants = Table(
     # The end of the tenant's audit log.
     Column("audit_number", BigInteger, nullable=False),
     Column("audit_hash", LargeBinary, nullable=False),
+    # When the key was replaced; the one before it, until nothing is sealed with that one any more; and the
+    # first one, which still keys fingerprints. Both are sealed with the key in use.
+    Column("key_since", BigInteger),
+    Column("previous_key", LargeBinary),
+    Column("lasting_key", LargeBinary),
+    # How often people of the tenant were erased: processes that remember people look at it.
+    Column("erasures", BigInteger, nullable=False, server_default="0"),
+    # Shows that the row was written with the master key (`authentic`).
+    Column("mac", LargeBinary),
 )
 
 # Keys of programs; links that open a page, once; and the sessions of pages that keys and links have opened.
@@ -84,6 +93,8 @@ api_keys = Table(
     Column("kind", String(16), nullable=False, server_default="key"),
     Column("expires_at", BigInteger),
     Column("made_with", String(32)),
+    # Shows that the row was written with the master key (`authentic`); missing if it has been revoked.
+    Column("mac", LargeBinary),
 )
 
 # `name` is what the tenant calls the person, `id` what the other tables do.
@@ -152,7 +163,8 @@ fingerprints = Table(
     Index("ix_fingerprints_profile_id", "profile_id", "number"),
 )
 
-# The tenant's own populations, at most one for each kind of device and vocabulary.
+# The tenant's own populations: one in use for each kind of device and vocabulary, and earlier ones as long as
+# templates rest on them.
 populations = Table(
     "populations",
     metadata,
@@ -165,7 +177,15 @@ populations = Table(
     # Learnt from people of the tenant, or brought in a file.
     Column("learnt_here", Boolean, nullable=False),
     Column("contents", LargeBinary, nullable=False),
-    UniqueConstraint("tenant_id", "device", "vocabulary"),
+    # When another took its place, or it was removed.
+    Column("replaced_at", BigInteger),
+)
+Index(
+    "uq_populations_in_use",
+    *(populations.c.tenant_id, populations.c.device, populations.c.vocabulary),
+    unique=True,
+    sqlite_where=populations.c.replaced_at.is_(None),
+    postgresql_where=populations.c.replaced_at.is_(None),
 )
 
 # Whom a population was learnt from, and their templates if they are in its cohort.

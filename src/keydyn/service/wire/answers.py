@@ -176,6 +176,13 @@ class Erased(Answer, frozen=True, kw_only=True):
         Literal["unchanged", "being learnt again without them"],
         about("What happens to the tenant's population, which may have been learnt from them."),
     ]
+    pending: Annotated[
+        tuple[Literal["log"], ...],
+        about(
+            "What is still to be done: `log` means that the database's log of changes holds the user's "
+            "encrypted data and key until a reader has finished. The service tries again until it is done."
+        ),
+    ] = ()
 
 
 class Webhook(Answer, frozen=True):

@@ -44,7 +44,7 @@ def open_session(call: Call, body: SessionBody) -> SessionAnswer:
     context, request = call.context, call.request
     request.app.state.rates.count(peer_of(request))
     check_own_page(request.headers)
-    opened = open_page(context.database, context.clock, link=body.link, key=body.key)
+    opened = open_page(context.database, context.keys, context.clock, link=body.link, key=body.key)
     request.state.tenant_id = opened.tenant_id
     return SessionAnswer(opened.token, tuple(sorted(opened.scopes)), Moment.at(opened.expires_at))
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from fastapi import Path
 from msgspec import structs
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
+from keydyn.service.accounts import change_tenant
 from keydyn.service.http.access import Rule
 from keydyn.service.http.idempotency import change_once
 from keydyn.service.http.routing import Call, Routes
@@ -16,6 +17,7 @@ from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Write
 from keydyn.service.people.own_people import forget_everyone
 from keydyn.service.people.populations import list_populations
+from keydyn.service.people.stored_templates import keep_shorter
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import tenants
 from keydyn.service.wire.answers import NewWebhook, PopulationsAnswer, Webhook, WebhooksAnswer
@@ -42,9 +44,11 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
     def change(connection: Connection, write: Write) -> TenantSettings:
         one = tenants.c.id == write.tenant.id
         stored = connection.execute(select(tenants.c.settings).where(one)).scalar_one()
-        connection.execute(update(tenants).where(one).values(settings=encoded(body).decode()))
+        change_tenant(connection, call.context.keys, write.tenant.id, settings=encoded(body).decode())
         before = structs.asdict(decoded(TenantSettings, stored.encode()))
         changed = [name for name, value in structs.asdict(body).items() if value != before[name]]
+        if body.retention_days < before["retention_days"]:
+            keep_shorter(connection, write.tenant, body.retention_days, call.context.clock())
         if not body.compare_people:
             forget_everyone(connection, write.tenant)
         write.note(connection, call.context.clock(), "settings.changed", changed=changed)
@@ -100,7 +104,7 @@ def read_populations(call: Call) -> PopulationsAnswer:
 def learn_population(call: Call, body: PopulationBody) -> PopulationBody:
     """Learn a population from the people enrolled, if the settings allow it; this takes a while.
 
-    Templates are then learnt again from stored samples; people whose samples have expired must enrol again.
+    Templates are then learnt again from stored samples; those whose samples have expired stay as they are.
     """
     if not call.caller.tenant.settings.learn_from_people:
         raise Problem(409, "not-allowed", "The settings do not allow it", "Set learn_from_people first.")

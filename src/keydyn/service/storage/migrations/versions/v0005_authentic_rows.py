@@ -1,0 +1,84 @@
+"""Rows that grant access are authenticated, tenants' keys can be replaced, and populations have versions."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+# What refuses rows that were authenticated with a retired master key, and entries of the audit log that are
+# deleted although their tenant exists.
+TRIGGERS = {
+    "sqlite": [
+        *(
+            f"""CREATE TRIGGER {table}_mac_{event.split()[0].lower()} BEFORE {event} ON {table}
+            WHEN EXISTS (
+                SELECT 1 FROM master_keys WHERE retired AND id = lower(hex(substr(NEW.mac, 1, 8)))
+            )
+            BEGIN SELECT RAISE(ABORT, 'authenticated with a retired master key'); END"""
+            for table in ("tenants", "api_keys")
+            for event in ("INSERT", "UPDATE OF mac")
+        ),
+        "DROP TRIGGER audit_no_delete",
+        """CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
+        WHEN EXISTS (SELECT 1 FROM tenants WHERE id = OLD.tenant_id)
+        BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",
+    ],
+    "postgresql": [
+        # The lock lets a key be retired only after those who used it have finished.
+        """CREATE FUNCTION refuse_retired_mac() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE is_retired boolean;
+        BEGIN
+            SELECT retired INTO is_retired FROM master_keys
+            WHERE id = encode(substr(NEW.mac, 1, 8), 'hex') FOR SHARE;
+            IF is_retired THEN
+                RAISE EXCEPTION 'authenticated with a retired master key'
+                USING ERRCODE = 'serialization_failure';
+            END IF;
+            RETURN NEW;
+        END $$""",
+        *(
+            f"""CREATE TRIGGER {table}_mac BEFORE INSERT OR UPDATE OF mac ON {table}
+            FOR EACH ROW EXECUTE FUNCTION refuse_retired_mac()"""
+            for table in ("tenants", "api_keys")
+        ),
+        "DROP TRIGGER audit_append_only ON audit",
+        """CREATE TRIGGER audit_append_only BEFORE UPDATE OR TRUNCATE ON audit
+        FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()""",
+        """CREATE FUNCTION refuse_audit_deletion() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF EXISTS (SELECT 1 FROM tenants WHERE id = OLD.tenant_id) THEN
+                RAISE EXCEPTION 'the audit log is append-only';
+            END IF;
+            RETURN OLD;
+        END $$""",
+        """CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
+        FOR EACH ROW EXECUTE FUNCTION refuse_audit_deletion()""",
+    ],
+}
+
+
+def upgrade() -> None:
+    """Add the columns; rows get their MACs when the master key is next used."""
+    for name in ("previous_key", "lasting_key", "mac"):
+        op.add_column("tenants", sa.Column(name, sa.LargeBinary(), nullable=True))
+    op.add_column("tenants", sa.Column("key_since", sa.BigInteger(), nullable=True))
+    op.add_column("tenants", sa.Column("erasures", sa.BigInteger(), nullable=False, server_default="0"))
+    op.add_column("api_keys", sa.Column("mac", sa.LargeBinary(), nullable=True))
+    with op.batch_alter_table("populations") as populations:
+        populations.add_column(sa.Column("replaced_at", sa.BigInteger(), nullable=True))
+        populations.drop_constraint("uq_populations_tenant_id", type_="unique")
+    in_use = sa.text("replaced_at IS NULL")
+    op.create_index(
+        "uq_populations_in_use",
+        "populations",
+        ["tenant_id", "device", "vocabulary"],
+        unique=True,
+        sqlite_where=in_use,
+        postgresql_where=in_use,
+    )
+    # Answers to requests about no person in particular: among them may be hashes of the names of people who
+    # have been erased.
+    op.execute("DELETE FROM idempotency WHERE user_id IS NULL")
+    for trigger in TRIGGERS[op.get_context().dialect.name]:
+        op.execute(trigger)
