@@ -176,7 +176,7 @@ def _snapshots(some: list[Live]) -> list[Snapshot]:
         states = many[0].pool.states([live.place for live in many])
         for live, state in zip(many, states, strict=True):
             sealed = live.admitted.data_key.seal(state, place(live.id))
-            row = SessionRow(live.id, live.epoch, live.judged, live.locked_at, sealed)
+            row = SessionRow(live.id, live.epoch, live.judged, live.locked_at, live.locks, sealed)
             found.append(Snapshot(live, live.event, row))
     return found
 

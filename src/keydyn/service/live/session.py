@@ -33,6 +33,8 @@ class Admitted:
     watching : sessions of one background, watched the same way, are advanced together
     actor : who connected, as the audit log names them
     may_unlock : whether this connection may unlock without a token
+    key_id : the key that it was opened with, or that made its token; the session ends with it
+    expires_at : when its token ends, in milliseconds since 1970; None for a key
     """
 
     tenant_id: str
@@ -47,6 +49,8 @@ class Admitted:
     data_key: DataKey
     actor: str
     may_unlock: bool
+    key_id: str
+    expires_at: int | None
 
     def event(self, what: str, session_id: str, at: int, keystroke: int) -> SessionEvent:
         """What happened to a session on this connection."""
@@ -57,8 +61,9 @@ class Admitted:
 # A `Problem` refuses; both are called in a thread. A connection is admitted by the user in the path, the
 # headers, the client's address ("" if it is not known) and the first frame.
 Admit = Callable[[str, Mapping[str, str], str, Hello], Admitted]
-# Called with what was admitted, the session's id, and the token that is to unlock it.
-CheckUnlock = Callable[[Admitted, str, str], None]
+# Called with what was admitted, the session's id, and the token that is to unlock it, None for the key of the
+# connection; the lock that this opens, None for any.
+CheckUnlock = Callable[[Admitted, str, str | None], int | None]
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -70,6 +75,7 @@ class Live:
     client : its connection; None when that has gone and only the last save is left to do
     accepted, judged, durable : the last keystroke that was taken, that was judged, that is durable
     locked_at : when it was locked, in milliseconds since 1970
+    locks : how often it was locked
     states : whether the client asked for the hidden states
     event : "locked" or "unlocked" while that is not durable: until then nothing is answered
     event_keystroke : the keystroke at which that happened
@@ -89,6 +95,7 @@ class Live:
     judged: int
     durable: int
     locked_at: int | None
+    locks: int
     restarted: bool
     states: bool
     event: str = ""

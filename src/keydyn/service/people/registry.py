@@ -149,11 +149,12 @@ def erase(context: Context, write: Write, name: str) -> Erased:
         done = Erased(population="being learnt again without them" if learnt else "unchanged")
         # The answer is kept with no person: this one is gone.
         write.finish(connection, done, None)
-        return done, [profile.id for profile in held]
+        return done, [person.id, *(profile.id for profile in held)]
 
     done, held = context.database.write(change)
-    for profile_id in held:
-        context.people.drop(profile_id)
+    for erased in held:
+        context.people.drop(erased)
+        context.remembered.drop(erased)
     if context.database.is_sqlite:
         # Its log still holds the pages as they were: write it into the database, and cut it off.
         with context.database.engine.connect() as connection:
