@@ -91,7 +91,7 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
     def admit(user: str, headers: Any, address: str, hello: Any) -> Admitted:
         return Admitted(
             "t", user, user, hello.session, verifier.person(user), verifier.background, "shipped", -1,
-            verifier.watching, key, "key:bench", True, "key", None,
+            verifier.watching, key, "key:bench", True, verifier.secret, "key", None,
         )  # fmt: skip
 
     limits = LiveLimits(sessions_per_user=1000, tick_s=tick, keystrokes_per_s=1e9)

@@ -96,14 +96,16 @@ def test_matching_agrees_with_a_search_through_everything():
         hashes = random.integers(0, 40, sum(lengths)).astype(np.uint32) * 0x01000001
         known = Fingerprints(hashes, np.concatenate([[0], np.cumsum(lengths)]))
         fresh, copied = random.normal(size=(v, moves + 1)), random.normal(size=(3, moves + 1))
-        found = np.empty(len(lengths))
+        found = np.empty((len(lengths), 2))
         fill_copy_evidence(probes, known.hashes, known.offsets, fresh, copied, found)
         for s in range(len(lengths)):
             mine = set(hashes[known.offsets[s] : known.offsets[s + 1]].tolist())
             hits = [[m for m in range(moves) if int(row[m]) in mine] for row in probes]
             least = [min(there, key=lambda m: (abs(m - 7), -m), default=moves) for there in hits]
-            base = sum(fresh[time, move] for time, move in enumerate(least))
-            np.testing.assert_allclose(found[s], max(row[least].sum() for row in copied) - base)
+            gains = copied[:, least] - fresh[np.arange(v), least]
+            np.testing.assert_allclose(found[s, 0], gains.sum(axis=1).max())
+            parts = [gains[:, a:b].sum(axis=1).max() for a in range(v) for b in range(a + 1, v + 1)]
+            np.testing.assert_allclose(found[s, 1], max(parts))
 
 
 def numbered(n_samples: int, each: int, first: int) -> Fingerprints:

@@ -120,6 +120,7 @@ def admit(user, headers, address, hello):
         KEY,
         "key:test",
         hello.token is None,
+        known.secret,
         "key",
         None,
     )

@@ -47,7 +47,7 @@ BY_PLACE = math.log(1000.0)
 LEAST = 1e-4
 
 Hashes = NDArray[np.uint32]
-MARK = b"KDF1"
+MARK, PURPOSE = b"KDF1", "keydyn copies"
 _WORD = np.dtype("<u4")
 Words = NDArray[np.uint64]
 Round = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
@@ -59,7 +59,7 @@ START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x746564627
 class Probes(NamedTuple):
     """The V known times of some samples: their hashes, and the sample, the time and the kind of each."""
 
-    hashes: Hashes  # (2, V, moves), by the last keys and by the place in the sample
+    hashes: Hashes  # (2, V, moves), by the last keys and by the place in the sample; or only the former
     sample: Integers
     times: Floats
     kind: Integers
@@ -114,12 +114,12 @@ class Fingerprints:
         return cls(hashes, offsets.astype(np.int64))
 
     @classmethod
-    def joined(cls, several: Sequence[Fingerprints]) -> Fingerprints:
-        """Several in one, the oldest first; where there are too many samples, the oldest are dropped."""
+    def joined(cls, several: Sequence[Fingerprints], most: int | None = None) -> Fingerprints:
+        """Several in one, the oldest first; of more samples than `most`, 200, the oldest are dropped."""
         hashes = np.concatenate([np.zeros(0, dtype=np.uint32), *(one.hashes for one in several)])
         lengths = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(one.offsets) for one in several)])
         offsets = np.cumsum(lengths)
-        first = max(0, len(offsets) - 1 - MOST_SAMPLES)
+        first = max(0, len(offsets) - 1 - (most or MOST_SAMPLES))
         first = max(first, int(np.searchsorted(offsets, len(hashes) - MOST_HASHES)))
         return cls(hashes[offsets[first] :], offsets[first:] - offsets[first])
 
@@ -144,7 +144,7 @@ def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Float
         return evidence
     probes = _probes(samples, secret, MOVES)
     ends = np.searchsorted(probes.sample, np.arange(len(samples) + 1))
-    of_known = np.empty(len(known))
+    of_known = np.empty((len(known), 2))
     for s in range(len(samples)):
         mine = slice(ends[s], ends[s + 1])
         if ends[s] < ends[s + 1]:
@@ -153,8 +153,19 @@ def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Float
             fresh = _fresh(x, kind, tick)
             for hashes, less in zip(probes.hashes[:, mine], (0.0, BY_PLACE), strict=True):
                 fill_copy_evidence(hashes, known.hashes, known.offsets, fresh, _copied(), of_known)
-                evidence[s] = max(evidence[s], of_known.max() - math.log(len(known)) - less)
+                evidence[s] = max(evidence[s], of_known[:, 0].max() - math.log(len(known)) - less)
     return evidence
+
+
+def part_evidence(probes: Probes, known: Fingerprints, tick: float) -> float:
+    """The evidence that any part of one sample is a copy of a part of a known one, by the last keys."""
+    if len(known.hashes) == 0 or len(probes.times) == 0:
+        return -math.inf
+    of_known = np.empty((len(known), 2))
+    fresh = _fresh(probes.times, probes.kind, tick)
+    fill_copy_evidence(probes.hashes[0], known.hashes, known.offsets, fresh, _copied(), of_known)
+    # Each known sample, and each place where a part may begin, is a chance to be mistaken.
+    return float(of_known[:, 1].max()) - math.log(len(known) * len(probes.times))
 
 
 def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
@@ -179,14 +190,20 @@ def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
         there[back:] = number[back:] == number[: len(number) - back]
         context[0, there, back] = words[: len(words) - back][there[back:]]
     context[1, :, 0] = 1 + np.arange(len(words)) - sequences.offsets[number]
-    key = key_for("keydyn copies", secret)
-    of_context = keyed_hashes(context, key)
     times = SampleTimes.of(samples).times if len(samples) == 1 else times_of(samples)
+    key = key_for(PURPOSE, secret)
+    return probes_of(keyed_hashes(context, key), number, times, moves, key)
+
+
+def probes_of(
+    of_context: Words, number: Integers, times: Floats, moves: Integers, key: tuple[int, int]
+) -> Probes:
+    """The probes of keystrokes from hashes of where they occurred, (C, N), samples (N,) and times (N, 2)."""
     row, kind = np.nonzero(np.isfinite(times))
     x = times[row, kind]
     steps = np.floor(x / STEP).astype(np.int64)[:, None] + moves
     # Interval and hold differ in the last bit; steps may be negative.
-    message = np.empty((2, *steps.shape, 2), dtype=np.uint64)
+    message = np.empty((len(of_context), *steps.shape, 2), dtype=np.uint64)
     message[..., 0] = of_context[:, row, None]
     message[..., 1] = 2 * steps + kind[:, None]
     hashes = (keyed_hashes(message, key) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
@@ -226,6 +243,7 @@ def fill_copy_evidence(
 ) -> None:
     """Fill the log-likelihood ratio for a copy of each known sample, with the jitter that fits best.
 
+    The first column of `evidence` is that of the whole sample, the second that of its best part.
     `probes` (v, m) are the hashes of each time of the sample, moved by −m // 2 to m // 2 steps, and `known`
     those of the known samples, sample s from offsets[s] to offsets[s + 1]. `fresh` (v, m + 1) and `copied`
     (jitters, m + 1) are the logarithms of the probability of each move, the last of none. Where several moves
@@ -256,10 +274,12 @@ def fill_copy_evidence(
                 i = following[i]
         evidence[s] = -np.inf
         for j in range(len(copied)):
-            ratio = 0.0
+            ratio, part = 0.0, 0.0
             for time in range(v):
-                ratio += copied[j, nearest[time]] - fresh[time, nearest[time]]
-            evidence[s] = max(evidence[s], ratio)
+                gain = copied[j, nearest[time]] - fresh[time, nearest[time]]
+                ratio, part = ratio + gain, max(part, 0.0) + gain
+                evidence[s, 1] = max(evidence[s, 1], part)
+            evidence[s, 0] = max(evidence[s, 0], ratio)
 
 
 def fingerprints_bytes(fingerprints: Fingerprints) -> bytes:

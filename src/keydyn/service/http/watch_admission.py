@@ -16,7 +16,7 @@ from keydyn.service.live.session_rows import SessionEvent, lock_of, new_id, open
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.deciding import Subject, subject_of
 from keydyn.service.people.rows import PersonRow, person_named
-from keydyn.service.people.stored_templates import verifier_for
+from keydyn.service.people.stored_templates import secret_of, verifier_for
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, users, watch_sessions
@@ -71,7 +71,9 @@ class Admission:
 
     def happened(self, connection: Connection, event: SessionEvent) -> None:
         """Audit what happened to a session, and announce that one was locked."""
-        details = {"session": event.session_id, "keystroke": event.keystroke}
+        details: dict[str, Any] = {"session": event.session_id, "keystroke": event.keystroke}
+        if event.reason is not None:
+            details["reason"] = event.reason
         whose = audit.pseudonym(event.data_key)
         entry = audit.Entry(event.at, event.actor, f"session.{event.what}", whose, details)
         audit.append(connection, event.tenant_id, entry)
@@ -149,6 +151,7 @@ def _admitted(caller: Caller, subject: Subject, session: str | None) -> Admitted
         data_key=person.key,
         actor=caller.actor,
         may_unlock=caller.token is None,
+        secret=secret_of(caller.tenant),
         key_id=caller.key_id,
         expires_at=None if caller.token is None else caller.token.expires_at,
     )

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
+from keydyn.decisions.watching.recordings import Recording
 from keydyn.decisions.watching.watch import NotWatchableError, WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.live import frame_text
@@ -147,8 +148,9 @@ class LiveSessions:
                 raise Problem(403, "lock-is-open", "This token has been used", detail)
             if live.lost or live.locked_at is None:
                 return
-            await self._model.run(lambda: live.pool.restart(live.place))
+            await self._model.run(lambda: (live.pool.restart(live.place), live.recording.restart()))
             live.locked_at, live.event, live.event_keystroke = None, UNLOCKED, live.judged
+            live.event_reason = None
             self._saver.moved(live)
         await self._saver.settled([live])
 
@@ -187,11 +189,11 @@ class LiveSessions:
                 state = admitted.data_key.open(taken.state, place(id_))
             except ValueError:
                 log.warning("the state of a live session cannot be opened: the session starts again")
-        pool, at, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
+        pool, at, recording, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
         restarted = taken.state is not None and not resumed
         numbers = (taken.sequence,) * 3
         seen = taken.locked_at, taken.locks, restarted, states
-        live = Live(id_, taken.epoch, admitted, pool, at, client, *numbers, *seen)
+        live = Live(id_, taken.epoch, admitted, pool, at, recording, client, *numbers, *seen)
         other = self._live.get(id_)
         if other is not None:
             # Two came at once: the one that was later in the database has it.
@@ -237,9 +239,15 @@ class LiveSessions:
             live.client.end(ending)
             self._meter.happened(f"closed_{ending.code}")
 
-    def _into_pool(self, admitted: Admitted, state: bytes | None) -> tuple[WatchedPool, int, bool]:
+    def _into_pool(self, admitted: Admitted, state: bytes | None) -> tuple[WatchedPool, int, Recording, bool]:
         key = admitted.background_id, admitted.watching
         pool = self._pools.get(key)
+        recording = Recording(admitted.enrolled.fingerprints, admitted.secret)
+        if state is not None:
+            try:
+                state = recording.resume(state)
+            except ValueError:
+                state = None
         try:
             if pool is None:
                 pool = self._pools[key] = WatchedPool(admitted.background, admitted.watching)
@@ -247,7 +255,7 @@ class LiveSessions:
         except NotWatchableError as error:
             title = "Sessions of this person cannot be watched"
             raise Problem(409, "not-watchable", title, str(error)) from None
-        return pool, at, resumed
+        return pool, at, recording, resumed
 
     def _out_of_pool(self, live: Live) -> None:
         live.pool.leave(live.place)
@@ -296,6 +304,7 @@ class LiveSessions:
             if answer.locked and live.locked_at is None:
                 live.locked_at, live.event = self._clock(), LOCKED
                 live.event_keystroke = frame.first + len(answer.trust) - 1
+                live.event_reason = answer.reason
                 live.locks += 1
             self._saver.moved(live)
         if live.event:
@@ -339,7 +348,9 @@ class LiveSessions:
                 self._answer(live, answer)
             live.held.clear()
         if event == LOCKED and live.client is not None:
-            live.client.send(frame_text.composed(Lock(live.event_keystroke)))
+            # To the person who types it would say how a recording was noticed.
+            reason = live.event_reason if live.admitted.may_unlock else None
+            live.client.send(frame_text.composed(Lock(live.event_keystroke, reason)))
         self._let_go(live)
 
     async def _looking_after(self) -> None:

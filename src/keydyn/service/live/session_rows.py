@@ -33,7 +33,10 @@ class SessionRow(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class SessionEvent:
-    """What happened to a session ("opened", "locked", "unlocked"), when, and after which keystroke."""
+    """What happened to a session ("opened", "locked", "unlocked"), when, and after which keystroke.
+
+    `reason` says why it was locked if that was not suspicion.
+    """
 
     what: str
     tenant_id: str
@@ -43,6 +46,7 @@ class SessionEvent:
     keystroke: int
     actor: str
     data_key: DataKey
+    reason: str | None = None
 
 
 # Called inside the change that stores the event.
