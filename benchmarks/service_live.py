@@ -69,7 +69,7 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
     from keydyn.service.serving import warm
     from keydyn.service.storage.database import Database
     from keydyn.service.storage.sealing import DataKey
-    from keydyn.service.storage.tables import metadata, profiles, tenants, users
+    from keydyn.service.storage.tables import api_keys, metadata, profiles, tenants, users
     from keydyn.service.wall_clock import wall_clock
 
     verifier, database, key = known_people(), Database(url), DataKey.new()
@@ -81,6 +81,7 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
 
     def fill(connection: Any) -> None:
         connection.execute(tenants.insert(), plain(tenants, id="t", settings="{}"))
+        connection.execute(api_keys.insert(), plain(api_keys, id="key", tenant_id="t"))
         for user in verifier.users:
             connection.execute(users.insert(), plain(users, id=user, tenant_id="t", name=user))
             connection.execute(profiles.insert(), plain(profiles, id=user, user_id=user))
@@ -90,7 +91,7 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
     def admit(user: str, headers: Any, address: str, hello: Any) -> Admitted:
         return Admitted(
             "t", user, user, hello.session, verifier.person(user), verifier.background, "shipped", -1,
-            verifier.watching, key, "key:bench", True,
+            verifier.watching, key, "key:bench", True, verifier.secret, "key", None,
         )  # fmt: skip
 
     limits = LiveLimits(sessions_per_user=1000, tick_s=tick, keystrokes_per_s=1e9)

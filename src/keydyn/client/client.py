@@ -28,8 +28,8 @@ from keydyn.service.wire.both_ways import Settings
 from keydyn.service.wire.requests import (
     ClaimBody,
     IdentifyBody,
+    NewSample,
     NewUser,
-    SampleBody,
     TokenBody,
     TypedText,
     WebhookBody,
@@ -179,9 +179,18 @@ class Client:
         return self._calls.call(User, "POST", _path(id, "unblock"))
 
     def enrol(
-        self, id: str, keystrokes: Keystrokes, *, text: str = "free", device: str = "keyboard"
+        self,
+        id: str,
+        keystrokes: Keystrokes,
+        *,
+        text: str = "free",
+        device: str = "keyboard",
+        add: bool = False,
     ) -> Sample:
         """Add a sample to a person's enrolment; it is stored when this returns.
+
+        A complete enrolment takes no more samples. With `add` its template follows this one, if the sample is
+        recognised as the person's at the level "high".
 
         Keystrokes are tuples of key, press and release in milliseconds, or mappings with `keyname`,
         `timepress` and `timerelease`, or a data frame with these columns, or raw events. The text is "free",
@@ -194,7 +203,7 @@ class Client:
         >>> sample.quality.keystrokes, sample.profile.samples, sample.profile.samples_needed
         (60, 1, 5)
         """
-        body = SampleBody(**_sample(keystrokes, text, device))
+        body = NewSample(**_sample(keystrokes, text, device, add=add))
         return self._calls.call(Sample, "POST", _path(id, "samples"), body)
 
     def verify(

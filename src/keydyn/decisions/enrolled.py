@@ -34,6 +34,8 @@ BOUND = 0.5
 # by 1 % with every sample half were beyond 0.78, and where intervals shrank by 5 % half were beyond 0.81.
 #: From this drift on it is advisable to enrol again: the template hardly follows any further.
 DRIFTED = 0.7
+# A sample moves a template with at most this many times the keys of the mean sample of the enrolment.
+OF_MEAN = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,9 @@ class Enrolled:
         template, enrolment = self.template, self.enrolment or self.template
         if not isinstance(template, PopulationDetector) or not isinstance(enrolment, PopulationDetector):
             raise ValueError(f"templates of {template.name} cannot be updated; those of a population can")
-        now = Updating(enrolment.template_, template.template_).updated(template.people, sample, True)
+        # No sample moves it with the weight of many.
+        typed = sample.first_keys(max(OF_MEAN * self.keys // self.samples, 1))
+        now = Updating(enrolment.template_, template.template_).updated(template.people, typed, True)
         return replace(self, template=template.carrying(now.template), enrolment=enrolment, previous=template)
 
     def after(self, sample: Samples, known: Fingerprints) -> Enrolled:

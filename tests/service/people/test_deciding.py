@@ -11,7 +11,7 @@ from keydyn.service.accounts import find_tenant, tenant_named
 from keydyn.service.people import deciding, enrolment, registry, stored_templates
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import Typed, TypedSample
-from keydyn.service.people.rows import person_named, profile_of
+from keydyn.service.people.rows import person_named
 from keydyn.service.wall_clock import wall_clock
 from keydyn.service.wire.both_ways import Text
 from tests.service.running import KEYS
@@ -37,12 +37,12 @@ def known(context, tenant):
     kept = deciding.subject_of(context, tenant, "ada", TEXT, "keyboard").known
     with context.database.reading() as connection:
         person = person_named(connection, context, tenant, "ada")
-        profile = profile_of(connection, person, TEXT, "keyboard")
-        stored, rows, last = stored_templates.known_fingerprints(connection, person, profile)
-    assert (kept.rows, kept.last) == (rows, last)
-    np.testing.assert_array_equal(kept.enrolled.fingerprints.hashes, stored.hashes)
-    np.testing.assert_array_equal(kept.enrolled.fingerprints.offsets, stored.offsets)
-    return rows
+        stored = stored_templates.remembered(connection, Context(context.database, KEYS, wall_clock), person)
+    assert (kept.remembered.rows, kept.remembered.last) == (stored.rows, stored.last)
+    assert kept.enrolled.fingerprints is kept.remembered.fingerprints
+    np.testing.assert_array_equal(kept.enrolled.fingerprints.hashes, stored.fingerprints.hashes)
+    np.testing.assert_array_equal(kept.enrolled.fingerprints.offsets, stored.fingerprints.offsets)
+    return stored.rows
 
 
 def test_fingerprints_are_read_on_from_where_a_process_was(database, typed, monkeypatch):
@@ -65,7 +65,6 @@ def test_fingerprints_are_read_on_from_where_a_process_was(database, typed, monk
             registry.unblock(one, Write(tenant, "service"), "ada")
         assert known(one, tenant) == known(other, tenant) == min(ENROLLED + accepted, 10)
     assert accepted > 6
-    # Rows that are gone are noticed.
     registry.unblock(one, Write(tenant, "service"), "ada", reset=True)
     for sample in typed[:ENROLLED]:
         enrolment.add_sample(other, Write(tenant, "service"), "ada", sample)

@@ -93,11 +93,14 @@ class WatchedSession:
             # Only a later one of these keystrokes locks the session.
             locked_at = None
         reasons = counts.shortage(*self.least)
+        answer = "unsure" if reasons else "accept" if locked_at is None else "reject"
+        if answer == "reject" and self.watch.reason is not None:
+            reasons = [self.watch.reason]
         return {
             "suspicion": suspicion,
             "threshold": self.level,
             "rejected_at_key": locked_at,
-            "answer": "unsure" if reasons else "accept" if locked_at is None else "reject",
+            "answer": answer,
             "reasons": reasons,
         }
 

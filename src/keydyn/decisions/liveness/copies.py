@@ -1,10 +1,11 @@
 """Copies: samples that repeat an earlier one too closely to have been typed again.
 
-For each time in a sample a keyed hash of 32 bits is kept: of the last four keys and the time in steps of
-5 ms. Without the secret it only shows that two times were alike. A new sample is hashed with each of its
-times moved by up to seven steps; where a hash is known, the two times differ by that number of steps. The
-evidence for a copy is how much more probable these differences are between a sample and its copy, with some
-jitter, than between two samples that one person has typed.
+For each time in a sample two keyed hashes of 32 bits are kept, of the time in steps of 5 ms and of where it
+occurred: one of the last four keys, which finds copies of a part, and one of its place in the sample, which
+finds copies under other names of keys. Without the secret a hash only shows that two times were alike. A new
+sample is hashed with each of its times moved by up to seven steps; where a hash is known, the two times
+differ by that number of steps. The evidence for a copy is how much more probable these differences are
+between a sample and its copy, with some jitter, than between two samples that one person has typed.
 
 The hash is SipHash-2-4 (Aumasson and Bernstein, 2012), made for short messages: without the key, what was
 hashed can neither be told nor found by trying. Fingerprints as bytes are, in little-endian order: `MARK`, the
@@ -37,13 +38,16 @@ JITTERS = (0.0, 1.0, 5.0, 10.0)
 LOST = 0.03
 # Spread of the logarithm between samples of one person, interval and hold: a Student t of two degrees.
 SPREAD = (0.2, 0.15)
-# Fingerprints of one person: those of the latest samples, up to this many and this many times in all.
-MOST_SAMPLES, MOST_TIMES = 200, 200_000
+# Fingerprints of one person: those of the latest samples, up to this many and this many hashes in all.
+MOST_SAMPLES, MOST_HASHES = 200, 400_000
+# Nats that evidence from places has to have beyond that from keys: false alarms stay as rare as with keys
+# alone, and what it is for, a sample sent as another text, has hundreds.
+BY_PLACE = math.log(1000.0)
 # No difference between fresh samples is less probable than this.
 LEAST = 1e-4
 
 Hashes = NDArray[np.uint32]
-MARK = b"KDF1"
+MARK, PURPOSE = b"KDF1", "keydyn copies"
 _WORD = np.dtype("<u4")
 Words = NDArray[np.uint64]
 Round = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
@@ -53,9 +57,9 @@ START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x746564627
 
 
 class Probes(NamedTuple):
-    """The V known times of some samples: (V, moves) hashes, and the sample, the time and the kind of each."""
+    """The V known times of some samples: their hashes, and the sample, the time and the kind of each."""
 
-    hashes: Hashes
+    hashes: Hashes  # (2, V, moves), by the last keys and by the place in the sample; or only the former
     sample: Integers
     times: Floats
     kind: Integers
@@ -67,7 +71,7 @@ class Fingerprints:
 
     Attributes
     ----------
-    hashes : (V,) one per time, those of a sample together, the oldest sample first
+    hashes : (V,) two per time, those of a sample together, the oldest sample first
     offsets : (n + 1,) where samples begin
 
     Examples
@@ -104,18 +108,19 @@ class Fingerprints:
         """Fingerprints of samples, in their order."""
         # A single sample is usually looked for among known ones too: that needs all of its moves.
         probes = _probes(samples, secret, MOVES if len(samples) == 1 else MOVES[[FARTHEST]])
-        offsets = np.searchsorted(probes.sample, np.arange(len(samples) + 1))
-        hashes = probes.hashes[:, probes.hashes.shape[1] // 2]
-        return cls(hashes.copy(), offsets.astype(np.int64))
+        offsets = 2 * np.searchsorted(probes.sample, np.arange(len(samples) + 1))
+        by_sample = np.argsort(np.tile(probes.sample, 2), kind="stable")
+        hashes = probes.hashes[:, :, probes.hashes.shape[2] // 2].ravel()[by_sample]
+        return cls(hashes, offsets.astype(np.int64))
 
     @classmethod
-    def joined(cls, several: Sequence[Fingerprints]) -> Fingerprints:
-        """Several in one, the oldest first; where there are too many samples, the oldest are dropped."""
+    def joined(cls, several: Sequence[Fingerprints], most: int | None = None) -> Fingerprints:
+        """Several in one, the oldest first; of more samples than `most`, 200, the oldest are dropped."""
         hashes = np.concatenate([np.zeros(0, dtype=np.uint32), *(one.hashes for one in several)])
         lengths = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(one.offsets) for one in several)])
         offsets = np.cumsum(lengths)
-        first = max(0, len(offsets) - 1 - MOST_SAMPLES)
-        first = max(first, int(np.searchsorted(offsets, len(hashes) - MOST_TIMES)))
+        first = max(0, len(offsets) - 1 - (most or MOST_SAMPLES))
+        first = max(first, int(np.searchsorted(offsets, len(hashes) - MOST_HASHES)))
         return cls(hashes[offsets[first] :], offsets[first:] - offsets[first])
 
     def __len__(self) -> int:
@@ -139,16 +144,28 @@ def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Float
         return evidence
     probes = _probes(samples, secret, MOVES)
     ends = np.searchsorted(probes.sample, np.arange(len(samples) + 1))
-    of_known = np.empty(len(known))
+    of_known = np.empty((len(known), 2))
     for s in range(len(samples)):
         mine = slice(ends[s], ends[s + 1])
         if ends[s] < ends[s + 1]:
             x, kind = probes.times[mine], probes.kind[mine]
             tick = SampleTimes.of(samples).tick if len(samples) == 1 else tick_of(x)
             fresh = _fresh(x, kind, tick)
-            fill_copy_evidence(probes.hashes[mine], known.hashes, known.offsets, fresh, _copied(), of_known)
-            evidence[s] = of_known.max() - math.log(len(known))
+            for hashes, less in zip(probes.hashes[:, mine], (0.0, BY_PLACE), strict=True):
+                fill_copy_evidence(hashes, known.hashes, known.offsets, fresh, _copied(), of_known)
+                evidence[s] = max(evidence[s], of_known[:, 0].max() - math.log(len(known)) - less)
     return evidence
+
+
+def part_evidence(probes: Probes, known: Fingerprints, tick: float) -> float:
+    """The evidence that any part of one sample is a copy of a part of a known one, by the last keys."""
+    if len(known.hashes) == 0 or len(probes.times) == 0:
+        return -math.inf
+    of_known = np.empty((len(known), 2))
+    fresh = _fresh(probes.times, probes.kind, tick)
+    fill_copy_evidence(probes.hashes[0], known.hashes, known.offsets, fresh, _copied(), of_known)
+    # Each known sample, and each place where a part may begin, is a chance to be mistaken.
+    return float(of_known[:, 1].max()) - math.log(len(known) * len(probes.times))
 
 
 def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
@@ -167,20 +184,27 @@ def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
     sequences = samples.sequences
     words = label_words(["", *map(str, sequences.event_types.tolist())], secret)[sequences.codes + 1]
     number = np.repeat(np.arange(len(samples)), sequences.lengths)
-    context = np.zeros((len(words), KEYS), dtype=np.uint64)
+    context = np.zeros((2, len(words), KEYS), dtype=np.uint64)
     for back in range(KEYS):
         there = np.zeros(len(words), dtype=bool)
         there[back:] = number[back:] == number[: len(number) - back]
-        context[there, back] = words[: len(words) - back][there[back:]]
-    key = key_for("keydyn copies", secret)
-    of_context = keyed_hashes(context, key)
+        context[0, there, back] = words[: len(words) - back][there[back:]]
+    context[1, :, 0] = 1 + np.arange(len(words)) - sequences.offsets[number]
     times = SampleTimes.of(samples).times if len(samples) == 1 else times_of(samples)
+    key = key_for(PURPOSE, secret)
+    return probes_of(keyed_hashes(context, key), number, times, moves, key)
+
+
+def probes_of(
+    of_context: Words, number: Integers, times: Floats, moves: Integers, key: tuple[int, int]
+) -> Probes:
+    """The probes of keystrokes from hashes of where they occurred, (C, N), samples (N,) and times (N, 2)."""
     row, kind = np.nonzero(np.isfinite(times))
     x = times[row, kind]
     steps = np.floor(x / STEP).astype(np.int64)[:, None] + moves
     # Interval and hold differ in the last bit; steps may be negative.
-    message = np.empty((*steps.shape, 2), dtype=np.uint64)
-    message[..., 0] = of_context[row, None]
+    message = np.empty((len(of_context), *steps.shape, 2), dtype=np.uint64)
+    message[..., 0] = of_context[:, row, None]
     message[..., 1] = 2 * steps + kind[:, None]
     hashes = (keyed_hashes(message, key) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
     return Probes(hashes, number[row], x, kind)
@@ -219,6 +243,7 @@ def fill_copy_evidence(
 ) -> None:
     """Fill the log-likelihood ratio for a copy of each known sample, with the jitter that fits best.
 
+    The first column of `evidence` is that of the whole sample, the second that of its best part.
     `probes` (v, m) are the hashes of each time of the sample, moved by −m // 2 to m // 2 steps, and `known`
     those of the known samples, sample s from offsets[s] to offsets[s + 1]. `fresh` (v, m + 1) and `copied`
     (jitters, m + 1) are the logarithms of the probability of each move, the last of none. Where several moves
@@ -249,10 +274,12 @@ def fill_copy_evidence(
                 i = following[i]
         evidence[s] = -np.inf
         for j in range(len(copied)):
-            ratio = 0.0
+            ratio, part = 0.0, 0.0
             for time in range(v):
-                ratio += copied[j, nearest[time]] - fresh[time, nearest[time]]
-            evidence[s] = max(evidence[s], ratio)
+                gain = copied[j, nearest[time]] - fresh[time, nearest[time]]
+                ratio, part = ratio + gain, max(part, 0.0) + gain
+                evidence[s, 1] = max(evidence[s, 1], part)
+            evidence[s, 0] = max(evidence[s, 0], ratio)
 
 
 def fingerprints_bytes(fingerprints: Fingerprints) -> bytes:

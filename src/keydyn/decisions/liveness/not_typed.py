@@ -87,11 +87,17 @@ def copy_reason(evidence: float) -> str | None:
 
 def not_typed(sample: Samples, copied: float) -> list[str]:
     """Reasons, in words, why one sample cannot have been typed; `copied` is the evidence for a copy."""
-    times = SampleTimes.of(sample)
-    reasons = [copy_reason(copied), regularity_reason(_spread(times))]
+    copy = copy_reason(copied)
+    return [*([] if copy is None else [copy]), *times_reasons(SampleTimes.of(sample))]
+
+
+def times_reasons(times: SampleTimes) -> list[str]:
+    """Reasons, in words, why these times cannot have been typed."""
+    regular = regularity_reason(_spread(times))
+    reasons = [] if regular is None else [regular]
     if was_pasted(times):
         reasons.append("pasted: keys came faster than anybody types")
-    return [reason for reason in reasons if reason is not None]
+    return reasons
 
 
 def remarks(sample: Samples, counts: Evidence) -> list[str]:

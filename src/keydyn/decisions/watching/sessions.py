@@ -147,6 +147,10 @@ class WatchedSessions:
         self._press[which] = np.nan
         self._leave_out(which, places)
 
+    def lock(self, session: int, back: int = 1) -> None:
+        """Lock a session at its last event, or this many events from its end."""
+        self._locked_at[session] = self._streams.n_events[session] - back + 1
+
     def update(
         self,
         values: ArrayLike,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.liveness.copies import SHORTEST_SECRET, Fingerprints
+from keydyn.decisions.watching.recordings import Recording
 from keydyn.decisions.watching.sessions import WatchedSessions
 from keydyn.decisions.watching.watched import Watched, Watching
 from keydyn.detectors import Detector, PopulationDetector
@@ -22,7 +25,7 @@ FEWEST_PLACES = 64
 
 
 class Watch:
-    """A single session.
+    """A single session, which is locked by suspicion, or because its keys were not typed.
 
     Examples
     --------
@@ -36,15 +39,19 @@ class Watch:
     ('trusted', None)
     """
 
-    def __init__(self, session: WatchedSessions) -> None:
+    def __init__(self, session: WatchedSessions, recording: Recording | None = None) -> None:
         if len(session) != 1:
             raise ValueError(f"a watch follows one session, not {len(session)}")
+        # Without fingerprints of the person, only what the session itself repeats is a recording.
+        self._recording = recording or Recording(Fingerprints.none(), bytes(SHORTEST_SECRET))
         self._sessions = session
+        #: Why the keys cannot have been typed, in words: "a recording", "too regular" or "pasted"; else None.
+        self.reason: str | None = None
 
     @property
     def standing(self) -> str:
         """Whether the session is "trusted" or "locked"."""
-        return LOCKED if self._sessions.locked_at[0] else TRUSTED
+        return TRUSTED if self.locked_at is None else LOCKED
 
     @property
     def pausing(self) -> float:
@@ -61,8 +68,20 @@ class Watch:
         return int(self._sessions.locked_at[0]) or None
 
     def update(self, keystrokes: pd.DataFrame) -> Watched:
-        """Take the next keystrokes, one or more, as `WatchedSessions.update_keystrokes` does."""
-        return self._sessions.update_keystrokes(keystrokes, np.zeros(len(keystrokes), dtype=np.int64))
+        """Take the next keystrokes, one or more, as `WatchedSessions.update_keystrokes` does.
+
+        Only here is it noticed that keys were not typed: it takes their presses and releases.
+        """
+        found = self._sessions.update_keystrokes(keystrokes, np.zeros(len(keystrokes), dtype=np.int64))
+        columns = ("keyname", "timepress", "timerelease")
+        not_typed = self._recording.typed(*(keystrokes[name].tolist() for name in columns))
+        if not_typed is None:
+            return found
+        at, reason = not_typed
+        if not found.locked[at]:
+            self.reason = reason
+            self._sessions.lock(0, len(keystrokes) - at)
+        return replace(found, locked=found.locked | (np.arange(len(keystrokes)) >= at))
 
     def update_values(self, values: ArrayLike, keys: Any) -> Watched:
         """Take the next events, given as values (B, F) and keys."""
@@ -70,16 +89,18 @@ class Watch:
         return self._sessions.update(rows, keys, np.zeros(len(rows), dtype=np.int64))
 
     def restart(self) -> None:
-        """Begin another session of the same person, trusted."""
+        """Begin another session of the same person, trusted; what was typed so far is still known."""
         self._sessions.restart()
+        self._recording.restart()
+        self.reason = None
 
     def state(self) -> bytes:
         """What another process needs to continue the session."""
-        return self._sessions.state()
+        return self._recording.beside(self._sessions.state())
 
     def resume(self, contents: bytes) -> None:
         """Continue from a `state`; a `ValueError` says what does not fit."""
-        self._sessions.resume(contents)
+        self._sessions.resume(self._recording.resume(contents))
 
 
 class NotWatchableError(ValueError):

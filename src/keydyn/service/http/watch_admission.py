@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, select
 
-from keydyn.service.accounts import find_tenant
+from keydyn.service.accounts import find_tenant, key_is_valid
 from keydyn.service.http.access import Caller, Rates, forbidden, identified, token_holder
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.live.session import Admitted
-from keydyn.service.live.session_rows import SessionEvent, new_id, open_session
+from keydyn.service.live.session_rows import SessionEvent, lock_of, new_id, open_session
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.deciding import Subject, subject_of
 from keydyn.service.people.rows import PersonRow, person_named
-from keydyn.service.people.stored_templates import verifier_for
+from keydyn.service.people.stored_templates import secret_of, verifier_for
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, users, watch_sessions
@@ -54,16 +54,26 @@ class Admission:
         subject = subject_of(context, caller.tenant, user, text, device)
         return _admitted(caller, subject, session)
 
-    def may_unlock(self, admitted: Admitted, session_id: str, presented: str) -> None:
-        """A `Problem` unless the token is to unlock this session."""
-        caller = token_holder(self._context, {}, presented, "unlock")
-        token = caller.token
+    def may_unlock(self, admitted: Admitted, session_id: str, presented: str | None) -> int | None:
+        """The lock that a token is to open, or None for any, by the key of the connection.
+
+        A `Problem` if the token is for another session, or the key is no longer valid.
+        """
+        if presented is None:
+            with self._context.database.reading() as connection:
+                if not key_is_valid(connection, admitted.key_id, self._context.clock()):
+                    raise Problem(401, "not-authenticated", "This API key is not valid", "")
+            return None
+        token = token_holder(self._context, {}, presented, "unlock").token
         if token is None or token.user_id != admitted.user_id or token.session_id != session_id:
             raise forbidden("The token is for another session.")
+        return token.lock
 
     def happened(self, connection: Connection, event: SessionEvent) -> None:
         """Audit what happened to a session, and announce that one was locked."""
-        details = {"session": event.session_id, "keystroke": event.keystroke}
+        details: dict[str, Any] = {"session": event.session_id, "keystroke": event.keystroke}
+        if event.reason is not None:
+            details["reason"] = event.reason
         whose = audit.pseudonym(event.data_key)
         entry = audit.Entry(event.at, event.actor, f"session.{event.what}", whose, details)
         audit.append(connection, event.tenant_id, entry)
@@ -78,26 +88,29 @@ class Admission:
 
 def session_for_token(
     context: Context, write: Write, name: str, body: TokenBody
-) -> Callable[[Connection], str | None]:
-    """The session that a token is bound to, as a change: an existing one, or for watching a new one."""
+) -> Callable[[Connection], tuple[str | None, int]]:
+    """The session that a token is bound to, and the lock that it opens, as a change.
+
+    It is an existing session, or for watching a new one.
+    """
     tenant, session = write.tenant, body.session
     if body.purpose in ("enrol", "verify"):
-        return lambda connection: None
+        return lambda connection: (None, 0)
     if session is not None:
 
-        def existing(connection: Connection) -> str:
+        def existing(connection: Connection) -> tuple[str, int]:
             _typed_in(connection, session, person_named(connection, context, tenant, name))
-            return session
+            return session, lock_of(connection, session) if body.purpose == "unlock" else 0
 
         return existing
     if body.purpose == "unlock":
         raise Problem(422, "invalid-request", "A session is needed", "A token to unlock must name a session.")
     subject = subject_of(context, tenant, name, body.text, body.device)
 
-    def opened(connection: Connection) -> str:
+    def opened(connection: Connection) -> tuple[str, int]:
         at, new, profile, person = context.clock(), new_id(), subject.profile.id, subject.person
         write.note(connection, at, "session.opened", person.key, session=new, keystroke=0)
-        return open_session(connection, new, profile, subject.background.watched.identity, at).id
+        return open_session(connection, new, profile, subject.background.watched.identity, at).id, 0
 
     return opened
 
@@ -138,4 +151,7 @@ def _admitted(caller: Caller, subject: Subject, session: str | None) -> Admitted
         data_key=person.key,
         actor=caller.actor,
         may_unlock=caller.token is None,
+        secret=secret_of(caller.tenant),
+        key_id=caller.key_id,
+        expires_at=None if caller.token is None else caller.token.expires_at,
     )

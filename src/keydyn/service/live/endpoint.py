@@ -164,12 +164,11 @@ class _Connection:
 
     async def _unlock(self, live: Live, token: str | None) -> None:
         admitted = live.admitted
-        if token is not None:
-            await run_in_threadpool(self._check_unlock, admitted, live.id, token)
-        elif not admitted.may_unlock:
+        if token is None and not admitted.may_unlock:
             detail = "it needs a token with the purpose unlock"
             raise Problem(403, "may-not-unlock", "This connection may not unlock", detail)
-        await self._engine.unlock(live)
+        lock = await run_in_threadpool(self._check_unlock, admitted, live.id, token)
+        await self._engine.unlock(live, lock)
         if not live.lost:
             self._client.send(frame_text.composed(watch_frames.Unlocked()))
 

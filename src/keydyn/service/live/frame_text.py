@@ -27,7 +27,7 @@ BAD_FRAMES = 3
 
 # Close codes. Those of a refusal are 4000 + the status of the problem, of one of these statuses or else 400.
 ENDED, RESTARTING, BROKEN, LATER = 1000, 1012, 1011, 1013
-NOT_FOUND, IDLE, TAKEN_OVER, TOO_SLOW = 4404, 4408, 4409, 4429
+NOT_AUTHENTICATED, NOT_FOUND, IDLE, TAKEN_OVER, TOO_SLOW = 4401, 4404, 4408, 4409, 4429
 REFUSALS = (400, 401, 403, 404, 408, 409, 413, 429)
 
 

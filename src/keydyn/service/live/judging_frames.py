@@ -73,20 +73,23 @@ def _split(watched: Watched, some: Sequence[Typed], offsets: list[int]) -> list[
     pausing = _or_none(watched.pausing[np.array(offsets[1:]) - 1])
     answers = []
     locked: set[Live] = set()
-    for n, (frame, _) in enumerate(some):
+    for n, (frame, keys) in enumerate(some):
         if frame.live in locked:
             answers.append(FrameAnswer(frame, [], [], None, True))
             continue
         begin, end = offsets[n], offsets[n + 1]
+        at, reason = frame.live.recording.typed(*keys[1:]) or (end, None)
+        if at > free[n]:
+            at, reason = free[n], None
         # A session that locks is not judged after the keystroke that locked it.
-        locks = begin + free[n] < end
+        locks = begin + at < end
         if locks:
             locked.add(frame.live)
-            end = begin + free[n] + 1
+            end = begin + at + 1
         # The states at each keystroke are only for clients that asked for them.
         states = _or_none(watched.pausing[begin:end]) if frame.live.states else None
         answers.append(
-            FrameAnswer(frame, trusts[begin:end], suspicions[begin:end], pausing[n], locks, states)
+            FrameAnswer(frame, trusts[begin:end], suspicions[begin:end], pausing[n], locks, states, reason)
         )
     return answers
 

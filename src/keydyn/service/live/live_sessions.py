@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
+from keydyn.decisions.watching.recordings import Recording
 from keydyn.decisions.watching.watch import NotWatchableError, WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.live import frame_text
@@ -21,10 +22,18 @@ from keydyn.service.live.judging_frames import judged
 from keydyn.service.live.peer import Ending, LiveLimits, Peer
 from keydyn.service.live.saving import ModelThread, Saver
 from keydyn.service.live.session import LOCKED, UNLOCKED, Admitted, FrameAnswer, Live, Waiting
-from keydyn.service.live.session_rows import Hook, SessionRow, new_id, open_session, place, take_over
+from keydyn.service.live.session_rows import (
+    Hook,
+    SessionRow,
+    new_id,
+    open_session,
+    place,
+    still_there,
+    take_over,
+)
 from keydyn.service.metrics import Metrics
 from keydyn.service.problems import Problem
-from keydyn.service.storage.database import Database
+from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.wall_clock import Clock
 from keydyn.service.wire.watch_frames import Lock, TrustFrame
 
@@ -71,7 +80,7 @@ class LiveSessions:
         gc.collect()
         gc.freeze()
         gc.set_threshold(*COLLECT)
-        works = (self._judging(), self._saver.run(), self._looking_after())
+        works = (self._judging(), self._saver.run(), self._looking_after(), self._checking())
         self._tasks = [asyncio.create_task(work) for work in works]
 
     async def close(self) -> None:
@@ -125,16 +134,23 @@ class LiveSessions:
         """Answer a frame with a problem, in its turn."""
         self._enqueue(Waiting(live, 0, 0, None, problem, time.monotonic()))
 
-    async def unlock(self, live: Live) -> None:
-        """Begin a locked session again, trusted; durable when this returns, unless the session is lost."""
+    async def unlock(self, live: Live, lock: int | None = None) -> None:
+        """Begin a locked session again, trusted; durable when this returns, unless the session is lost.
+
+        A `Problem` if it is to open one `lock`, and the session does not have this one now.
+        """
         await self._quiet(live)
         # What locked it is durable first.
         await self._saver.settled([live])
         async with self._model.turn:
+            if lock is not None and (live.locked_at is None or live.locks != lock):
+                detail = "It was for an earlier lock, or the session is not locked."
+                raise Problem(403, "lock-is-open", "This token has been used", detail)
             if live.lost or live.locked_at is None:
                 return
-            await self._model.run(lambda: live.pool.restart(live.place))
+            await self._model.run(lambda: (live.pool.restart(live.place), live.recording.restart()))
             live.locked_at, live.event, live.event_keystroke = None, UNLOCKED, live.judged
+            live.event_reason = None
             self._saver.moved(live)
         await self._saver.settled([live])
 
@@ -173,11 +189,11 @@ class LiveSessions:
                 state = admitted.data_key.open(taken.state, place(id_))
             except ValueError:
                 log.warning("the state of a live session cannot be opened: the session starts again")
-        pool, at, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
+        pool, at, recording, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
         restarted = taken.state is not None and not resumed
         numbers = (taken.sequence,) * 3
-        seen = taken.locked_at, restarted, states
-        live = Live(id_, taken.epoch, admitted, pool, at, client, *numbers, *seen)
+        seen = taken.locked_at, taken.locks, restarted, states
+        live = Live(id_, taken.epoch, admitted, pool, at, recording, client, *numbers, *seen)
         other = self._live.get(id_)
         if other is not None:
             # Two came at once: the one that was later in the database has it.
@@ -223,9 +239,15 @@ class LiveSessions:
             live.client.end(ending)
             self._meter.happened(f"closed_{ending.code}")
 
-    def _into_pool(self, admitted: Admitted, state: bytes | None) -> tuple[WatchedPool, int, bool]:
+    def _into_pool(self, admitted: Admitted, state: bytes | None) -> tuple[WatchedPool, int, Recording, bool]:
         key = admitted.background_id, admitted.watching
         pool = self._pools.get(key)
+        recording = Recording(admitted.enrolled.fingerprints, admitted.secret)
+        if state is not None:
+            try:
+                state = recording.resume(state)
+            except ValueError:
+                state = None
         try:
             if pool is None:
                 pool = self._pools[key] = WatchedPool(admitted.background, admitted.watching)
@@ -233,7 +255,7 @@ class LiveSessions:
         except NotWatchableError as error:
             title = "Sessions of this person cannot be watched"
             raise Problem(409, "not-watchable", title, str(error)) from None
-        return pool, at, resumed
+        return pool, at, recording, resumed
 
     def _out_of_pool(self, live: Live) -> None:
         live.pool.leave(live.place)
@@ -282,6 +304,8 @@ class LiveSessions:
             if answer.locked and live.locked_at is None:
                 live.locked_at, live.event = self._clock(), LOCKED
                 live.event_keystroke = frame.first + len(answer.trust) - 1
+                live.event_reason = answer.reason
+                live.locks += 1
             self._saver.moved(live)
         if live.event:
             live.held.append(answer)
@@ -324,7 +348,9 @@ class LiveSessions:
                 self._answer(live, answer)
             live.held.clear()
         if event == LOCKED and live.client is not None:
-            live.client.send(frame_text.composed(Lock(live.event_keystroke)))
+            # To the person who types it would say how a recording was noticed.
+            reason = live.event_reason if live.admitted.may_unlock else None
+            live.client.send(frame_text.composed(Lock(live.event_keystroke, reason)))
         self._let_go(live)
 
     async def _looking_after(self) -> None:
@@ -348,6 +374,33 @@ class LiveSessions:
                 elif now - client.heard_at > limits.idle_s and not live.waiting:
                     self._end(live, Ending(frame_text.IDLE, "nothing was sent"))
 
+    async def _checking(self) -> None:
+        """End sessions whose token, key or person is no longer valid."""
+        while True:
+            await asyncio.sleep(self.limits.check_s)
+            held, now = list(self._live.values()), self._clock()
+            try:
+                there, valid = await asyncio.to_thread(self._still_there, held, now)
+            except DatabaseUnavailableError:
+                continue
+            for live in held:
+                expires = live.admitted.expires_at
+                if live.id not in there:
+                    self._lose(live, _GONE)
+                elif live.admitted.key_id not in valid:
+                    self._end(live, _KEY_REVOKED)
+                elif expires is not None and now >= expires:
+                    self._end(live, _TOKEN_EXPIRED)
+
+    def _still_there(self, held: list[Live], now: int) -> tuple[set[str], set[str]]:
+        if not held:
+            return set(), set()
+        with self._database.reading() as connection:
+            ids, keys = {live.id for live in held}, {live.admitted.key_id for live in held}
+            return still_there(connection, ids, keys, now)
+
 
 _TAKEN_OVER = Ending(frame_text.TAKEN_OVER, "another connection has the session")
 _GONE = Ending(frame_text.NOT_FOUND, "the session no longer exists")
+_KEY_REVOKED = Ending(frame_text.NOT_AUTHENTICATED, "the API key is no longer valid")
+_TOKEN_EXPIRED = Ending(frame_text.NOT_AUTHENTICATED, "the token has expired")

@@ -29,6 +29,7 @@ class LiveLimits:
     save_s : after which keystrokes are durable, about
     not_durable_s : after which connections are closed if nothing could be made durable
     tick_s : for which frames are collected before they are judged together
+    check_s : after which it is noticed that a key was revoked, a token has ended or a person is gone
     """
 
     sessions: int = 5000
@@ -42,6 +43,7 @@ class LiveLimits:
     save_s: float = 1.0
     not_durable_s: float = 30.0
     tick_s: float = 0.02
+    check_s: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class Saver:
 
     def _event(self, one: Snapshot, now: int) -> Callable[[Connection], Lost]:
         live = one.live
-        event = live.admitted.event(one.event, live.id, now, live.event_keystroke)
+        event = live.admitted.event(one.event, live.id, now, live.event_keystroke, live.event_reason)
 
         def change(connection: Connection) -> Lost:
             lost = save(connection, [one.row], now)
@@ -175,8 +175,8 @@ def _snapshots(some: list[Live]) -> list[Snapshot]:
     for many in by_pool.values():
         states = many[0].pool.states([live.place for live in many])
         for live, state in zip(many, states, strict=True):
-            sealed = live.admitted.data_key.seal(state, place(live.id))
-            row = SessionRow(live.id, live.epoch, live.judged, live.locked_at, sealed)
+            sealed = live.admitted.data_key.seal(live.recording.beside(state), place(live.id))
+            row = SessionRow(live.id, live.epoch, live.judged, live.locked_at, live.locks, sealed)
             found.append(Snapshot(live, live.event, row))
     return found
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.watching.recordings import Recording
 from keydyn.decisions.watching.watch import WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.live.frame_text import Keys
@@ -33,6 +34,9 @@ class Admitted:
     watching : sessions of one background, watched the same way, are advanced together
     actor : who connected, as the audit log names them
     may_unlock : whether this connection may unlock without a token
+    secret : that keys the fingerprints of the person's samples
+    key_id : the key that it was opened with, or that made its token; the session ends with it
+    expires_at : when its token ends, in milliseconds since 1970; None for a key
     """
 
     tenant_id: str
@@ -47,18 +51,24 @@ class Admitted:
     data_key: DataKey
     actor: str
     may_unlock: bool
+    secret: bytes
+    key_id: str
+    expires_at: int | None
 
-    def event(self, what: str, session_id: str, at: int, keystroke: int) -> SessionEvent:
+    def event(
+        self, what: str, session_id: str, at: int, keystroke: int, reason: str | None = None
+    ) -> SessionEvent:
         """What happened to a session on this connection."""
         ids = self.tenant_id, self.user_id, session_id
-        return SessionEvent(what, *ids, at, keystroke, self.actor, self.data_key)
+        return SessionEvent(what, *ids, at, keystroke, self.actor, self.data_key, reason)
 
 
 # A `Problem` refuses; both are called in a thread. A connection is admitted by the user in the path, the
 # headers, the client's address ("" if it is not known) and the first frame.
 Admit = Callable[[str, Mapping[str, str], str, Hello], Admitted]
-# Called with what was admitted, the session's id, and the token that is to unlock it.
-CheckUnlock = Callable[[Admitted, str, str], None]
+# Called with what was admitted, the session's id, and the token that is to unlock it, None for the key of the
+# connection; the lock that this opens, None for any.
+CheckUnlock = Callable[[Admitted, str, str | None], int | None]
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -67,12 +77,14 @@ class Live:
 
     Attributes
     ----------
+    recording : what is remembered of its keys, by which a recording is noticed
     client : its connection; None when that has gone and only the last save is left to do
     accepted, judged, durable : the last keystroke that was taken, that was judged, that is durable
     locked_at : when it was locked, in milliseconds since 1970
+    locks : how often it was locked
     states : whether the client asked for the hidden states
     event : "locked" or "unlocked" while that is not durable: until then nothing is answered
-    event_keystroke : the keystroke at which that happened
+    event_keystroke, event_reason : the keystroke at which that happened, and why it was not suspicion
     moved_at : since when something is not durable, on the monotonic clock; None if everything is
     held : answers that wait until the event is durable
     waiting : the number of its frames that wait to be judged
@@ -84,15 +96,18 @@ class Live:
     admitted: Admitted
     pool: WatchedPool
     place: int
+    recording: Recording
     client: Peer | None
     accepted: int
     judged: int
     durable: int
     locked_at: int | None
+    locks: int
     restarted: bool
     states: bool
     event: str = ""
     event_keystroke: int = 0
+    event_reason: str | None = None
     moved_at: float | None = None
     held: list[FrameAnswer] = field(default_factory=list)
     waiting: int = 0
@@ -124,3 +139,4 @@ class FrameAnswer:
     pausing: float | None
     locked: bool
     states: list[float | None] | None = None
+    reason: str | None = None

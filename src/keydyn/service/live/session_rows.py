@@ -6,15 +6,15 @@ A session belongs to the connection that took it over last, which raised its epo
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Column, ColumnElement, Connection, bindparam, insert, or_, select, true, update
 
 from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
-from keydyn.service.storage.tables import watch_sessions
+from keydyn.service.storage.tables import api_keys, profiles, watch_sessions
 
 # Rows that one query names.
 AT_A_TIME = 500
@@ -27,12 +27,16 @@ class SessionRow(NamedTuple):
     epoch: int
     sequence: int
     locked_at: int | None
+    locks: int
     state: bytes | None
 
 
 @dataclass(frozen=True, repr=False)
 class SessionEvent:
-    """What happened to a session ("opened", "locked", "unlocked"), when, and after which keystroke."""
+    """What happened to a session ("opened", "locked", "unlocked"), when, and after which keystroke.
+
+    `reason` says why it was locked if that was not suspicion.
+    """
 
     what: str
     tenant_id: str
@@ -42,6 +46,7 @@ class SessionEvent:
     keystroke: int
     actor: str
     data_key: DataKey
+    reason: str | None = None
 
 
 # Called inside the change that stores the event.
@@ -59,10 +64,38 @@ def new_id() -> str:
 
 
 def open_session(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> SessionRow:
-    """Store a new session, which is trusted."""
+    """Store a new session, which is trusted; a `Problem` if another one of the person is locked."""
+    locked = connection.execute(_LOCKED, {"profile": profile_id}).scalar()
+    if locked is not None:
+        title, detail = "Another session of this user is locked", "Unlock that session, and continue with it."
+        raise Problem(409, "session-locked", title, detail, session=locked)
     row = {"id": id_, "profile_id": profile_id, "epoch": 1, "sequence": 0, "background": background}
     connection.execute(insert(watch_sessions).values({**row, "created_at": now, "seen_at": now}))
-    return SessionRow(id_, 1, 0, None, None)
+    return SessionRow(id_, 1, 0, None, 0, None)
+
+
+_LOCKED = (
+    select(watch_sessions.c.id)
+    .join(profiles, profiles.c.id == watch_sessions.c.profile_id)
+    .where(
+        watch_sessions.c.locked_at.is_not(None),
+        profiles.c.user_id
+        == select(profiles.c.user_id).where(profiles.c.id == bindparam("profile")).scalar_subquery(),
+    )
+    .order_by(watch_sessions.c.locked_at)
+    .limit(1)
+)
+
+
+def lock_of(connection: Connection, id_: str) -> int:
+    """The number of the lock that a session has now; a `Problem` if it is not locked."""
+    columns = watch_sessions.c
+    found = connection.execute(
+        select(columns.locks).where(columns.id == id_, columns.locked_at.is_not(None))
+    ).scalar()
+    if found is None:
+        raise Problem(409, "not-locked", "This session is not locked", "A token opens one lock of a session.")
+    return int(found)
 
 
 def take_over(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> SessionRow:
@@ -72,7 +105,9 @@ def take_over(connection: Connection, id_: str, profile_id: str, background: str
         update(watch_sessions)
         .where(columns.id == id_, columns.profile_id == profile_id)
         .values(epoch=columns.epoch + 1, seen_at=now, background=background)
-        .returning(columns.id, columns.epoch, columns.sequence, columns.locked_at, columns.state)
+        .returning(
+            columns.id, columns.epoch, columns.sequence, columns.locked_at, columns.locks, columns.state
+        )
     ).one_or_none()
     if found is None:
         raise Problem(404, "no-such-session", "There is no such session", "open a new one")
@@ -84,19 +119,43 @@ def save(connection: Connection, many: Sequence[SessionRow], now: int) -> dict[s
     if not many:
         return {}
     # In one order, so that no two processes wait for each other.
-    names = ("row", "held", "number", "locked", "sealed")
+    names = ("row", "held", "number", "locked", "times_locked", "sealed")
     rows = [dict(zip(names, one, strict=True), now=now) for one in sorted(many)]
     done = connection.execute(_SAVE, rows)
     if done.rowcount == len(rows):
         return {}
     held = {one.id: one.epoch for one in many}
     now_held: dict[str, int] = {}
-    ids = sorted(held)
-    for begin in range(0, len(ids), AT_A_TIME):
-        some = watch_sessions.c.id.in_(ids[begin : begin + AT_A_TIME])
+    for some in _in_parts(watch_sessions.c.id, held):
         found = connection.execute(select(watch_sessions.c.id, watch_sessions.c.epoch).where(some))
         now_held.update((id_, epoch) for id_, epoch in found)
     return {id_: now_held.get(id_) for id_, epoch in held.items() if now_held.get(id_) != epoch}
+
+
+def still_there(
+    connection: Connection, sessions: Iterable[str], keys: Iterable[str], now: int
+) -> tuple[set[str], set[str]]:
+    """Which of these sessions exist, and which of these keys are neither revoked nor expired."""
+    lasts = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+    valid = api_keys.c.revoked_at.is_(None) & lasts
+    return _among(connection, watch_sessions.c.id, sessions), _among(connection, api_keys.c.id, keys, valid)
+
+
+def _among(
+    connection: Connection, column: Column[str], ids: Iterable[str], where: ColumnElement[bool] | None = None
+) -> set[str]:
+    """Which of these ids are in a column, of rows for which a condition holds."""
+    found: set[str] = set()
+    for some in _in_parts(column, ids):
+        query = select(column).where(some, true() if where is None else where)
+        found.update(connection.execute(query).scalars())
+    return found
+
+
+def _in_parts(column: Column[str], ids: Iterable[str]) -> list[ColumnElement[bool]]:
+    """Conditions that together name all of these ids, each no more than a query takes."""
+    every = sorted(ids)
+    return [column.in_(every[begin : begin + AT_A_TIME]) for begin in range(0, len(every), AT_A_TIME)]
 
 
 _SAVE = (
@@ -105,6 +164,7 @@ _SAVE = (
     .values(
         sequence=bindparam("number"),
         locked_at=bindparam("locked"),
+        locks=bindparam("times_locked"),
         state=bindparam("sealed"),
         seen_at=bindparam("now"),
     )

@@ -7,6 +7,7 @@ import { TypingBox } from "./typing_box.js";
 
 export class Enrolling {
   #name;
+  #complete = false;
   #box;
   #call;
   #finished;
@@ -21,6 +22,7 @@ export class Enrolling {
   /** Go on where the service says that somebody is. */
   async show(name, profile) {
     this.#name = name;
+    this.#complete = profile?.complete ?? false;
     const needed = profile ?? await this.#call("GET", "/v1/settings");
     this.#ask(profile?.samples ?? 0, needed.samples_needed);
   }
@@ -40,7 +42,10 @@ export class Enrolling {
   }
 
   async #store(sample) {
-    const { profile, quality } = await this.#call("POST", userPath(this.#name, "/samples"), sample);
+    // Once enrolment is complete, a text is added only if it is recognised.
+    const body = this.#complete ? { ...sample, add: true } : sample;
+    const { profile, quality } = await this.#call("POST", userPath(this.#name, "/samples"), body);
+    this.#complete = profile.complete;
     if (!profile.complete) return this.#ask(profile.samples, profile.samples_needed);
     const remarks = quality.remarks.length ? ` About the last text: ${quality.remarks.join("; ")}.` : "";
     find("enrolled-words").textContent = `${profile.samples} texts with ${profile.keystrokes} keystrokes are stored. `

@@ -96,8 +96,10 @@ export class Watching {
     try {
       made = await asked(known);
     } catch (error) {
-      if (error.kind !== "no-such-session" || session) throw error;
-      made = await asked(null);
+      const gone = error.kind === "no-such-session" && !session;
+      if (!gone && error.kind !== "session-locked") throw error;
+      // Another session that is locked has to be unlocked before there is a new one.
+      made = await asked(error.fields.session ?? null);
     }
     sessionStorage.setItem(place, made.session);
     return made.token;

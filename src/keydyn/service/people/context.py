@@ -21,10 +21,11 @@ from keydyn.service.wall_clock import Clock
 if TYPE_CHECKING:
     from keydyn.decisions.calibration.background import Background
     from keydyn.decisions.enrolled import Enrolled
+    from keydyn.decisions.liveness.copies import Fingerprints
 
 Held = TypeVar("Held")
-# The number of templates that a process keeps in memory, about 40 kB each and half a kB per fingerprint, and
-# of backgrounds.
+# The number of templates that a process keeps in memory, about 40 kB each, and as many people's fingerprints,
+# about a kB per sample; and of backgrounds.
 PEOPLE, BACKGROUNDS = 20_000, 200
 
 
@@ -72,12 +73,20 @@ class Newest(Generic[Held]):
 
 
 @dataclass(frozen=True)
+class Remembered:
+    """Fingerprints of a person's samples in all profiles: the number of their rows, and the last row's."""
+
+    fingerprints: Fingerprints
+    rows: int = 0
+    last: int = 0
+
+
+@dataclass(frozen=True)
 class Known:
-    """A person's template, and how many rows of fingerprints it knows, up to which number."""
+    """What claims to be a person are judged by: the template, and what is remembered of their samples."""
 
     enrolled: Enrolled
-    rows: int
-    last: int
+    remembered: Remembered
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,9 @@ class Context:
     database: Database
     keys: MasterKeys
     clock: Clock
-    people: Newest[Known] = field(default_factory=lambda: Newest(PEOPLE))
+    # Templates by profile and its version, without fingerprints; these by person, and how many there were.
+    people: Newest[Enrolled] = field(default_factory=lambda: Newest(PEOPLE))
+    remembered: Newest[Remembered] = field(default_factory=lambda: Newest(PEOPLE))
     backgrounds: Newest[Background] = field(default_factory=lambda: Newest(BACKGROUNDS))
     # Populations that an earlier version of keydyn stored, and this one cannot read.
     unreadable: set[str] = field(default_factory=set)

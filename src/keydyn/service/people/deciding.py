@@ -14,13 +14,12 @@ from keydyn.decisions.decision import Evidence as Counts
 from keydyn.decisions.enrolled import DRIFTED, Enrolled
 from keydyn.decisions.folder.enrolled_bytes import template_bytes
 from keydyn.decisions.judging import together
-from keydyn.decisions.liveness import copies
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.people.backgrounds import background_for, background_of, background_with
-from keydyn.service.people.context import Context, Known, Write
+from keydyn.service.people.context import Context, Known, Remembered, Write
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
 from keydyn.service.people.own_people import Place
 from keydyn.service.people.rows import (
@@ -38,8 +37,10 @@ from keydyn.service.people.rows import (
     unchanged,
 )
 from keydyn.service.people.stored_templates import (
+    count_remembered,
     enrolled_from,
     fit,
+    known_already,
     remember,
     secret_of,
     settled,
@@ -127,19 +128,18 @@ def _decided(context: Context, write: Write, subject: Subject, sample: Samples, 
         sealed = person.key.seal(template_bytes(after), f"profiles/{profile.id}/template")
     elif decision.accepted:
         seen = Fingerprints.of(sample, secret_of(tenant))
-        after = after.remembering(seen)
     drift = after.drift if sealed is not None else profile.drift
     drifted = drift >= DRIFTED and profile.drift_reported_at is None
     done = _answer(decision, person.name, level, verifier.at.false_match, sealed is not None)
 
-    def change(connection: Connection) -> Known | None:
+    def change(connection: Connection) -> Remembered | None:
         count_attempt(connection, person, decision.accepted, now)
         known = None
         if seen is not None:
             # Of two copies sent at the same time, the second is decided again and finds the first.
+            count_remembered(connection, person)
             unchanged(connection, profile)
-            number = remember(connection, person, profile, seen, subject.known.rows, now)
-            known = Known(after, min(subject.known.rows + 1, copies.MOST_SAMPLES), number)
+            known = remember(connection, person, profile.id, seen, subject.known.remembered, now)
             values: dict[str, object] = {"version": profile.version + 1}
             if sealed is not None:
                 values |= {"template": sealed, "drift": drift}
@@ -154,7 +154,8 @@ def _decided(context: Context, write: Write, subject: Subject, sample: Samples, 
 
     known = context.database.write(change)
     if known is not None:
-        context.people.put(profile.id, profile.version + 1, known)
+        context.people.put(profile.id, profile.version + 1, replace(after, fingerprints=Fingerprints.none()))
+        context.remembered.put(person.id, person.remembered + 1, known)
     return done
 
 
@@ -240,7 +241,7 @@ def _everybody(
             if beside is None or not profile.is_fitted(beside):
                 behind.append((person_row(context, row, "user_"), profile))
                 continue
-            one = context.people.get(profile.id, profile.version)
+            one = known_already(context, profile, row.user_id, row.user_remembered)
             if one is None:
                 person = person_row(context, row, "user_")
                 one = enrolled_from(connection, context, person, profile, beside)

@@ -1,4 +1,8 @@
-"""Enrolment: samples are stored, and the template is learnt from them afterwards."""
+"""Enrolment: samples are stored, and the template is learnt from them afterwards.
+
+Once it is complete it is closed. The template then only follows samples that are recognised as the owner's,
+and never far; or an administrator resets the person, and enrolment starts again.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
+from msgspec import Struct, structs
 from sqlalchemy import Connection, func, insert, select, update
 
 from keydyn.decisions.calibration.background import Background
@@ -15,7 +20,8 @@ from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.people.backgrounds import background_for, find_background
-from keydyn.service.people.context import Context, Write
+from keydyn.service.people.context import Context, Remembered, Write
+from keydyn.service.people.deciding import verify
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
 from keydyn.service.people.rows import (
     ProfileRow,
@@ -26,27 +32,33 @@ from keydyn.service.people.rows import (
     unchanged,
 )
 from keydyn.service.people.stored_templates import (
-    known_fingerprints,
+    count_remembered,
     remember,
+    remembered,
     secret_of,
     settled,
 )
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import profiles, samples
 from keydyn.service.wall_clock import DAY
-from keydyn.service.wire.answers import Quality, Sample
-from keydyn.service.wire.both_ways import POSITIONS
+from keydyn.service.wire.answers import Decision, Quality, Sample
+from keydyn.service.wire.both_ways import POSITIONS, Level
 
-# Samples of one profile.
-MOST_SAMPLES = 200
-
-
-def add_sample(context: Context, write: Write, name: str, sample: TypedSample) -> Sample:
-    """Store one sample of a person; a `Problem` says why it is refused."""
-    return settled(lambda: _attempt(context, write, name, sample))
+# At which a sample that is to be added to a complete enrolment has to be accepted.
+TO_ADD: Level = "high"
 
 
-def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> Sample:
+def add_sample(
+    context: Context, write: Write, name: str, sample: TypedSample, to_complete: bool = False
+) -> Sample:
+    """Store one sample of a person; a `Problem` says why it is refused.
+
+    Only with `to_complete` is it taken once enrolment is complete, and then compared with the owner first.
+    """
+    return settled(lambda: _attempt(context, write, name, sample, to_complete))
+
+
+def _attempt(context: Context, write: Write, name: str, sample: TypedSample, to_complete: bool) -> Sample:
     tenant, typed, text, device = write.tenant, sample.typed, sample.text, sample.device
     with context.database.reading() as connection:
         person = person_named(connection, context, tenant, name)
@@ -54,16 +66,23 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> 
         look = find_background if text.kind == POSITIONS else background_for
         background = look(connection, context, tenant, text, device)
         before = profile_of(connection, person, text, device)
-        known, rows = Fingerprints.none(), 0
-        if before is not None:
-            known, rows, _ = known_fingerprints(connection, person, before)
+        closed = before is not None and before.complete_at is not None
+        if closed and not to_complete:
+            detail = "The template follows samples that are verified. To enrol again, reset the user first."
+            raise Problem(409, "enrolment-complete", "Enrolment is complete", detail)
+        known = remembered(connection, context, person)
+        if before is not None and not closed:
             own = select(func.count()).select_from(samples).where(samples.c.profile_id == before.id)
-            _check_room(before, connection.execute(own).scalar_one())
+            _check_kept(before, connection.execute(own).scalar_one())
     quality, seen = _checked(tenant, sample, background, known)
+    told = Quality(quality.keystrokes, quality.known, quality.tick, tuple(quality.remarks))
+    if closed:
+        return _followed(context, write, name, sample, told)
     now, sample_id = context.clock(), secrets.token_hex(16)
     sealed = person.key.seal(typed.to_bytes(), f"samples/{sample_id}/contents")
 
     def change(connection: Connection) -> Sample:
+        count_remembered(connection, person)
         if before is None:
             # If two create it at the same time, one row breaks a rule, and that attempt is made again.
             profile = new_profile(connection, person, text, device, now)
@@ -91,7 +110,7 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> 
                 contents=sealed,
             )
         )
-        remember(connection, person, profile, seen, rows, now)
+        remember(connection, person, profile.id, seen, known, now)
         connection.execute(update(profiles).where(profiles.c.id == profile.id).values(changed))
         write.note(connection, now, "sample.stored", person.key, number=number)
         enqueue(connection, tenant, "fit", {"profile": profile.id}, user_id=person.id, now=now)
@@ -99,7 +118,6 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> 
             write.note(connection, now, "enrolment.complete", person.key)
             body = {"user": person.name, "text": str(text), "device": device, "samples": number}
             announce(connection, tenant, "enrolment.complete", body, now=now, user_id=person.id)
-        told = Quality(quality.keystrokes, quality.known, quality.tick, tuple(quality.remarks))
         done = Sample(sample_id, profile_answer(replace(profile, **changed), tenant, now), told)
         write.finish(connection, done, person.id)
         return done
@@ -107,21 +125,43 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample) -> 
     return context.database.write(change)
 
 
-def _check_room(profile: ProfileRow, kept: int) -> None:
-    if profile.samples >= MOST_SAMPLES:
-        detail = f"{profile.samples} samples are enrolled."
-        raise Problem(409, "enough-samples", "No more samples are needed", detail)
+def _followed(context: Context, write: Write, name: str, sample: TypedSample, quality: Quality) -> Sample:
+    """Let a template follow a sample that is recognised as its owner's; a `Problem` if it is not.
+
+    It is an attempt like any other, and counted as one.
+    """
+    # Whoever adds a sample wants the template to follow this one.
+    tenant = replace(write.tenant, settings=structs.replace(write.tenant.settings, updating=True))
+    added: list[Sample] = []
+
+    def finish(connection: Connection, decision: Struct, user_id: str | None) -> None:
+        if isinstance(decision, Decision) and decision.updated:
+            now, person = context.clock(), person_named(connection, context, tenant, name)
+            profile = profile_of(connection, person, sample.text, sample.device)
+            assert profile is not None
+            write.note(connection, now, "sample.added", person.key)
+            added.append(Sample(decision.id, profile_answer(profile, tenant, now), quality))
+            write.finish(connection, added[-1], user_id)
+
+    verify(context, replace(write, tenant=tenant, finish=finish), name, sample, TO_ADD)
+    if not added:
+        detail = "It was not recognised as the user's with enough confidence."
+        raise Problem(422, "not-recognised", "This sample was not added", detail)
+    return added[-1]
+
+
+def _check_kept(profile: ProfileRow, kept: int) -> None:
     if kept < profile.samples:
         detail = "A template cannot be learnt from the new sample alone; reset the user to enrol again."
         raise Problem(409, "samples-expired", "The samples of this enrolment have expired", detail)
 
 
 def _checked(
-    tenant: Tenant, typed: TypedSample, background: Background | None, known: Fingerprints
+    tenant: Tenant, typed: TypedSample, background: Background | None, known: Remembered
 ) -> tuple[EnrolmentQuality, Fingerprints]:
     """The sample's quality and fingerprints; a `Problem` if it was not typed by a person."""
     sample, secret = samples_of([typed.typed], typed.text), secret_of(tenant)
-    quality = enrolment_quality(sample, background, known, secret)
+    quality = enrolment_quality(sample, background, known.fingerprints, secret)
     reasons = list(quality.reasons)
     if reasons:
         detail = "; ".join(reasons)

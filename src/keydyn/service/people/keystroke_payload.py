@@ -47,6 +47,10 @@ class Typed:
         keys, presses, releases = zip(*kept, strict=True)
         return Typed(keys, presses, releases)
 
+    def first(self, n: int) -> Typed:
+        """The first n keystrokes."""
+        return Typed(self.keys[:n], self.press[:n], self.release[:n])
+
     def to_bytes(self) -> bytes:
         """The form that is sealed. Times count from the first press: when it was typed is not kept."""
         first = self.press[0]

@@ -113,10 +113,8 @@ def own_people(
     found = {}
     for row in rows:
         person, profile = person_row(context, row, "user_"), profile_row(row)
-        known = context.people.get(profile.id, profile.version)
-        if known is not None:
-            one = known.enrolled
-        else:
+        one = context.people.get(profile.id, profile.version)
+        if one is None:
             template = person.key.open(row.template, f"profiles/{profile.id}/template")
             one = enrolled_of(template, background.pattern, Fingerprints.none())
         found[person.id] = OwnPerson(person, profile, one)

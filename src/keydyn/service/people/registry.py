@@ -158,11 +158,12 @@ def erase(context: Context, write: Write, name: str) -> Erased:
         done = Erased(population=again, pending=log)  # type: ignore[arg-type]
         # The answer is kept with no person: this one is gone.
         write.finish(connection, done, None)
-        return done, [profile.id for profile in held]
+        return done, [person.id, *(profile.id for profile in held)]
 
     done, held = context.database.write(change)
-    for profile_id in held:
-        context.people.drop(profile_id)
+    for erased in held:
+        context.people.drop(erased)
+        context.remembered.drop(erased)
     # The log still holds the pages as they were. If it cannot be cut off now, the job does it later.
     if log and context.database.truncate_log():
         done = structs.replace(done, pending=())

@@ -36,6 +36,7 @@ class PersonRow:
     failures: int
     failed_at: int
     key: DataKey
+    remembered: int = 0  # samples whose fingerprints were ever kept
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def find_person(connection: Connection, context: Context, tenant: Tenant, name: 
 
 def person_row(context: Context, row: Any, prefix: str = "") -> PersonRow:
     """From a row of `users`, or one whose columns of users have this prefix."""
-    names = ("id", "tenant_id", "name", "created_at", "failures", "failed_at")
+    names = ("id", "tenant_id", "name", "created_at", "failures", "failed_at", "remembered")
     values = {name: getattr(row, prefix + name) for name in names}
     wrapped = getattr(row, f"{prefix}wrapped_key")
     return PersonRow(**values, key=context.keys.unwrap(wrapped, f"users/{values['id']}"))

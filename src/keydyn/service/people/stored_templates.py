@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import SystemRandom
 from typing import TypeVar
 
-from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from keydyn.decisions import Targets, Verifier
@@ -18,17 +19,26 @@ from keydyn.decisions.liveness import copies
 from keydyn.decisions.liveness.copies import Fingerprints, fingerprints_bytes, fingerprints_of
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
-from keydyn.service.people.context import Context, Known, Write
+from keydyn.service.people.context import Context, Known, Remembered, Write
 from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.own_people import forget
 from keydyn.service.people.rows import NOTHING, PersonRow, ProfileRow, Stale, unchanged
 from keydyn.service.problems import Problem
-from keydyn.service.storage.tables import fingerprints, populations, profiles, samples, users
+from keydyn.service.storage.tables import (
+    fingerprints,
+    populations,
+    profiles,
+    samples,
+    users,
+    watch_sessions,
+)
 from keydyn.service.wall_clock import DAY
 from keydyn.service.wire.both_ways import Level
 
 # How often a request is computed again because another one changed the same profile meanwhile.
 TRIES = 20
+# A sample counts with at most this many times the keys of the middle one, so that none outweighs the others.
+OF_MIDDLE = 2
 Result = TypeVar("Result")
 
 
@@ -62,66 +72,93 @@ def enrolled_from(
     connection: Connection, context: Context, person: PersonRow, profile: ProfileRow, background: Background
 ) -> Known:
     """A person's template in this version, which was learnt with this background."""
-    cached = context.people.get(profile.id, profile.version)
-    if cached is None:
+    one = context.people.get(profile.id, profile.version)
+    if one is None:
         contents = connection.execute(
             select(profiles.c.template).where(profiles.c.id == profile.id)
         ).scalar_one()
-        known, rows, last = known_fingerprints(connection, person, profile, context.people.latest(profile.id))
-        place = f"profiles/{profile.id}/template"
-        one = enrolled_of(person.key.open(contents, place), background.pattern, known)
-        cached = Known(one, rows, last)
-        context.people.put(profile.id, profile.version, cached)
-    return cached
+        template = person.key.open(contents, f"profiles/{profile.id}/template")
+        one = enrolled_of(template, background.pattern, Fingerprints.none())
+        context.people.put(profile.id, profile.version, one)
+    seen = remembered(connection, context, person)
+    return Known(replace(one, fingerprints=seen.fingerprints), seen)
 
 
-def known_fingerprints(
-    connection: Connection, person: PersonRow, profile: ProfileRow, before: Known | None = None
-) -> tuple[Fingerprints, int, int]:
-    """Fingerprints of the latest samples, the oldest first, with their number and that of the last row.
+def known_already(context: Context, profile: ProfileRow, person_id: str, samples: int) -> Known | None:
+    """What this process knows of a person with this number of remembered samples; None if it has to look."""
+    one, seen = context.people.get(profile.id, profile.version), context.remembered.get(person_id, samples)
+    if one is None or seen is None:
+        return None
+    return Known(replace(one, fingerprints=seen.fingerprints), seen)
 
-    Only rows after `before` are opened, or all if some have gone meanwhile, with a reset for instance.
+
+def remembered(connection: Connection, context: Context, person: PersonRow) -> Remembered:
+    """Fingerprints of a person's latest samples in all profiles, the oldest first.
+
+    A sample that was accepted as one kind of text is a copy as any other.
     """
-    after = before.last if before else 0
-    which = {"profile": profile.id, "after": after, "most": copies.MOST_SAMPLES}
-    rows = connection.execute(_LATEST, which).all()
-    place = f"fingerprints/{profile.id}/contents"
-    new = [fingerprints_of(person.key.open(row.contents, place)) for row in reversed(rows)]
-    last = rows[0].number if rows else after
-    if before is None:
-        return Fingerprints.joined(new), len(new), last
-    there = connection.execute(_ROWS, {"profile": profile.id}).scalar_one()
-    if there != min(before.rows + len(new), copies.MOST_SAMPLES):
-        return known_fingerprints(connection, person, profile)
-    return Fingerprints.joined([before.enrolled.fingerprints, *new]), there, last
+    known = context.remembered.get(person.id, person.remembered)
+    if known is None:
+        # Only rows that have come since are opened.
+        before = context.remembered.latest(person.id) or Remembered(Fingerprints.none())
+        which = {"user": person.id, "after": before.last, "most": copies.MOST_SAMPLES}
+        rows = connection.execute(_LATEST, which).all()[::-1]
+        new = [fingerprints_of(person.key.open(row.contents, _place(row.profile_id))) for row in rows]
+        number = min(before.rows + len(new), copies.MOST_SAMPLES)
+        last = rows[-1].number if rows else before.last
+        known = Remembered(Fingerprints.joined([before.fingerprints, *new]), number, last)
+        context.remembered.put(person.id, person.remembered, known)
+    return known
 
 
-_OWN = fingerprints.c.profile_id == bindparam("profile")
-_ROWS = select(func.count()).select_from(fingerprints).where(_OWN)
+def remember(
+    connection: Connection,
+    person: PersonRow,
+    profile_id: str,
+    seen: Fingerprints,
+    known: Remembered,
+    now: int,
+) -> Remembered:
+    """Keep the fingerprints of a sample, so that copies of it are recognised, after `count_remembered`.
+
+    If many are known already, the oldest is forgotten.
+    """
+    row = {"profile_id": profile_id, "created_at": now}
+    sealed = person.key.seal(fingerprints_bytes(seen), _place(profile_id))
+    added = connection.execute(_REMEMBER, row | {"contents": sealed}).inserted_primary_key
+    assert added is not None
+    if known.rows >= copies.MOST_SAMPLES:
+        connection.execute(_FORGET, {"user": person.id, "others": copies.MOST_SAMPLES - 1})
+    rows = min(known.rows + 1, copies.MOST_SAMPLES)
+    return Remembered(known.fingerprints.added(seen), rows, int(added[0]))
+
+
+def count_remembered(connection: Connection, person: PersonRow) -> None:
+    """Count a sample that will be remembered; `Stale` if another was meanwhile, which it may be a copy of.
+
+    The person's row is locked before those of profiles: everywhere in the same order.
+    """
+    which = {"user": person.id, "known": person.remembered}
+    if connection.execute(_COUNT, which).rowcount != 1:
+        raise Stale
+
+
+def _place(profile_id: str) -> str:
+    return f"fingerprints/{profile_id}/contents"
+
+
+_COUNT = (
+    update(users)
+    .where(users.c.id == bindparam("user"), users.c.remembered == bindparam("known"))
+    .values(remembered=users.c.remembered + 1)
+)
+_OWN = fingerprints.c.profile_id.in_(select(profiles.c.id).where(profiles.c.user_id == bindparam("user")))
 _LATEST = (
-    select(fingerprints.c.number, fingerprints.c.contents)
+    select(fingerprints.c.number, fingerprints.c.profile_id, fingerprints.c.contents)
     .where(_OWN, fingerprints.c.number > bindparam("after"))
     .order_by(fingerprints.c.number.desc())
     .limit(bindparam("most", type_=Integer))
 )
-
-
-def remember(
-    connection: Connection, person: PersonRow, profile: ProfileRow, seen: Fingerprints, rows: int, now: int
-) -> int:
-    """Keep the fingerprints of a sample, so that copies of it are recognised; the number of their row.
-
-    If there are many `rows` already, the oldest is forgotten.
-    """
-    sealed = person.key.seal(fingerprints_bytes(seen), f"fingerprints/{profile.id}/contents")
-    row = {"profile_id": profile.id, "created_at": now, "contents": sealed}
-    added = connection.execute(_REMEMBER, row).inserted_primary_key
-    assert added is not None
-    if rows >= copies.MOST_SAMPLES:
-        connection.execute(_FORGET, {"profile": profile.id, "others": copies.MOST_SAMPLES - 1})
-    return int(added[0])
-
-
 _REMEMBER = insert(fingerprints)
 _OLDEST_KEPT = (
     select(fingerprints.c.number)
@@ -185,7 +222,7 @@ def fit(
         if not still_valid:
             context.database.write(lambda connection: _ask_again(connection, tenant, person, profile, now))
         return
-    one = verifier_for(tenant, background, {}).enrolled(samples_of(kept, profile.text))
+    one = verifier_for(tenant, background, {}).enrolled(samples_of(even(kept), profile.text))
     sealed = person.key.seal(template_bytes(one), f"profiles/{profile.id}/template")
 
     def change(connection: Connection) -> None:
@@ -216,6 +253,12 @@ def fit(
     context.database.write(change)
 
 
+def even(typed: Sequence[Typed]) -> list[Typed]:
+    """The samples, cut where one is much longer than the middle one: none outweighs the others."""
+    middle = sorted(map(len, typed))[(len(typed) - 1) // 2]
+    return [one.first(OF_MIDDLE * middle) for one in typed]
+
+
 def _ask_again(
     connection: Connection, tenant: Tenant, person: PersonRow, profile: ProfileRow, now: int
 ) -> None:
@@ -225,9 +268,13 @@ def _ask_again(
 
 
 def start_again(connection: Connection, tenant: Tenant, profile: ProfileRow, now: int) -> None:
-    """Forget the samples and the template of a profile; copies of its samples are still recognised."""
+    """Forget the samples and the template of a profile, and end the sessions that are watched by it.
+
+    Copies of its samples are still recognised.
+    """
     forget(connection, tenant, profile, now)
-    connection.execute(delete(samples).where(samples.c.profile_id == profile.id))
+    for table in (samples, watch_sessions):
+        connection.execute(delete(table).where(table.c.profile_id == profile.id))
     connection.execute(
         update(profiles)
         .where(profiles.c.id == profile.id)

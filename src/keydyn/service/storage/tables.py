@@ -109,6 +109,8 @@ users = Table(
     # Attempts in a row that were not accepted, and when the last one was.
     Column("failures", Integer, nullable=False, default=0),
     Column("failed_at", BigInteger, nullable=False, default=0),
+    # Samples whose fingerprints were ever kept; it rises with each.
+    Column("remembered", BigInteger, nullable=False, server_default="0"),
     UniqueConstraint("tenant_id", "name"),
 )
 
@@ -241,6 +243,8 @@ watch_sessions = Table(
     Column("epoch", BigInteger, nullable=False),
     Column("sequence", BigInteger, nullable=False),
     Column("locked_at", BigInteger),
+    # How often it was locked: an unlocking is for one of these locks.
+    Column("locks", Integer, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
     Column("seen_at", BigInteger, nullable=False, index=True),
     Column("background", String(64), nullable=False),

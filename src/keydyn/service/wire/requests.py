@@ -79,6 +79,18 @@ class SampleBody(Request, frozen=True):
             raise ValueError("send either keystrokes or events")
 
 
+class NewSample(SampleBody, frozen=True):
+    """A sample to enrol."""
+
+    add: Annotated[
+        bool,
+        about(
+            "Take it although enrolment is complete, if it is recognised as the user's at the level `high`. "
+            "The template then follows it as far as one sample may move it."
+        ),
+    ] = False
+
+
 class ClaimBody(SampleBody, frozen=True):
     """A sample to be judged."""
 

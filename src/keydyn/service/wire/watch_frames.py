@@ -79,10 +79,11 @@ class TrustFrame(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
     states: list[float | None] | None = None
 
 
-class Lock(Struct, frozen=True, tag_field="type", tag="lock"):
-    """The session was locked at this keystroke."""
+class Lock(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="lock"):
+    """The session was locked at this keystroke; to programs, why, if it was not suspicion."""
 
     at: int
+    reason: str | None = None
 
 
 class Unlocked(Struct, frozen=True, tag_field="type", tag="unlocked"):

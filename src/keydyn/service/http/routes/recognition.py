@@ -6,7 +6,7 @@ import secrets
 
 from sqlalchemy import Connection
 
-from keydyn.service.http.access import Rule
+from keydyn.service.http.access import Rule, forbidden
 from keydyn.service.http.idempotency import once
 from keydyn.service.http.routing import Call, Id, Routes
 from keydyn.service.http.watch_admission import session_for_token
@@ -19,7 +19,7 @@ from keydyn.service.tokens import TokenClaims
 from keydyn.service.wall_clock import SECOND
 from keydyn.service.wire.answers import Decision, Identification, Sample, Token
 from keydyn.service.wire.both_ways import Moment
-from keydyn.service.wire.requests import ClaimBody, IdentifyBody, SampleBody, TokenBody
+from keydyn.service.wire.requests import ClaimBody, IdentifyBody, NewSample, TokenBody
 
 routes = Routes("/v1", "recognition")
 # The scope that a key needs to make a token of each purpose.
@@ -27,10 +27,15 @@ SCOPE_FOR = {"enrol": "enrol", "verify": "verify", "watch": "watch", "unlock": "
 
 
 @routes.route("POST", "/users/{id}/samples", Rule("enrol", "enrol"), status=201)
-def enrol_sample(call: Call, id: Id, body: SampleBody) -> Sample:
-    """Enrol a sample. It is stored before this is answered, and later decisions take it into account."""
+def enrol_sample(call: Call, id: Id, body: NewSample) -> Sample:
+    """Enrol a sample. It is stored before this is answered, and later decisions take it into account.
+
+    A complete enrolment is closed: reset the user to enrol again, or send `add`.
+    """
+    if body.add and call.caller.token is not None:
+        raise forbidden("A sample is added to a complete enrolment with an API key, not with a token.")
     sample = TypedSample.received(body)
-    found = once(call, lambda write: add_sample(call.context, write, id, sample))
+    found = once(call, lambda write: add_sample(call.context, write, id, sample, body.add))
     call.request.app.state.metrics.enrolments.inc()
     return found
 
@@ -66,10 +71,10 @@ def make_token(call: Call, id: Id, body: TokenBody) -> Token:
 
         def change(connection: Connection) -> Token:
             person = person_named(connection, context, tenant, id)
-            session = opening(connection)
+            session, lock = opening(connection)
             expires = now + body.seconds * SECOND
             whose = tenant.id, caller.key_id, person.id
-            claims = TokenClaims(*whose, body.purpose, session or "", expires, secrets.token_hex(8))
+            claims = TokenClaims(*whose, body.purpose, session or "", expires, secrets.token_hex(8), lock)
             write.note(connection, now, "token.made", person.key, purpose=body.purpose)
             token = Token(claims.signed(tenant), body.purpose, session, Moment.at(expires))
             write.finish(connection, token, person.id)

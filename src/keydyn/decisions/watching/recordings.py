@@ -1,0 +1,157 @@
+"""Recordings that are played in a watched session, and keys that nobody types.
+
+A session is looked at in blocks of fifty keys. A block of which a part repeats an earlier block of the
+session, or a sample of the person that is known, more closely than anybody types is a recording; and a block
+that is too regular or too fast was not typed. What is kept of a session are keyed hashes: of every other key
+of its latest blocks with its times, and of the keys of the block that is not complete, beside their times.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from keydyn.arrays import Floats
+from keydyn.decisions.liveness.copies import (
+    KEYS,
+    MOVES,
+    PURPOSE,
+    Fingerprints,
+    Words,
+    fingerprints_bytes,
+    fingerprints_of,
+    key_for,
+    keyed_hashes,
+    label_words,
+    part_evidence,
+    probes_of,
+)
+from keydyn.decisions.liveness.not_typed import SampleTimes, tick_of, times_reasons
+from keydyn.files import marked, unmarked
+from keydyn.keystrokes.impossible import out_of_reach
+
+# Keys of a block, and how many blocks of a session are remembered.
+BLOCK, BLOCKS = 50, 20
+# The least evidence for a recording, nats. A session has many blocks, and a wrong lock is a nuisance; a
+# recording has a hundred.
+LIMIT = math.log(1e6)
+RECORDED = "a recording: keys repeat earlier ones more closely than anybody types"
+MARK = b"KDR1"
+# The three keys before a block are there too, for the hashes of its first keys and its first interval.
+BEFORE = KEYS - 1
+_KEY = np.dtype([("word", "<u8"), ("press", "<f8"), ("release", "<f8")])
+_LENGTH = np.dtype("<u4")
+
+
+class Recording:
+    """What is remembered of one session's keys; `known` are fingerprints of the person's samples.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions.liveness.copies import Fingerprints
+    >>> from keydyn.decisions.watching.recordings import Recording
+    >>> recording = Recording(Fingerprints.none(), bytes(range(32)))
+    >>> typed = make_typists(1, 1, "free", 100)
+    >>> once = [typed[name].tolist() for name in ("keyname", "timepress", "timerelease")]
+    >>> recording.typed(*once) is None
+    True
+    >>> at, reason = recording.typed(*once)  # the second time it is a copy
+    >>> at
+    49
+    """
+
+    def __init__(self, known: Fingerprints, secret: bytes) -> None:
+        self._known, self._key, self._word = known, key_for(PURPOSE, secret), _words(secret)
+        self._seen = Fingerprints.none()
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin another block; earlier ones are still known."""
+        self._words = [0] * BEFORE
+        self._press = [math.nan] * BEFORE
+        self._release = [math.nan] * BEFORE
+
+    def typed(
+        self, keys: Sequence[str], press: Sequence[float], release: Sequence[float | None]
+    ) -> tuple[int, str] | None:
+        """Take the next keys; at which of them it shows that they were not typed, and why, if it does."""
+        before = len(self._words) - BEFORE
+        self._words += map(self._word, keys)
+        self._press += press
+        # A release that was not seen, None, becomes NaN.
+        self._release += np.array(release, dtype=np.float64).tolist()
+        found = None
+        for begin in range(0, len(self._words) - BEFORE - BLOCK + 1, BLOCK):
+            reason = self._reason(slice(begin, begin + BEFORE + BLOCK))
+            if reason is not None and found is None:
+                found = begin + BLOCK - before - 1, reason
+        done = (len(self._words) - BEFORE) // BLOCK * BLOCK
+        if done:
+            self._words, self._press = self._words[done:], self._press[done:]
+            self._release = self._release[done:]
+        return found
+
+    def _reason(self, block: slice) -> str | None:
+        """Why the keys of a block, which come after the three before it, cannot have been typed, if so."""
+        times = _times(np.array(self._press[block]), np.array(self._release[block]))[BEFORE:]
+        tick = tick_of(times)
+        words: Words = np.array(self._words[block], dtype=np.uint64)
+        context = np.column_stack([words[BEFORE - back : len(words) - back] for back in range(KEYS)])
+        hashes = keyed_hashes(context, self._key)
+        chosen = np.flatnonzero(hashes % np.uint64(2) == 0)
+        probes = probes_of(hashes[None, chosen], np.zeros_like(chosen), times[chosen], MOVES, self._key)
+        copied = max(part_evidence(probes, known, tick) for known in (self._known, self._seen))
+        own = probes.hashes[0, :, len(MOVES) // 2].copy()
+        self._seen = Fingerprints.joined([self._seen, Fingerprints(own, np.array([0, len(own)]))], BLOCKS)
+        reasons = [RECORDED] if copied > LIMIT else times_reasons(SampleTimes(times, tick))
+        return reasons[0] if reasons else None
+
+    def beside(self, session: bytes) -> bytes:
+        """What another process needs to continue, in front of the state of the session itself."""
+        keys = np.empty(len(self._words), dtype=_KEY)
+        keys["word"], keys["press"], keys["release"] = self._words, self._press, self._release
+        count = np.array([len(keys)], dtype=_LENGTH)
+        own = marked(MARK, count.tobytes() + keys.tobytes() + fingerprints_bytes(self._seen))
+        return np.array([len(own)], dtype=_LENGTH).tobytes() + own + session
+
+    def resume(self, contents: bytes) -> bytes:
+        """Continue from what `beside` gave; the state of the session itself.
+
+        A `ValueError` says what is wrong with the contents.
+        """
+        payload, size = contents[_LENGTH.itemsize :], _length(contents)
+        own = unmarked(MARK, payload[:size], "a state of recordings")
+        n, rest = _length(own), own[_LENGTH.itemsize :]
+        if not BEFORE <= n < BEFORE + BLOCK or len(rest) < n * _KEY.itemsize:
+            raise ValueError("the state of recordings does not have as many keys as it says")
+        keys = np.frombuffer(rest, _KEY, n)
+        if np.isinf(keys["press"]).any() or np.isinf(keys["release"]).any():
+            raise ValueError("the state of recordings has times that are not finite")
+        self._seen = Fingerprints.joined([fingerprints_of(rest[n * _KEY.itemsize :])], BLOCKS)
+        self._words, self._press = keys["word"].tolist(), keys["press"].tolist()
+        self._release = keys["release"].tolist()
+        return payload[size:]
+
+
+def _times(press: Floats, release: Floats) -> Floats:
+    """(N, 2) interval and hold of each key, NaN where hands cannot have made them."""
+    times = np.column_stack([np.diff(press, prepend=np.nan), release - press])
+    for column, wrong in zip(times.T, out_of_reach(times[:, 0], times[:, 1]), strict=True):
+        column[wrong] = np.nan
+    return times
+
+
+def _length(contents: bytes) -> int:
+    if len(contents) < _LENGTH.itemsize:
+        raise ValueError("the state of recordings is cut short")
+    return int(np.frombuffer(contents, _LENGTH, 1)[0])
+
+
+@lru_cache(maxsize=64)
+def _words(secret: bytes) -> Callable[[str], int]:
+    """The word of each key's name, by one secret; most names are those of a keyboard."""
+    return lru_cache(maxsize=1024)(lambda name: int(label_words([name], secret)[0]))
