@@ -10,7 +10,7 @@ import pytest
 
 from keydyn.decisions import Verifier
 from tests.client.flaky_proxy import ANSWER_LOST, LOST, PASS, flaky
-from tests.service.pages.conftest import database_in, served
+from tests.service.pages.conftest import TENANTS, database_in, served
 from tests.service.pages.keyboard import Keyboard
 from tests.service.running import Service
 from tests.service.typists import enrol, frame_of, keystrokes_of
@@ -35,8 +35,9 @@ def token_of(client, purpose="watch", **more):
 
 
 @pytest.fixture
-def ada(client):
-    """She is enrolled; her client."""
+def ada(service):
+    """She is enrolled; a page of the service, whose tokens are told everything."""
+    client = service.page(next(TENANTS))
     enrol(client, "ada", 0)
     return client
 

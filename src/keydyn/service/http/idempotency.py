@@ -32,9 +32,9 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
     caller, context = call.caller, call.context
     key = _key(call.request)
     if key is None:
-        return run(Write(caller.tenant, caller.actor))
+        return run(caller.write())
     asked = _digest(call.request)
-    stored = f"{caller.key_id}/{key}"
+    stored = f"{caller.name}/{key}"
     place = f"idempotency/{stored}/answer"
 
     def earlier(connection: Connection) -> None:
@@ -71,7 +71,7 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
 
     look_up()
     try:
-        return run(Write(caller.tenant, caller.actor, finish))
+        return run(caller.write(finish))
     except Problem:
         # Answered meanwhile: what is a problem now, a sample that is known for instance, was none then.
         look_up()
@@ -101,7 +101,7 @@ def _key(request: Request) -> str | None:
 
 
 def _digest(request: Request) -> bytes:
-    whole = hashlib.sha256()
-    for part in (request.method.encode(), request.url.path.encode(), request.state.body):
+    whole, place = hashlib.sha256(), f"{request.url.path}?{request.url.query}"
+    for part in (request.method.encode(), place.encode(), request.state.body):
         whole.update(len(part).to_bytes(8, "big") + part)
     return whole.digest()

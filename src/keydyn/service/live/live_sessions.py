@@ -21,7 +21,7 @@ from keydyn.service.live.judging_frames import judged
 from keydyn.service.live.peer import Ending, LiveLimits, Peer
 from keydyn.service.live.saving import ModelThread, Saver
 from keydyn.service.live.session import LOCKED, UNLOCKED, Admitted, FrameAnswer, Live, Waiting
-from keydyn.service.live.session_rows import Hook, SessionRow, new_id, open_session, place, take_over
+from keydyn.service.live.session_rows import Hook, SessionRow, lock_id, new_id, open_session, place, take_over
 from keydyn.service.metrics import Metrics
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
@@ -305,7 +305,8 @@ class LiveSessions:
             durable=live.durable,
             states=answer.states,
         )
-        live.client.send(frame_text.composed(shown), answers=True)
+        told = frame_text.coarse(shown) if live.admitted.coarse else shown
+        live.client.send(frame_text.composed(told), answers=True)
         self._meter.answered(frame.last - frame.first + 1, time.monotonic() - frame.read_at)
 
     def lost(self, live: Live, epoch: int | None) -> None:
@@ -324,7 +325,9 @@ class LiveSessions:
                 self._answer(live, answer)
             live.held.clear()
         if event == LOCKED and live.client is not None:
-            live.client.send(frame_text.composed(Lock(live.event_keystroke)))
+            live.client.send(
+                frame_text.composed(Lock(live.event_keystroke, lock_id(live.id, live.event_keystroke)))
+            )
         self._let_go(live)
 
     async def _looking_after(self) -> None:

@@ -33,6 +33,7 @@ class Admitted:
     watching : sessions of one background, watched the same way, are advanced together
     actor : who connected, as the audit log names them
     may_unlock : whether this connection may unlock without a token
+    coarse : whether trust is reported in coarse steps only
     """
 
     tenant_id: str
@@ -47,6 +48,7 @@ class Admitted:
     data_key: DataKey
     actor: str
     may_unlock: bool
+    coarse: bool = False
 
     def event(self, what: str, session_id: str, at: int, keystroke: int) -> SessionEvent:
         """What happened to a session on this connection."""

@@ -1,0 +1,1 @@
+"""What attackers try against a running service, and what they get."""
