@@ -119,7 +119,7 @@ def test_a_decision(fake: Running) -> None:
     assert found.evidence.spoke_for[0].nats == 2.0
     assert found.reasons == ("enough",)
     assert fake.service.bodies == [
-        {"keystrokes": SENT, "level": "high", "text": {"kind": "fixed", "name": "pin"}}
+        {"keystrokes": SENT, "level": "high", "text": {"kind": "fixed", "name": "pin"}, "device": "keyboard"}
     ]
 
 
@@ -145,7 +145,8 @@ def test_keystrokes_in_any_form(fake: Running, given: Any) -> None:
     }
     with Client(fake.url, "key") as client:
         assert client.enrol("ada", given).quality.keystrokes == 2
-    assert fake.service.bodies == [{"keystrokes": SENT, "text": {"kind": "free", "name": None}}]
+    free = {"text": {"kind": "free", "name": None}, "device": "keyboard"}
+    assert fake.service.bodies == [{"keystrokes": SENT, **free}]
 
 
 def test_raw_events_are_sent_as_they_are(fake: Running) -> None:

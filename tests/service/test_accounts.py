@@ -149,7 +149,7 @@ def test_keys_of_a_database_without_links_are_keys(database_url):
         for column in ("kind", "expires_at", "made_with"):
             connection.execute(text(f"ALTER TABLE api_keys DROP COLUMN {column}"))
         connection.execute(text("DROP INDEX ix_audit_tenant_id"))
-        for table in ("comparisons", "own_places"):
+        for table in ("comparisons", "own_places", "counters", "decisions"):
             connection.execute(text(f"DROP TABLE {table}"))
         connection.execute(text("UPDATE alembic_version SET version_num='0001'"))
     upgrade(database)

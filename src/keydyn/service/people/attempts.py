@@ -24,7 +24,7 @@ from keydyn.service.storage import counters
 from keydyn.service.storage.tables import counters as counter_rows
 from keydyn.service.storage.tables import users
 from keydyn.service.wall_clock import DAY, SECOND
-from keydyn.service.wire.both_ways import Level, Levels, Settings
+from keydyn.service.wire.both_ways import Level, Settings
 
 # Failures in a row that cost no time, the delay after the next, which doubles each time, and its limit, in
 # milliseconds.
@@ -108,11 +108,6 @@ def failures_allowed(settings: Settings, asked: Level = "standard") -> dict[Leve
         spent += cost_of(getattr(settings.levels, level))
         found[level] = found.get(level, 0) + 1
     return found
-
-
-def chance_of(levels: Levels, failures: dict[Level, int]) -> float:
-    """The largest chance that one of these attempts, all of them strangers', is accepted."""
-    return sum(cost_of(getattr(levels, level)) * n for level, n in failures.items()) / UNIT
 
 
 def spent_until(spent: Sequence[Spent], settings: Settings, now: int) -> int:
