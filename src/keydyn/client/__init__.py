@@ -28,7 +28,6 @@ from keydyn.service.wire.answers import (
     Spoke,
     Token,
     User,
-    Verdict,
     Webhook,
 )
 from keydyn.service.wire.both_ways import Levels, Settings, Text
@@ -62,7 +61,6 @@ __all__ = [
     "Trust",
     "UnexpectedAnswerError",
     "User",
-    "Verdict",
     "Watch",
     "Webhook",
     "check_receipt",

@@ -8,8 +8,8 @@ from itertools import count
 import pytest
 from websockets.sync.client import connect
 
-from keydyn.client import Verdict
 from keydyn.service.wall_clock import DAY
+from keydyn.service.wire.answers import Verdict
 from tests.service.conftest import opened
 from tests.service.http.test_watching import address, keys_of, said
 from tests.service.running import running

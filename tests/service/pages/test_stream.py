@@ -206,7 +206,7 @@ def restarted(database) -> Iterator[Service]:
 def test_a_session_outlives_the_service(open_page, database):
     rows = keystrokes_of(0, 6)
     with served(database) as service:
-        client = service.client()
+        client = service.page()
         enrol(client, "ada", 0)
         page = open_page(url=service.url)
         keyboard = Keyboard(page)
@@ -230,7 +230,7 @@ def test_a_session_outlives_the_service(open_page, database):
 
 
 def test_a_connection_that_was_closed_because_nothing_was_typed_is_opened_again(open_page, restarted):
-    client = restarted.client()
+    client = restarted.page()
     enrol(client, "ada", 0)
     page = open_page(url=restarted.url)
     keyboard = Keyboard(page)

@@ -63,14 +63,7 @@ class Counts(NamedTuple):
 
 
 def cost_of(rate: float) -> int:
-    """What an attempt costs that is judged at this rate.
-
-    Examples
-    --------
-    >>> from keydyn.service.people.attempts import cost_of
-    >>> cost_of(0.01)
-    10000
-    """
+    """What an attempt costs that is judged at this rate."""
     return math.ceil(round(rate * UNIT, 6))
 
 
@@ -78,13 +71,6 @@ def fitting(asked: Level, settings: Settings, spent: int) -> Level | None:
     """The level at which an attempt is judged: the one asked for, or the next stricter one that fits.
 
     None if not even the strictest fits: then no attempt may be made.
-
-    Examples
-    --------
-    >>> from keydyn.service.people.attempts import fitting
-    >>> from keydyn.service.settings import TenantSettings
-    >>> [fitting("standard", TenantSettings(), spent) for spent in (0, 20_000, 50_000)]
-    ['standard', 'high', None]
     """
     budget = round(settings.takeover_chance * UNIT)
     for level in LEVELS[LEVELS.index(asked) :]:
@@ -94,15 +80,7 @@ def fitting(asked: Level, settings: Settings, spent: int) -> Level | None:
 
 
 def failures_allowed(settings: Settings, asked: Level = "standard") -> dict[Level, int]:
-    """How many attempts may fail in 30 days, at which level each is judged, if all ask for one level.
-
-    Examples
-    --------
-    >>> from keydyn.service.people.attempts import failures_allowed
-    >>> from keydyn.service.settings import TenantSettings
-    >>> failures_allowed(TenantSettings())
-    {'standard': 2, 'high': 30}
-    """
+    """How many attempts may fail in 30 days, at which level each is judged, if all ask for one level."""
     spent, found = 0, dict[Level, int]()
     while (level := fitting(asked, settings, spent)) is not None:
         spent += cost_of(getattr(settings.levels, level))

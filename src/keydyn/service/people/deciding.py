@@ -145,6 +145,19 @@ def _decided(
     drifted = drift >= DRIFTED and profile.drift_reported_at is None
     answer: Answered = decision.answer  # type: ignore[assignment]
     kept = Decided(secrets.token_hex(16), "verify", now, answer, asked, level, profile.text, profile.device)
+    verdict = Verdict(
+        id=kept.id,
+        claimed=person.name,
+        answer=answer,
+        level=asked,
+        judged_level=level,
+        wait_s=0,
+        advice=ADVICE[answer],
+        receipt=kept.receipt(tenant, person.name),
+    )
+    if write.told != "answer":
+        full = _with_scores(verdict, decision, verifier.at.false_match, sealed is not None)
+        verdict = full if write.told == "everything" else rounded(full)
 
     def change(connection: Connection) -> tuple[Verdict, Known | None]:
         made = Attempt(asked, level, decision.accepted)
@@ -165,21 +178,9 @@ def _decided(
             connection.execute(_PROFILE, {"profile": profile.id, **values})
         kept.keep(connection, write, person.id)
         write.note(connection, now, "verified", person.key, answer=answer, level=asked, judged=level)
-        verdict = Verdict(
-            id=kept.id,
-            claimed=person.name,
-            answer=answer,
-            level=asked,
-            judged_level=level,
-            wait_s=-(-wait // SECOND),
-            advice=ADVICE[answer],
-            receipt=kept.receipt(tenant, person.name),
-        )
-        if write.told != "answer":
-            full = _with_scores(verdict, decision, verifier.at.false_match, sealed is not None)
-            verdict = full if write.told == "everything" else rounded(full)
-        write.finish(connection, verdict, person.id)
-        return verdict, known
+        done = structs.replace(verdict, wait_s=-(-wait // SECOND))
+        write.finish(connection, done, person.id)
+        return done, known
 
     done, known = context.database.write(change)
     if known is not None:
@@ -193,7 +194,7 @@ def _with_scores(verdict: Verdict, decision: Judged, target: float, updated: boo
         for those in (decision.spoke_for, decision.spoke_against)
     )
     return Decision(
-        *structs.astuple(verdict),
+        **structs.asdict(verdict),
         llr=finite(decision.llr),
         false_match_rate=decision.false_match_rate,
         false_match_rate_interval=decision.interval,

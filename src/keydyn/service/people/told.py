@@ -55,26 +55,12 @@ def rounded_candidates(found: Identification) -> Identification:
 
 
 def stepped(value: float, step: float) -> float:
-    """The nearest multiple of a step.
-
-    Examples
-    --------
-    >>> from keydyn.service.people.told import stepped
-    >>> stepped(6.27, 0.5), stepped(-0.1, 0.5), stepped(0.98, 0.05)
-    (6.5, 0.0, 1.0)
-    """
+    """The nearest multiple of a step."""
     return round(round(value / step) * step, 10) + 0.0
 
 
 def coarse_rate(rate: float, *, up: bool = True) -> float:
-    """The next of 1, 2 and 5 times a power of ten: not below the rate, or with `up=False` not above it.
-
-    Examples
-    --------
-    >>> from keydyn.service.people.told import coarse_rate
-    >>> coarse_rate(0.00079), coarse_rate(0.0029), coarse_rate(0.0029, up=False)
-    (0.001, 0.005, 0.002)
-    """
+    """The next of 1, 2 and 5 times a power of ten: not below the rate, or with `up=False` not above it."""
     if rate <= 0.0:
         return 0.0
     power = math.floor(math.log10(rate))
