@@ -77,12 +77,20 @@ PROBLEMS = {
     "POST /v1/users/{id}/reset": ("no-such-user",),
     "POST /v1/users/{id}/unblock": ("no-such-user",),
     "POST /v1/users/{id}/samples": (
-        *("no-such-user", "not-typing", "enough-samples", "samples-expired"),
+        *("no-such-user", "not-typing", "enough-samples", "samples-expired", "token-used-up"),
         *TYPED,
     ),
-    "POST /v1/users/{id}/verify": (*("no-such-user", "not-enrolled", "too-many-attempts", "blocked"), *TYPED),
-    "POST /v1/identify": ("nobody-enrolled", "too-many-people", *TYPED),
-    "POST /v1/users/{id}/token": ("no-such-user", "no-such-session", "not-enrolled", "no-population"),
+    "POST /v1/users/{id}/second-factor": ("no-such-user",),
+    "POST /v1/users/{id}/verify": (
+        *("no-such-user", "not-enrolled", "too-many-attempts", "attempts-spent", "token-used-up"),
+        *TYPED,
+    ),
+    "POST /v1/identify": ("nobody-enrolled", "too-many-people", "identifications-spent", *TYPED),
+    "POST /v1/users/{id}/token": (
+        *("no-such-user", "no-such-session", "not-enrolled", "too-many-attempts", "attempts-spent"),
+        "no-population",
+    ),
+    "GET /v1/decisions/{decision}": ("no-such-decision",),
     "POST /v1/webhooks": ("webhook-address", "webhook-events", "too-many-webhooks"),
     "DELETE /v1/webhooks/{webhook}": ("no-such-webhook",),
     "POST /v1/populations": ("not-allowed",),
@@ -106,7 +114,8 @@ effect. A running service shows the same reference at `/docs`, and as an OpenAPI
 The examples use the service on your own machine, a key in `KEY`, and samples of simulated people:
 
 ```sh
-export KEY=$(keydyn service keys create)
+SCOPES="--scope enrol --scope verify --scope identify --scope watch --scope admin"
+export KEY=$(keydyn service keys create $SCOPES)
 keydyn service examples --out samples
 ```
 
@@ -265,7 +274,8 @@ def _who(one: Operation) -> str:
 
 def example(one: Operation) -> str:
     """The request as curl sends it."""
-    path = one.path.replace("{id}", "ada").replace("{webhook}", "0123456789abcdef0123456789abcdef")
+    path = one.path.replace("{id}", "ada")
+    path = re.sub(r"\{(webhook|decision)\}", "0123456789abcdef0123456789abcdef", path)
     query = f"?{QUERIES[one.name]}" if one.name in QUERIES else ""
     words = ["curl"]
     if one.method in ("PUT", "DELETE"):

@@ -15,7 +15,7 @@ import pytest
 from keydyn.service.live import frame_text
 from keydyn.service.people.keystroke_payload import TypedSample
 from keydyn.service.wall_clock import wall_clock
-from keydyn.service.wire.both_ways import decoded
+from keydyn.service.wire.both_ways import Text, decoded
 from keydyn.service.wire.requests import SampleBody
 from keydyn.service.wire.watch_frames import ClientFrame
 from tests.documents import DOCS, program
@@ -147,7 +147,7 @@ def test_the_sample_on_the_page_of_formats_is_one() -> None:
     section = FORMATS.split("## Samples as JSON")[1].split("\n## ")[0]
     example = re.search(r"```json\n(.*?)```", section, re.S)
     assert example is not None
-    assert len(TypedSample.received(decoded(SampleBody, example[1].encode())).typed) == 2
+    assert len(TypedSample.received(decoded(SampleBody, example[1].encode()), Text(), "keyboard").typed) == 2
 
 
 def test_the_page_of_formats_has_every_field_of_an_export(service: Service) -> None:

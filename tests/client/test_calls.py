@@ -110,7 +110,7 @@ def test_other_problems_are_raised_at_once(fake: Running, status: int) -> None:
         ("not-enrolled", 409, NotEnrolled),
         ("not-typing", 422, NotTyping),
         ("too-many-attempts", 429, TooManyAttempts),
-        ("blocked", 403, TooManyAttempts),
+        ("attempts-spent", 429, TooManyAttempts),
     ],
 )
 def test_problems_that_callers_expect_have_classes_of_their_own(

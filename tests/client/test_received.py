@@ -39,12 +39,16 @@ DECISION = {
     "id": "d1",
     "claimed": "ada",
     "answer": "accept",
+    "level": "high",
+    "judged_level": "high",
+    "wait_s": 0,
+    "advice": "",
+    "receipt": "kdr_",
     "llr": 7,
     "false_match_rate": 0.001,
     "false_match_rate_interval": [0.0005, 0.002],
     "evidence": EVIDENCE,
     "reasons": ["enough"],
-    "level": "high",
     "target_false_match_rate": 0.001,
     "updated": True,
 }
@@ -57,6 +61,9 @@ SETTINGS = {
     "learn_from_people": False,
     "origins": [],
     "compare_people": True,
+    "takeover_chance": 0.05,
+    "takeovers_per_day": None,
+    "identifications_per_day": 1000,
 }
 KEYS = [
     {"keyname": "a", "timepress": 0.0, "timerelease": 90.0},
@@ -112,7 +119,7 @@ def test_a_decision(fake: Running) -> None:
     assert found.evidence.spoke_for[0].nats == 2.0
     assert found.reasons == ("enough",)
     assert fake.service.bodies == [
-        {"keystrokes": SENT, "level": "high", "text": {"kind": "fixed", "name": "pin"}}
+        {"keystrokes": SENT, "level": "high", "text": {"kind": "fixed", "name": "pin"}, "device": "keyboard"}
     ]
 
 
@@ -138,12 +145,15 @@ def test_keystrokes_in_any_form(fake: Running, given: Any) -> None:
     }
     with Client(fake.url, "key") as client:
         assert client.enrol("ada", given).quality.keystrokes == 2
-    assert fake.service.bodies == [{"keystrokes": SENT, "text": {"kind": "free", "name": None}}]
+    free = {"text": {"kind": "free", "name": None}, "device": "keyboard"}
+    assert fake.service.bodies == [{"keystrokes": SENT, **free}]
 
 
 def test_raw_events_are_sent_as_they_are(fake: Running) -> None:
     events = [{"type": "press", "key": "a", "time": 0}, {"type": "release", "key": "a", "time": 90}]
     fake.service.answers["POST", "/v1/identify"] = {
+        "id": "d2",
+        "receipt": "kdr_",
         "candidates": [{"user": "ada", "probability": 0.9, "llr": 5, "false_match_rate": 0.01}],
         "nobody": False,
         "nobody_probability": 0.1,

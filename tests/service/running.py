@@ -53,6 +53,12 @@ class Service:
         """A new API key."""
         return accounts.new_key(self.database, KEYS, self.clock, tenant, "test", scopes)[1]
 
+    def page(self, tenant="default"):
+        """A client with a session of the service's own pages, which are told everything."""
+        link = accounts.new_link(self.database, KEYS, self.clock, tenant, self.url).partition("#link=")[2]
+        session = accounts.open_page(self.database, self.clock, link=link)
+        return self.client(session.token, origin=self.url)
+
     def client(self, key=None, **headers):
         """A client that sends this key, or a new one of the tenant "default"."""
         own = {"authorization": f"Bearer {key or self.key()}", **headers}

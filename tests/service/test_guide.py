@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
+import pytest
+
 from keydyn.service.http.problem_answers import HTTP_KINDS, OTHER_KIND
+from keydyn.service.people.attempts import failures_allowed
 from keydyn.service.settings import TenantSettings
 from keydyn.service.storage.tables import metadata
 from tests.documents import ROOT
@@ -33,6 +36,20 @@ def test_the_tables_of_problems_are_complete_and_name_nothing_else() -> None:
 def test_the_table_of_settings_is_complete() -> None:
     section = GUIDE.split("## Settings")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(TenantSettings.__struct_fields__)
+
+
+def test_the_table_of_attempts_is_what_the_service_allows() -> None:
+    section = GUIDE.split("## Attempts and chances")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([\d.]+) \| `(\w+)` \| (.+) \| ([\d.]+) % \|$", section, re.MULTILINE)
+    assert len(rows) == len({row[:2] for row in rows}) == 12
+    for chance, asked, failures, largest in rows:
+        settings = TenantSettings(takeover_chance=float(chance))
+        allowed = failures_allowed(settings, asked)
+        said = {level: int(number) for number, level in re.findall(r"(\d+) at `(\w+)`", failures)}
+        assert said == allowed
+        # The union bound.
+        union = sum(getattr(settings.levels, level) * number for level, number in said.items())
+        assert 100 * union == pytest.approx(float(largest))
 
 
 def test_tests_that_pages_name_exist() -> None:

@@ -1,6 +1,7 @@
 """A client of the service: typed answers, and requests that are sent again where that can help."""
 
 from keydyn.client.client import Client
+from keydyn.client.receipts import ReceiptError, check_receipt
 from keydyn.client.received import (
     NotEnrolled,
     NotFound,
@@ -16,6 +17,7 @@ from keydyn.client.watched_session import Watch
 from keydyn.service.wire.answers import (
     Candidate,
     Decision,
+    DecisionRecord,
     Erased,
     Evidence,
     Identification,
@@ -29,11 +31,13 @@ from keydyn.service.wire.answers import (
     Webhook,
 )
 from keydyn.service.wire.both_ways import Levels, Settings, Text
+from keydyn.service.wire.receipts import Receipt
 
 __all__ = [
     "Candidate",
     "Client",
     "Decision",
+    "DecisionRecord",
     "Erased",
     "Evidence",
     "Identification",
@@ -44,6 +48,8 @@ __all__ = [
     "NotTyping",
     "Profile",
     "Quality",
+    "Receipt",
+    "ReceiptError",
     "Sample",
     "ServiceProblem",
     "ServiceUnreachable",
@@ -57,5 +63,6 @@ __all__ = [
     "User",
     "Watch",
     "Webhook",
+    "check_receipt",
     "verify_signature",
 ]

@@ -14,9 +14,11 @@ from keydyn.client.calls import Calls, Keystrokes, sample
 from keydyn.client.watched_session import Watch
 from keydyn.service.wire.answers import (
     Decision,
+    DecisionRecord,
     Erased,
     Identification,
     NewWebhook,
+    ReceiptKey,
     Sample,
     Token,
     User,
@@ -152,8 +154,9 @@ class Client:
 
         Examples
         --------
-        >>> sorted(service.export("ada"))
-        ['audit', 'created_at', 'failed_attempts', 'id', 'populations', 'profiles']
+        >>> sorted(service.export("ada"))  # doctest: +NORMALIZE_WHITESPACE
+        ['audit', 'created_at', 'decisions', 'failed_attempts', 'failed_attempts_cost', 'id', 'populations',
+         'profiles']
         """
         return self._calls.call(dict[str, Any], "GET", _path(id, "export"))
 
@@ -168,15 +171,31 @@ class Client:
         """
         return self._calls.call(User, "POST", _path(id, "reset"))
 
-    def unblock(self, id: str) -> User:
-        """Clear failed attempts to be a person.
+    def unblock(self, id: str, *, restore_budget: bool = False) -> User:
+        """Clear failed attempts in a row to be a person; the next need not wait.
+
+        With `restore_budget`, what failed attempts have cost in the last 30 days is forgotten too: the chance
+        of strangers to be accepted then counts from 0 again.
 
         Examples
         --------
         >>> service.unblock("ada").failed_attempts
         0
+        >>> service.unblock("ada", restore_budget=True).takeover_chance_spent
+        0.0
         """
-        return self._calls.call(User, "POST", _path(id, "unblock"))
+        query = {"restore_budget": "true"} if restore_budget else None
+        return self._calls.call(User, "POST", _path(id, "unblock"), query=query)
+
+    def second_factor(self, id: str) -> User:
+        """Say that a person has just proved who they are in another way: the next attempt need not wait.
+
+        Examples
+        --------
+        >>> service.second_factor("ada").wait_s
+        0
+        """
+        return self._calls.call(User, "POST", _path(id, "second-factor"))
 
     def enrol(
         self,
@@ -217,10 +236,12 @@ class Client:
     ) -> Decision:
         """Decide whether this person typed a sample.
 
+        If failed attempts have left no other, `judged_level` of the decision is stricter than `level`.
+
         Examples
         --------
         >>> decision = service.verify("ada", typed[typed["session"] == 6], level="high")
-        >>> decision.claimed, decision.level, decision.evidence.keystrokes
+        >>> decision.claimed, decision.judged_level, decision.evidence.keystrokes
         ('ada', 'high', 60)
         """
         body = ClaimBody(**_sample(keystrokes, text, device, level=level))
@@ -246,6 +267,28 @@ class Client:
         body = IdentifyBody(**_sample(keystrokes, text, device, level=level, most=most))
         return self._calls.call(Identification, "POST", "/v1/identify", body)
 
+    def decision(self, id: str) -> DecisionRecord:
+        """What was decided, by the decision's id; kept for 30 days.
+
+        Examples
+        --------
+        >>> record = service.decision(decision.id)
+        >>> record.user, record.kind, record.answer == decision.answer
+        ('ada', 'verify', True)
+        """
+        return self._calls.call(DecisionRecord, "GET", f"/v1/decisions/{quote(id, safe='')}")
+
+    def receipt_key(self) -> str:
+        """The public key with which `check_receipt` checks receipts of decisions.
+
+        Examples
+        --------
+        >>> from keydyn.client import check_receipt
+        >>> check_receipt(decision.receipt, service.receipt_key(), user="ada").decision == decision.id
+        True
+        """
+        return self._calls.call(ReceiptKey, "GET", "/v1/receipts/key").key
+
     def token(
         self,
         id: str,
@@ -255,16 +298,21 @@ class Client:
         seconds: int = 600,
         text: str = "free",
         device: str = "keyboard",
+        level: str = "standard",
+        uses: int | None = None,
     ) -> Token:
         """Make a token with which a browser may "enrol", "verify", "watch" or "unlock" for one person.
+
+        It is good for this text and device, judged at this level, and for `uses` samples: by default as many
+        as an enrolment needs, or 5 to verify.
 
         Examples
         --------
         >>> token = service.token("ada", "verify", seconds=120)
-        >>> token.purpose, token.session
-        ('verify', None)
+        >>> token.purpose, token.session, token.uses
+        ('verify', None, 5)
         """
-        fields: dict[str, Any] = {"purpose": purpose, "device": device}
+        fields: dict[str, Any] = {"purpose": purpose, "device": device, "level": level, "uses": uses}
         body = TokenBody(**fields, seconds=seconds, session=session, text=TypedText.parse(text))
         return self._calls.call(Token, "POST", _path(id, "token"), body)
 

@@ -213,7 +213,7 @@ KINDS = {
     "not-enrolled": NotEnrolled,
     "not-typing": NotTyping,
     "too-many-attempts": TooManyAttempts,
-    "blocked": TooManyAttempts,
+    "attempts-spent": TooManyAttempts,
 }
 
 

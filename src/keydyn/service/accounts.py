@@ -24,7 +24,9 @@ from keydyn.service.wall_clock import HOUR, Clock
 from keydyn.service.wire.both_ways import decoded, encoded
 from keydyn.service.wire.requests import TenantSettings
 
-SCOPES = ("enrol", "verify", "watch", "admin")
+SCOPES = ("enrol", "verify", "identify", "watch", "admin")
+# What a key may do unless more is asked for: who identifies samples learns something about everybody.
+DEFAULT_SCOPES = tuple(scope for scope in SCOPES if scope != "identify")
 TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 # kdk_<id>_<secret>: the id finds the row, and the secret, 256 random bits, is known by its hash alone.
 KINDS = {"kdk": "key", "kdl": "link", "kds": "session"}
@@ -282,7 +284,7 @@ def new_key(
     clock: Clock,
     tenant: str,
     name: str = "",
-    scopes: Iterable[str] = SCOPES,
+    scopes: Iterable[str] = DEFAULT_SCOPES,
 ) -> tuple[str, str]:
     """The id of a new key of a tenant, made if there is none of that name, and the key itself."""
     now = clock()

@@ -8,8 +8,12 @@ import hmac
 import re
 
 import msgspec
+from sqlalchemy import Connection
 
 from keydyn.service.accounts import Tenant
+from keydyn.service.problems import Problem
+from keydyn.service.storage import counters
+from keydyn.service.wire.both_ways import Device, Level
 
 # kdt_<claims>.<signature>, both in URL-safe base 64.
 PRESENTED = re.compile(r"kdt_([A-Za-z0-9_-]{1,2000})\.([A-Za-z0-9_-]{43})")
@@ -25,8 +29,11 @@ class TokenClaims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     purpose : what it allows
     session_id : the session to watch or to unlock; "" for other purposes
     expires_at : milliseconds since 1970
-    nonce : makes each token different
+    nonce : makes each token different, and names it where its uses are counted
+    text, device, level : all that samples may be of, typed on and judged at
+    uses : how many samples may be sent with it; 0 for those that send none
     lock : which of the session's locks it opens, counted from 1; 0 for other purposes
+    everything : whether its holder, a page of the service, is told everything
     """
 
     tenant_id: str
@@ -36,7 +43,12 @@ class TokenClaims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     session_id: str
     expires_at: int
     nonce: str
+    text: str
+    device: Device
+    level: Level
+    uses: int
     lock: int = 0
+    everything: bool = False
 
     def signed(self, tenant: Tenant) -> str:
         """The token as the browser presents it."""
@@ -61,6 +73,28 @@ def is_valid(presented: str, tenant: Tenant, claims: TokenClaims, now: int) -> b
     text, _, signature = presented.removeprefix("kdt_").partition(".")
     signed = hmac.compare_digest(_encoded(_signature(tenant, text)), signature)
     return signed and claims.tenant_id == tenant.id and now < claims.expires_at
+
+
+def check_unused(connection: Connection, claims: TokenClaims) -> None:
+    """A `Problem` if the token was used as often as it may be."""
+    if claims.uses and counters.amount(connection, claims.tenant_id, _uses(claims)) >= claims.uses:
+        raise _used_up(claims)
+
+
+def use(connection: Connection, claims: TokenClaims) -> None:
+    """Use a token once more, in the change that it is used for; a `Problem` if it is used up."""
+    used = counters.add(connection, claims.tenant_id, _uses(claims), 1, claims.expires_at)
+    if used > claims.uses:
+        raise _used_up(claims)
+
+
+def _uses(claims: TokenClaims) -> str:
+    return f"token/{claims.nonce}"
+
+
+def _used_up(claims: TokenClaims) -> Problem:
+    detail = f"{claims.uses} samples could be sent with it; ask for another token."
+    return Problem(403, "token-used-up", "This token is used up", detail)
 
 
 def _signature(tenant: Tenant, claims: str) -> bytes:

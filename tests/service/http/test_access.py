@@ -32,7 +32,8 @@ ROUTES = {
     ("POST", "/v1/users/{id}/samples"): ("enrol", SAMPLE),
     ("POST", "/v1/users/{id}/verify"): ("verify", SAMPLE),
     ("POST", "/v1/users/{id}/token"): ("verify", {"purpose": "verify"}),
-    ("POST", "/v1/identify"): ("verify", SAMPLE),
+    ("POST", "/v1/users/{id}/second-factor"): ("verify", None),
+    ("POST", "/v1/identify"): ("identify", SAMPLE),
     ("GET", "/v1/settings"): ("admin", None),
     ("PUT", "/v1/settings"): ("admin", {"samples_needed": 5}),
     ("POST", "/v1/webhooks"): ("admin", WEBHOOK),
@@ -42,6 +43,8 @@ ROUTES = {
     ("POST", "/v1/populations"): ("admin", {}),
     ("GET", "/v1/standing"): ("admin", None),
     ("GET", "/v1/decisions"): ("admin", None),
+    ("GET", "/v1/decisions/{decision}"): ("verify", None),
+    ("GET", "/v1/receipts/key"): ("verify", None),
     ("GET", "/v1/error-rates"): ("admin", None),
     ("POST", "/v1/error-rates/measure"): ("admin", {}),
     ("GET", "/v1/audit"): ("admin", None),
@@ -83,7 +86,7 @@ def client(service):
 def send(client, place, user="ada", webhook="0" * 32):
     method, path = place
     body = ROUTES[place][1]
-    return client.request(method, path.format(id=user, webhook=webhook), json=body)
+    return client.request(method, path.format(id=user, webhook=webhook, decision=webhook), json=body)
 
 
 def test_every_route_is_in_the_table(service):

@@ -24,7 +24,8 @@ def verify(client, name, user, session, **body):
     return client.post(f"/v1/users/{name}/verify", json={"keystrokes": keystrokes_of(user, session), **body})
 
 
-def test_a_decision_is_that_of_the_verifier(client):
+def test_a_decision_is_that_of_the_verifier(service):
+    client = service.page()
     enrol(client, "ada", 0)
     verifier = offline(5, {"ada": 0})
     for user, session in ((0, 6), (1, 7)):
@@ -42,7 +43,8 @@ def test_a_decision_is_that_of_the_verifier(client):
             verifier.update("ada", frame_of(user, session))
 
 
-def test_identification_is_that_of_the_verifier_and_may_answer_nobody(client):
+def test_identification_is_that_of_the_verifier_and_may_answer_nobody(service):
+    client = service.page()
     people = {"ada": 0, "bob": 1}
     for name, user in people.items():
         enrol(client, name, user)
@@ -127,7 +129,9 @@ def test_positions_are_collected_and_judged_only_beside_a_population_of_their_ow
     assert judged.json()["type"].endswith("no-population")
 
 
-def test_raw_events_are_paired(client):
+def test_raw_events_are_paired(service):
+    client = service.page()
+
     def events(session):
         rows = keystrokes_of(0, session)
         presses = [{"type": "keydown", "key": r["keyname"], "time": r["timepress"]} for r in rows]

@@ -76,10 +76,10 @@ def test_how_things_stand(service, client):
     found = client.get("/v1/standing").json()
     assert (found["tenant"], found["people"], found["enrolled"]) == ("default", 2, 1)
     assert found["now"] == STARTED
+    client.post("/v1/users/ada/token", json={"purpose": "watch"})
     for _ in range(5):
         wrong = {"keystrokes": keystrokes_of(1, 7)}
         assert client.post("/v1/users/ada/verify", json=wrong).json()["answer"] != "accept"
-    client.post("/v1/users/ada/token", json={"purpose": "watch"})
     now = client.get("/v1/standing").json()
     assert (now["delayed"], now["blocked"], now["watched"], now["locked"]) == (1, 0, 1, 0)
     service.clock.now += HOUR

@@ -55,7 +55,7 @@ def enrolled(client):
 
 def test_a_browser_watches_with_a_token_and_goes_on_where_it_was(service, client):
     verifier = enrolled(client)
-    token = token_of(client, "watch")
+    token = token_of(service.page(), "watch")
     keys = keys_of(0, 6)
     with connect(address(service), origin=service.url) as socket:
         welcome = said(socket, type="hello", token=token["token"])

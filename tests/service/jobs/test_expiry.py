@@ -7,11 +7,19 @@ from sqlalchemy import Connection, insert, select
 
 from keydyn.service.jobs import periodic
 from keydyn.service.storage.database import Database
-from keydyn.service.storage.tables import api_keys, idempotency, profiles, samples, watch_sessions
+from keydyn.service.storage.tables import (
+    api_keys,
+    counters,
+    decisions,
+    idempotency,
+    profiles,
+    samples,
+    watch_sessions,
+)
 from keydyn.service.wall_clock import DAY
 from tests.service.jobs.conftest import START, new_tenant
 
-TABLES = ("samples", "api_keys", "idempotency", "watch_sessions")
+TABLES = ("samples", "api_keys", "idempotency", "watch_sessions", "counters", "decisions")
 
 
 def fill(connection: Connection, tenant_id: str, user_id: str) -> None:
@@ -51,6 +59,17 @@ def fill(connection: Connection, tenant_id: str, user_id: str) -> None:
             insert(watch_sessions).values(
                 id=f"w{number}", profile_id="p", epoch=1, sequence=0, created_at=0,
                 seen_at=START - 30 * DAY - age, background="",
+            )
+        )  # fmt: skip
+        connection.execute(
+            insert(counters).values(
+                tenant_id=tenant_id, name=f"c{number}", expires_at=START - age, amount=1, user_id=user_id
+            )
+        )
+        connection.execute(
+            insert(decisions).values(
+                id=f"d{number}", tenant_id=tenant_id, created_at=START - 30 * DAY - age, kind="verify",
+                answer="accept", level="low", judged_level="low", text="free", device="keyboard", actor="",
             )
         )  # fmt: skip
 

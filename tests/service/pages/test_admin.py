@@ -370,7 +370,7 @@ def test_webhooks_are_added_with_a_secret_that_is_shown_once_and_deleted(open_ad
     secret = page.locator(".secret").inner_text()
     assert secret.startswith("whsec_")
     (made,) = office.get("/v1/webhooks")["webhooks"]
-    assert made["events"] == ["session.locked", "template.drifted"]
+    assert made["events"] == ["session.locked", "template.drifted", "attempts.unusual"]
     go(page, "overview")
     go(page, "webhooks")
     assert secret not in page.content()

@@ -10,7 +10,7 @@ import pytest
 
 from keydyn.decisions import Verifier
 from tests.client.flaky_proxy import ANSWER_LOST, LOST, PASS, flaky
-from tests.service.pages.conftest import database_in, served
+from tests.service.pages.conftest import TENANTS, database_in, served
 from tests.service.pages.keyboard import Keyboard
 from tests.service.running import Service
 from tests.service.typists import enrol, frame_of, keystrokes_of
@@ -35,8 +35,9 @@ def token_of(client, purpose="watch", **more):
 
 
 @pytest.fixture
-def ada(client):
-    """She is enrolled; her client."""
+def ada(service):
+    """She is enrolled; a page of the service, whose tokens are told everything."""
+    client = service.page(next(TENANTS))
     enrol(client, "ada", 0)
     return client
 
@@ -205,7 +206,7 @@ def restarted(database) -> Iterator[Service]:
 def test_a_session_outlives_the_service(open_page, database):
     rows = keystrokes_of(0, 6)
     with served(database) as service:
-        client = service.client()
+        client = service.page()
         enrol(client, "ada", 0)
         page = open_page(url=service.url)
         keyboard = Keyboard(page)
@@ -229,7 +230,7 @@ def test_a_session_outlives_the_service(open_page, database):
 
 
 def test_a_connection_that_was_closed_because_nothing_was_typed_is_opened_again(open_page, restarted):
-    client = restarted.client()
+    client = restarted.page()
     enrol(client, "ada", 0)
     page = open_page(url=restarted.url)
     keyboard = Keyboard(page)

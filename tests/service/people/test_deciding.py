@@ -62,7 +62,7 @@ def test_fingerprints_are_read_on_from_where_a_process_was(database, typed, monk
             # The other process has not seen it, and recognises it all the same.
             copied = verified(there, tenant, sample)
             assert any("a copy" in reason for reason in copied.reasons)
-            registry.unblock(one, Write(tenant, "service"), "ada")
+            registry.unblock(one, Write(tenant, "service"), "ada", budget=True)
         assert known(one, tenant) == known(other, tenant) == min(ENROLLED + accepted, 10)
     assert accepted > 6
     registry.unblock(one, Write(tenant, "service"), "ada", reset=True)

@@ -15,7 +15,7 @@ from keydyn.service.wire.requests import SampleBody
 
 
 def received(**body):
-    return TypedSample.received(decoded(SampleBody, json.dumps(body).encode()))
+    return TypedSample.received(decoded(SampleBody, json.dumps(body).encode()), Text(), "keyboard")
 
 
 @given(

@@ -101,7 +101,8 @@ def verified(client, n, session=5):
     return client.post(f"/v1/users/{NAMES[n]}/verify", json={"keystrokes": rows_of(n, session)}).json()
 
 
-def test_own_people_count_as_in_the_library(service, client):
+def test_own_people_count_as_in_the_library(service):
+    client = service.page()
     enrol(service, client, 0, 1)
     assert background_of(service)[0] is shipped_background()
     assert client.get("/v1/error-rates").json()["own"] is None

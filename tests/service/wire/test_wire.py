@@ -17,7 +17,14 @@ from keydyn.service.http.routing import located
 from keydyn.service.wire import answers, both_ways, report_answers, requests
 from keydyn.service.wire.both_ways import Moment, decoded, encoded
 
-USER = {"id": "ada", "created_at": 1_750_000_000_123, "profiles": [], "failed_attempts": 0, "wait_s": 0}
+USER = {
+    "id": "ada",
+    "created_at": 1_750_000_000_123,
+    "profiles": [],
+    "failed_attempts": 0,
+    "wait_s": 0,
+    "takeover_chance_spent": 0.01,
+}
 ROWS = [{"keyname": "a", "timepress": 100.0 * n, "timerelease": 100.0 * n + 50} for n in range(60)]
 
 

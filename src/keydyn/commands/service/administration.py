@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from keydyn.service.wire.both_ways import Device
 
 keys_app = group("keys", "API keys of programs.")
-SCOPE_HELP = "What the key allows: enrol, verify, watch, admin; repeatable. By default all of them."
+SCOPE_HELP = (
+    "What the key allows: enrol, verify, identify, watch, admin; repeatable. By default all but identify."
+)
 users_app = group("users", "Enrolled people.")
 populations_app = group("population", "A tenant's own populations.")
 DeviceOption = Annotated[str, typer.Option("--device", help="keyboard or phone.")]
@@ -53,7 +55,7 @@ def create_key(
 
         opened = context.database, context.keys, context.clock
         with checking_options():
-            key_id, key = accounts.new_key(*opened, tenant, name[:64], scope or accounts.SCOPES)
+            key_id, key = accounts.new_key(*opened, tenant, name[:64], scope or accounts.DEFAULT_SCOPES)
     tell(key, service.as_json, id=key_id, key=key, tenant=tenant)
 
 

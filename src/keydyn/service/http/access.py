@@ -9,14 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fastapi import Request
+from msgspec import Struct
+from sqlalchemy import Connection
 
 from keydyn.service import tokens
 from keydyn.service.accounts import Tenant, find_tenant, key_holder, key_is_valid
-from keydyn.service.people.context import Context
+from keydyn.service.people.context import Context, Told, Write
 from keydyn.service.people.rows import find_person
 from keydyn.service.problems import Problem
 from keydyn.service.tokens import TokenClaims
 
+Finish = Callable[[Connection, Struct, str | None], None]
 # The number of addresses and keys whose rate is remembered.
 REMEMBERED_CALLERS = 10_000
 
@@ -43,6 +46,25 @@ class Caller:
                 person = find_person(connection, context, self.tenant, name)
             if person is None or person.id != self.token.user_id:
                 raise forbidden("The token is for another user.")
+
+    def write(self, finish: Finish | None = None, amend: Callable[[Struct], None] = lambda _: None) -> Write:
+        """Work on the caller's behalf; a token is used in the change that stores the outcome."""
+        token = self.token
+        everything = self.kind == "session" if token is None else token.everything
+        told: Told = "everything" if everything else "scores" if token is None else "answer"
+
+        def use(connection: Connection, answer: Struct, user_id: str | None) -> None:
+            if finish is not None:
+                finish(connection, answer, user_id)
+            if token is not None:
+                tokens.use(connection, token)
+
+        return Write(self.tenant, self.actor, use, amend, told)
+
+    @property
+    def name(self) -> str:
+        """By which the caller is told from others: the id of the key, with that of the token if it is one."""
+        return self.key_id if self.token is None else f"{self.key_id}/{self.token.nonce}"
 
     @property
     def actor(self) -> str:
@@ -117,6 +139,8 @@ def token_holder(context: Context, headers: Mapping[str, str], presented: str, p
         raise forbidden(f"The token is for the purpose {token.purpose}, not {purpose}.")
     if headers.get("origin", "").lower() not in tenant.settings.origins and not _is_own_page(headers):
         raise forbidden("The page's origin is not among those in the settings.")
+    with context.database.reading() as connection:
+        tokens.check_unused(connection, token)
     return Caller(tenant, token.key_id, token=token)
 
 

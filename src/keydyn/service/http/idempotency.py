@@ -31,9 +31,9 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
     caller, context = call.caller, call.context
     key = _key(call.request)
     if key is None:
-        return run(Write(caller.tenant, caller.actor))
+        return run(caller.write())
     asked = _digest(call)
-    stored = f"{caller.key_id}/{key}"
+    stored = f"{caller.name}/{key}"
     place = f"idempotency/{stored}/answer"
 
     def earlier(connection: Connection) -> None:
@@ -75,7 +75,7 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
 
     look_up()
     try:
-        return run(Write(caller.tenant, caller.actor, finish, amend))
+        return run(caller.write(finish, amend))
     except Problem:
         # Answered meanwhile: what is a problem now, a sample that is known for instance, was none then.
         look_up()
@@ -108,6 +108,7 @@ def _digest(call: Call) -> bytes:
     """What tells requests apart; without the tenant's key, it does not tell which person a path named."""
     request = call.request
     whole = hmac.new(call.caller.tenant.lasting_secret("requests"), digestmod="sha256")
-    for part in (request.method.encode(), request.url.path.encode(), request.state.body):
+    place = f"{request.url.path}?{request.url.query}"
+    for part in (request.method.encode(), place.encode(), request.state.body):
         whole.update(len(part).to_bytes(8, "big") + part)
     return whole.digest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -102,6 +103,8 @@ def reference(kind: Any) -> dict[str, Any]:
     """The schema of a body or an answer: a reference to that of its type."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return {"$ref": PLACE + _name(kind)}
+    if isinstance(kind, UnionType):
+        return {"anyOf": [reference(one) for one in get_args(kind)]}
     return {"type": "object", "additionalProperties": True}
 
 

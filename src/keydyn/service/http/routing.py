@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
@@ -149,8 +149,8 @@ def _endpoint(
         if declared.answer is None or isinstance(answer, Response):
             return answer or Response(status_code=declared.status)
         body = encoded(answer)
-        # What goes out is checked as strictly as what comes in.
-        decoded(declared.answer, body)
+        # What goes out is checked as strictly as what comes in, as the type that it is of several.
+        decoded(type(answer) if type(answer) in get_args(declared.answer) else declared.answer, body)
         return _Json(body, declared.status)
 
     own = [

@@ -8,21 +8,26 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, select
 
-from keydyn.service.accounts import find_tenant, key_is_valid
+from keydyn.service.accounts import Tenant, find_tenant, key_is_valid
 from keydyn.service.http.access import Caller, Rates, forbidden, identified, token_holder
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.live.session import Admitted
-from keydyn.service.live.session_rows import SessionEvent, lock_of, new_id, open_session
+from keydyn.service.live.session_rows import SessionEvent, lock_id, lock_of, new_id, open_session
+from keydyn.service.people.attempts import STRICTEST, allowed_level, count_lock, counts_of
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.deciding import Subject, subject_of
+from keydyn.service.people.decision_rows import Decided
 from keydyn.service.people.rows import PersonRow, person_named
 from keydyn.service.people.stored_templates import secret_of, verifier_for
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, users, watch_sessions
-from keydyn.service.wire.both_ways import Device, Text
+from keydyn.service.wire.both_ways import Device, Level, Text
 from keydyn.service.wire.requests import TokenBody, TypedText
 from keydyn.service.wire.watch_frames import Hello
+
+# A lock is counted as an attempt at this level, which nobody has chosen.
+AT_LOCK: tuple[Level, Level] = (STRICTEST, STRICTEST)
 
 
 class Admission:
@@ -52,6 +57,8 @@ class Admission:
         else:
             text, device = _asked_for(hello.text, hello.device)
         subject = subject_of(context, caller.tenant, user, text, device)
+        if session is None:
+            _check_attempts(context, caller.tenant, subject)
         return _admitted(caller, subject, session)
 
     def may_unlock(self, admitted: Admitted, session_id: str, presented: str | None) -> int | None:
@@ -61,7 +68,7 @@ class Admission:
         """
         if presented is None:
             with self._context.database.reading() as connection:
-                if not key_is_valid(connection, admitted.key_id, self._context.clock()):
+                if not key_is_valid(connection, self._context.keys, admitted.key_id, self._context.clock()):
                     raise Problem(401, "not-authenticated", "This API key is not valid", "")
             return None
         token = token_holder(self._context, {}, presented, "unlock").token
@@ -70,20 +77,28 @@ class Admission:
         return token.lock
 
     def happened(self, connection: Connection, event: SessionEvent) -> None:
-        """Audit what happened to a session, and announce that one was locked."""
+        """Audit what happened to a session; if it was locked, count that, keep the decision, announce it."""
         details: dict[str, Any] = {"session": event.session_id, "keystroke": event.keystroke}
         if event.reason is not None:
             details["reason"] = event.reason
+        if event.what == "locked":
+            details["decision"] = self._locked(connection, event, details)
         whose = audit.pseudonym(event.data_key)
         entry = audit.Entry(event.at, event.actor, f"session.{event.what}", whose, details)
         audit.append(connection, event.tenant_id, entry)
-        if event.what != "locked":
-            return
+
+    def _locked(self, connection: Connection, event: SessionEvent, details: dict[str, Any]) -> str:
+        made = lock_id(event.session_id, event.keystroke)
         tenant = find_tenant(connection, self._context.keys, event.tenant_id)
         name = connection.execute(select(users.c.name).where(users.c.id == event.user_id)).scalar()
         if tenant is not None and name is not None:
-            data = {"user": name, **details}
+            count_lock(connection, tenant, event.user_id, event.at)
+            typed = _typed_in(connection, event.session_id)
+            kept = Decided(made, "watch", event.at, "reject", *AT_LOCK, *typed)
+            kept.keep(connection, Write(tenant, event.actor), event.user_id)
+            data = {"user": name, **details, "decision": made}
             announce(connection, tenant, "session.locked", data, now=event.at, user_id=event.user_id)
+        return made
 
 
 def session_for_token(
@@ -106,6 +121,7 @@ def session_for_token(
     if body.purpose == "unlock":
         raise Problem(422, "invalid-request", "A session is needed", "A token to unlock must name a session.")
     subject = subject_of(context, tenant, name, body.text, body.device)
+    _check_attempts(context, tenant, subject)
 
     def opened(connection: Connection) -> tuple[str, int]:
         at, new, profile, person = context.clock(), new_id(), subject.profile.id, subject.person
@@ -113,6 +129,14 @@ def session_for_token(
         return open_session(connection, new, profile, subject.background.watched.identity, at).id, 0
 
     return opened
+
+
+def _check_attempts(context: Context, tenant: Tenant, subject: Subject) -> None:
+    """A `Problem` if attempts to be this person must wait: a session that ends in a lock is one."""
+    now = context.clock()
+    with context.database.reading() as connection:
+        counts = counts_of(connection, subject.person.id, now)
+        allowed_level(connection, tenant, counts, STRICTEST, now)
 
 
 def _typed_in(connection: Connection, session: str, person: PersonRow | None = None) -> tuple[Text, Device]:
@@ -154,4 +178,5 @@ def _admitted(caller: Caller, subject: Subject, session: str | None) -> Admitted
         secret=secret_of(caller.tenant),
         key_id=caller.key_id,
         expires_at=None if caller.token is None else caller.token.expires_at,
+        coarse=caller.write().told == "answer",
     )

@@ -11,7 +11,7 @@ from random import SystemRandom
 from sqlalchemy import Column, ColumnElement, Connection, delete, exists, select, tuple_
 
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
-from keydyn.service.storage.tables import api_keys, idempotency, samples, watch_sessions
+from keydyn.service.storage.tables import api_keys, counters, decisions, idempotency, samples, watch_sessions
 from keydyn.service.wall_clock import DAY
 
 logger = logging.getLogger(__name__)
@@ -22,6 +22,8 @@ KEPT = {
     api_keys.c.expires_at: 0,
     idempotency.c.created_at: DAY,
     watch_sessions.c.seen_at: 30 * DAY,
+    counters.c.expires_at: 0,
+    decisions.c.created_at: 30 * DAY,
 }
 # How often a process looks, seconds, and how many rows are deleted in one change.
 EXPIRY_S, BATCH = 600.0, 500

@@ -10,6 +10,7 @@ from operator import is_not, le
 from typing import NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from keydyn.service.problems import Problem
 from keydyn.service.wire.watch_frames import (
@@ -19,6 +20,7 @@ from keydyn.service.wire.watch_frames import (
     Hello,
     KeysFrame,
     ServiceFrame,
+    TrustFrame,
     Unlock,
 )
 
@@ -83,6 +85,15 @@ def close_code(status: int) -> int:
 def composed(frame: ServiceFrame) -> str:
     """A frame as text."""
     return _ENCODER.encode(frame).decode()
+
+
+def coarse(frame: TrustFrame) -> TrustFrame:
+    """What a browser is told of its keystrokes: the trust after the last of them, in steps of 10 %.
+
+    Exact numbers after each keystroke would tell a stranger which ones to type otherwise.
+    """
+    last = [None if one is None else round(one, 1) for one in frame.trust[-1:]]
+    return structs.replace(frame, trust=last, suspicion=[], pausing=None, states=None)
 
 
 def problem_frame(problem: Problem) -> str:

@@ -25,6 +25,7 @@ from keydyn.service.live.session import LOCKED, UNLOCKED, Admitted, FrameAnswer,
 from keydyn.service.live.session_rows import (
     Hook,
     SessionRow,
+    lock_id,
     new_id,
     open_session,
     place,
@@ -329,7 +330,8 @@ class LiveSessions:
             durable=live.durable,
             states=answer.states,
         )
-        live.client.send(frame_text.composed(shown), answers=True)
+        told = frame_text.coarse(shown) if live.admitted.coarse else shown
+        live.client.send(frame_text.composed(told), answers=True)
         self._meter.answered(frame.last - frame.first + 1, time.monotonic() - frame.read_at)
 
     def lost(self, live: Live, epoch: int | None) -> None:
@@ -350,7 +352,8 @@ class LiveSessions:
         if event == LOCKED and live.client is not None:
             # To the person who types it would say how a recording was noticed.
             reason = live.event_reason if live.admitted.may_unlock else None
-            live.client.send(frame_text.composed(Lock(live.event_keystroke, reason)))
+            decision = lock_id(live.id, live.event_keystroke)
+            live.client.send(frame_text.composed(Lock(live.event_keystroke, decision, reason)))
         self._let_go(live)
 
     async def _looking_after(self) -> None:

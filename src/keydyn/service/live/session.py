@@ -37,6 +37,7 @@ class Admitted:
     secret : that keys the fingerprints of the person's samples
     key_id : the key that it was opened with, or that made its token; the session ends with it
     expires_at : when its token ends, in milliseconds since 1970; None for a key
+    coarse : whether trust is reported in coarse steps only
     """
 
     tenant_id: str
@@ -54,6 +55,7 @@ class Admitted:
     secret: bytes
     key_id: str
     expires_at: int | None
+    coarse: bool = False
 
     def event(
         self, what: str, session_id: str, at: int, keystroke: int, reason: str | None = None

@@ -5,6 +5,7 @@ A session belongs to the connection that took it over last, which raised its epo
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,11 @@ class SessionEvent:
 
 # Called inside the change that stores the event.
 Hook = Callable[[Connection, SessionEvent], None]
+
+
+def lock_id(session_id: str, keystroke: int) -> str:
+    """The id of the decision that locked a session: known without asking where it is stored."""
+    return hashlib.sha256(f"{session_id}/{keystroke}".encode()).hexdigest()[:32]
 
 
 def place(session_id: str) -> str:

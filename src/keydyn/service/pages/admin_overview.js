@@ -33,7 +33,7 @@ export async function view(service) {
         ["Known", standing.people],
         ["Enrolled", standing.enrolled],
         ["Must wait to try again", standing.delayed],
-        ["Blocked", standing.blocked],
+        ["No attempt left for now", standing.blocked],
         ["Should enrol again", standing.drifted],
       ])),
     element("section", { class: "card", "aria-labelledby": "today" },
@@ -61,7 +61,7 @@ export async function view(service) {
 function needs(standing) {
   const one = (number, single, several) => `${number} ${number === 1 ? single : several}`;
   const found = [
-    standing.blocked && `${one(standing.blocked, "person is", "people are")} blocked after a hundred failed attempts in a row: unblock them if these attempts were their own.`,
+    standing.blocked && `${one(standing.blocked, "person has", "people have")} no attempt left for now: too many failed in the last 30 days, and strangers may have made them.`,
     standing.drifted && `${one(standing.drifted, "template has", "templates have")} drifted far from the enrolment: ask the person to enrol again.`,
     standing.locked && `${one(standing.locked, "watched session is", "watched sessions are")} locked.`,
   ].filter(Boolean);

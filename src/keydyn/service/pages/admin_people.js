@@ -75,13 +75,13 @@ function text(profile) {
 }
 
 function attempts(one) {
-  if (one.failed_attempts >= 100) return element("span", { class: "badge bad" }, `${one.failed_attempts}, blocked`);
   if (one.wait_s > 0) return element("span", { class: "badge warn" }, `${one.failed_attempts}, must wait ${seconds(one.wait_s)}`);
   return String(one.failed_attempts);
 }
 
 function seconds(wait) {
-  return wait < 120 ? `${wait} s` : `${Math.round(wait / 60)} min`;
+  if (wait < 120) return `${wait} s`;
+  return wait < 7200 ? `${Math.round(wait / 60)} min` : wait < 172800 ? `${Math.round(wait / 3600)} h` : `${Math.round(wait / 86400)} days`;
 }
 
 async function person(service, name) {
@@ -94,7 +94,8 @@ async function person(service, name) {
       element("section", { class: "card", "aria-label": "State" }, facts([
         ["Created", moment(one.created_at)],
         ["Failed attempts in a row", one.failed_attempts],
-        ["Next attempt", one.failed_attempts >= 100 ? "blocked" : one.wait_s > 0 ? `in ${seconds(one.wait_s)}` : "any time"],
+        ["Spent of the takeover chance", `${Number((100 * one.takeover_chance_spent).toPrecision(2))} % in 30 days`],
+        ["Next attempt", one.wait_s > 0 ? `in ${seconds(one.wait_s)}` : "any time"],
       ])),
       element("section", { class: "card", "aria-labelledby": "profiles" },
         element("h2", { id: "profiles" }, "Texts and devices"),

@@ -17,8 +17,8 @@ function numeric(least, most, whole) {
   };
 }
 
-function share(text) {
-  const found = numeric(0.01, 50, false)(text);
+function share(text, least = 0.01) {
+  const found = numeric(least, 50, false)(text);
   // Per cent on the page, a share in the settings, without the digits that division adds.
   return found.wrong ? found : { value: Number((found.value / 100).toPrecision(12)) };
 }
@@ -38,6 +38,10 @@ const FIELDS = [
   { path: ["levels", "low"], group: "Security levels", label: "low", hint: LEVEL, show: percent, read: share, unit: "%" },
   { path: ["levels", "standard"], group: "Security levels", label: "standard", hint: LEVEL, show: percent, read: share, unit: "%" },
   { path: ["levels", "high"], group: "Security levels", label: "high", hint: LEVEL, show: percent, read: share, unit: "%" },
+  { path: ["takeover_chance"], group: "Attempts", label: "Chance of a takeover per person and 30 days", show: percent, read: (text) => share(text, 0.1), unit: "%",
+    hint: "The largest chance that strangers who try to be a person are accepted, from 0.1 to 50. Failed attempts spend it; then stricter levels apply, and at last no attempt is left for a while." },
+  { path: ["identifications_per_day"], group: "Attempts", label: "Identifications per key and day", show: String, read: numeric(1, 10_000_000, true),
+    hint: "Samples that each API key may identify per day, from 1 to 10,000,000." },
   { path: ["samples_needed"], group: "Enrolment", label: "Samples needed", show: String, read: numeric(1, 50, true),
     hint: "The number of samples that completes an enrolment, from 1 to 50. More samples make decisions more reliable. People who are already enrolled stay enrolled." },
   { path: ["updating"], group: "Enrolment", label: "Templates follow their owners", check: true,

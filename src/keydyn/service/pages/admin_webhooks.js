@@ -9,6 +9,7 @@ export const title = "Webhooks";
 const EVENTS = {
   "enrolment.complete": "an enrolment is complete",
   "session.locked": "a watched session is locked",
+  "attempts.unusual": "more attempts failed in a day than are usual",
   "template.drifted": "somebody should enrol again",
 };
 

@@ -93,9 +93,12 @@ export interface Trust {
   first: number;
   last: number;
   keynames: string[];
-  /** After each keystroke, the probability that it is the right person; null where nothing can be said. */
+  /**
+   * After each keystroke, the probability that it is the right person; null where nothing can be said. With a
+   * token that a server has made: once, after the last keystroke, in steps of 0.1.
+   */
   trust: (number | null)[];
-  /** After each keystroke; the session is locked when it passes `level`. */
+  /** After each keystroke; the session is locked when it passes `level`. Empty with a server's token. */
   suspicion: (number | null)[];
   /** The probability that the typist paused before the last keystroke. */
   pausing: number | null;

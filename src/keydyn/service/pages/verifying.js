@@ -39,7 +39,7 @@ export class Verifying {
       find("spoken").textContent = find("decision").querySelector(".message").innerText;
       find("decision").scrollIntoView({ block: "nearest" });
     } catch (error) {
-      if (error.kind !== "too-many-attempts" && error.kind !== "blocked") throw error;
+      if (error.kind !== "too-many-attempts" && error.kind !== "attempts-spent") throw error;
       find("decision").replaceChildren();
       say("verify-wait-words", `${error.message} Repeated failed attempts are slowed down, so that nobody can keep guessing.`);
       find("verify-wait").hidden = false;
@@ -48,7 +48,7 @@ export class Verifying {
 
   async #forgive() {
     try {
-      await this.#call("POST", userPath(this.#name, "/unblock"));
+      await this.#call("POST", userPath(this.#name, "/unblock?restore_budget=true"));
       this.#ask();
     } catch (error) {
       this.#box.say(error.message);

@@ -16,12 +16,12 @@ from keydyn.detectors import PopulationDetector
 from keydyn.population.densities import Time, densities
 from keydyn.population.features import HOLD, INTERVAL
 from keydyn.service.accounts import Tenant
+from keydyn.service.people.attempts import FREE_FAILURES, UNIT, cost_of
 from keydyn.service.people.context import Context
 from keydyn.service.people.deciding import subject_of
-from keydyn.service.people.rows import FREE_FAILURES, MOST_FAILURES
 from keydyn.service.people.stored_templates import stored_samples
 from keydyn.service.problems import Problem
-from keydyn.service.storage.tables import audit, jobs, profiles, users, watch_sessions
+from keydyn.service.storage.tables import audit, counters, jobs, profiles, users, watch_sessions
 from keydyn.service.wall_clock import SECOND
 from keydyn.service.wire.answers import CurveAnswer, DensitiesAnswer
 from keydyn.service.wire.both_ways import Device, Text
@@ -103,6 +103,16 @@ def standing(connection: Connection, tenant: Tenant, now: int) -> StandingAnswer
         .where(own)
     )
 
+    left = round(tenant.settings.takeover_chance * UNIT) - cost_of(tenant.settings.levels.high)
+    spent = (
+        select(counters.c.user_id)
+        .where(counters.c.tenant_id == tenant.id, counters.c.expires_at > now)
+        .where(counters.c.user_id.is_not(None))
+        .group_by(counters.c.user_id)
+        .having(func.sum(counters.c.amount) > left)
+        .subquery()
+    )
+
     def number(query: Select[Any], *conditions: ColumnElement[bool]) -> int:
         return int(connection.execute(query.where(*conditions)).scalar_one())
 
@@ -117,8 +127,8 @@ def standing(connection: Connection, tenant: Tenant, now: int) -> StandingAnswer
         version=__version__,
         people=number(of_people),
         enrolled=number(of_profiles, profiles.c.complete_at.is_not(None)),
-        delayed=number(of_people, users.c.failures >= FREE_FAILURES, users.c.failures < MOST_FAILURES),
-        blocked=number(of_people, users.c.failures >= MOST_FAILURES),
+        delayed=number(of_people, users.c.failures >= FREE_FAILURES),
+        blocked=number(select(func.count()).select_from(spent)),
         drifted=number(of_profiles, profiles.c.drift >= DRIFTED),
         watched=number(of_sessions, watch_sessions.c.seen_at >= now - LATELY),
         locked=number(of_sessions, watch_sessions.c.locked_at.is_not(None)),

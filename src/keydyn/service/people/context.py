@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 from sqlalchemy import Connection
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from keydyn.decisions.liveness.copies import Fingerprints
 
 Held = TypeVar("Held")
+# Everything, for the service's own pages; scores that are rounded, for programs; the answer, for browsers.
+Told = Literal["everything", "scores", "answer"]
 # The number of templates that a process keeps in memory, about 40 kB each, and as many people's fingerprints,
 # about a kB per sample; and of backgrounds.
 PEOPLE, BACKGROUNDS = 20_000, 200
@@ -114,12 +116,14 @@ class Write:
     finish : called in the change that stores the outcome, with the answer and the id of the person it is
         about, if it is about one
     amend : called when the answer has become another after that
+    told : how much of a decision the asker is told
     """
 
     tenant: Tenant
     actor: str
     finish: Callable[[Connection, Struct, str | None], None] = lambda *_: None
     amend: Callable[[Struct], None] = lambda _: None
+    told: Told = "scores"
 
     def note(
         self, connection: Connection, now: int, action: str, person: DataKey | None = None, **details: Any

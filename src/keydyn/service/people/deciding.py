@@ -6,10 +6,11 @@ import math
 import secrets
 from dataclasses import dataclass, replace
 
+from msgspec import structs
 from sqlalchemy import Connection, bindparam, update
 
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.decision import Decision as Decided
+from keydyn.decisions.decision import Decision as Judged
 from keydyn.decisions.decision import Evidence as Counts
 from keydyn.decisions.enrolled import DRIFTED, Enrolled
 from keydyn.decisions.folder.enrolled_bytes import template_bytes
@@ -18,17 +19,22 @@ from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce
+from keydyn.service.people.attempts import (
+    Attempt,
+    allowed_level,
+    clock_set_back,
+    count_attempt,
+    counts_of,
+)
 from keydyn.service.people.backgrounds import background_for, background_of, background_with
 from keydyn.service.people.context import Context, Known, Remembered, Write
+from keydyn.service.people.decision_rows import Answered, Decided
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
 from keydyn.service.people.own_people import Place
 from keydyn.service.people.rows import (
     PersonRow,
     ProfileRow,
     Stale,
-    check_allowed,
-    clock_set_back,
-    count_attempt,
     everybody,
     person_named,
     person_row,
@@ -46,9 +52,12 @@ from keydyn.service.people.stored_templates import (
     settled,
     verifier_for,
 )
+from keydyn.service.people.told import ADVICE, rounded, rounded_candidates
 from keydyn.service.problems import Problem
+from keydyn.service.storage import counters
 from keydyn.service.storage.tables import profiles
-from keydyn.service.wire.answers import Candidate, Decision, Evidence, Identification, Spoke
+from keydyn.service.wall_clock import DAY, SECOND
+from keydyn.service.wire.answers import Candidate, Decision, Evidence, Identification, Spoke, Verdict
 from keydyn.service.wire.both_ways import Device, Level, Text
 
 # JSON has no infinity: a certain answer has an llr of this size.
@@ -99,22 +108,30 @@ def not_enrolled(samples: int, tenant: Tenant) -> Problem:
     return Problem(409, "not-enrolled", title, detail, samples=samples, samples_needed=needed)
 
 
-def verify(context: Context, write: Write, name: str, typed: TypedSample, level: Level) -> Decision:
-    """Decide whether a sample was typed by a person, and store what follows from it."""
+def verify(context: Context, write: Write, name: str, typed: TypedSample, level: Level) -> Verdict:
+    """Decide whether a sample was typed by a person, and store what follows from it.
+
+    It is judged at a stricter level than asked for if failed attempts have left no other. The answer has
+    scores, and so is a `Decision`, unless a browser asks.
+    """
     sample = samples_of([typed.typed], typed.text)
 
-    def attempt() -> Decision:
+    def attempt() -> Verdict:
         subject = subject_of(context, write.tenant, name, typed.text, typed.device)
         person, now = subject.person, context.clock()
         if now < person.failed_at:
             context.database.write(lambda c: clock_set_back(c, person, now))
-        check_allowed(person.failures, person.failed_at, now)
-        return _decided(context, write, subject, sample, level)
+        with context.database.reading() as connection:
+            counts = counts_of(connection, person.id, now)
+            judged = allowed_level(connection, write.tenant, counts, level, now)
+        return _decided(context, write, subject, sample, level, judged)
 
     return settled(attempt)
 
 
-def _decided(context: Context, write: Write, subject: Subject, sample: Samples, level: Level) -> Decision:
+def _decided(
+    context: Context, write: Write, subject: Subject, sample: Samples, asked: Level, level: Level
+) -> Verdict:
     tenant, person, profile = write.tenant, subject.person, subject.profile
     verifier = verifier_for(tenant, subject.background, {person.id: subject.known.enrolled}, level)
     decision = verifier.verify(person.id, sample)
@@ -130,10 +147,25 @@ def _decided(context: Context, write: Write, subject: Subject, sample: Samples, 
         seen = Fingerprints.of(sample, secret_of(tenant))
     drift = after.drift if sealed is not None else profile.drift
     drifted = drift >= DRIFTED and profile.drift_reported_at is None
-    done = _answer(decision, person.name, level, verifier.at.false_match, sealed is not None)
+    answer: Answered = decision.answer  # type: ignore[assignment]
+    kept = Decided(secrets.token_hex(16), "verify", now, answer, asked, level, profile.text, profile.device)
+    verdict = Verdict(
+        id=kept.id,
+        claimed=person.name,
+        answer=answer,
+        level=asked,
+        judged_level=level,
+        wait_s=0,
+        advice=ADVICE[answer],
+        receipt=kept.receipt(tenant, person.name),
+    )
+    if write.told != "answer":
+        full = _with_scores(verdict, decision, verifier.at.false_match, sealed is not None)
+        verdict = full if write.told == "everything" else rounded(full)
 
-    def change(connection: Connection) -> Remembered | None:
-        count_attempt(connection, person, decision.accepted, now)
+    def change(connection: Connection) -> tuple[Verdict, Remembered | None]:
+        made = Attempt(asked, level, decision.accepted)
+        wait = count_attempt(connection, write, person, made, now)
         known = None
         if seen is not None:
             # Of two copies sent at the same time, the second is decided again and finds the first.
@@ -148,32 +180,31 @@ def _decided(context: Context, write: Write, subject: Subject, sample: Samples, 
                 body = {"user": person.name, "text": str(profile.text), "device": profile.device}
                 announce(connection, tenant, "template.drifted", body, now=now, user_id=person.id)
             connection.execute(_PROFILE, {"profile": profile.id, **values})
-        write.note(connection, now, "verified", person.key, answer=decision.answer, level=level)
+        kept.keep(connection, write, person.id)
+        write.note(connection, now, "verified", person.key, answer=answer, level=asked, judged=level)
+        done = structs.replace(verdict, wait_s=-(-wait // SECOND))
         write.finish(connection, done, person.id)
-        return known
+        return done, known
 
-    known = context.database.write(change)
+    done, known = context.database.write(change)
     if known is not None:
         context.people.put(profile.id, profile.version + 1, replace(after, fingerprints=Fingerprints.none()))
         context.remembered.put(person.id, person.remembered + 1, known)
     return done
 
 
-def _answer(decision: Decided, name: str, level: Level, target: float, updated: bool) -> Decision:
+def _with_scores(verdict: Verdict, decision: Judged, target: float, updated: bool) -> Decision:
     spoke = (
         tuple(Spoke(one.key, one.feature, one.nats) for one in those)
         for those in (decision.spoke_for, decision.spoke_against)
     )
     return Decision(
-        id=secrets.token_hex(16),
-        claimed=name,
-        answer=decision.answer,  # type: ignore[arg-type]
+        **structs.asdict(verdict),
         llr=finite(decision.llr),
         false_match_rate=decision.false_match_rate,
         false_match_rate_interval=decision.interval,
         evidence=evidence_answer(decision.evidence, *spoke),
         reasons=decision.reasons,
-        level=level,
         target_false_match_rate=target,
         updated=updated,
     )
@@ -192,18 +223,35 @@ def finite(llr: float) -> float:
 
 
 def identify(context: Context, write: Write, typed: TypedSample, level: Level, most: int) -> Identification:
-    """Rank everybody whose enrolment in this kind of text is complete."""
-    tenant = write.tenant
+    """Rank everybody whose enrolment in this kind of text is complete.
+
+    What one key may identify in a day is limited: each answer says something about everybody.
+    """
+    tenant, now = write.tenant, context.clock()
     sample = samples_of([typed.typed], typed.text)
+    with context.database.reading() as connection:
+        _check_identified(tenant, counters.amount(connection, tenant.id, _identified(write, now)) + 1, now)
     groups, names = settled(lambda: _everybody(context, tenant, typed.text, typed.device))
     if not groups:
         detail = "Nobody's enrolment in this kind of text is complete."
         raise Problem(409, "nobody-enrolled", "Nobody is enrolled", detail)
     parts = [verifier_for(tenant, beside, people, level).identify(sample) for beside, people in groups]
     found = together(parts)
-    now = context.clock()
-    context.database.write(lambda c: write.note(c, now, "identified", nobody=found.nobody))
-    return Identification(
+    asked = (level, level, typed.text, typed.device)
+    kept = Decided(secrets.token_hex(16), "identify", now, "reject" if found.nobody else "accept", *asked)
+    first = None if found.nobody else found.candidates[0].user
+
+    def change(connection: Connection) -> None:
+        today = counters.add(connection, tenant.id, _identified(write, now), 1, now + DAY)
+        _check_identified(tenant, today, now)
+        kept.keep(connection, write, first)
+        write.note(connection, now, "identified", nobody=found.nobody)
+
+    # Again if the person was erased meanwhile.
+    settled(lambda: context.database.write(change))
+    answer = Identification(
+        id=kept.id,
+        receipt=kept.receipt(tenant, None if first is None else names[first]),
         candidates=tuple(
             Candidate(names[one.user], one.probability, finite(one.llr), one.false_match_rate)
             for one in found.candidates[:most]
@@ -213,6 +261,22 @@ def identify(context: Context, write: Write, typed: TypedSample, level: Level, m
         evidence=evidence_answer(found.evidence),
         reasons=tuple(found.reasons),
     )
+    return answer if write.told == "everything" else rounded_candidates(answer)
+
+
+def _identified(write: Write, now: int) -> str:
+    """The counter of what one key has identified in a day."""
+    return f"identified/{write.actor}/{now // DAY}"
+
+
+def _check_identified(tenant: Tenant, number: int, now: int) -> None:
+    most = tenant.settings.identifications_per_day
+    if number > most:
+        seconds = -(-(DAY - now % DAY) // SECOND)
+        detail = f"{most} samples may be identified per key and day; the next in {seconds} seconds."
+        raise Problem(
+            429, "identifications-spent", "No identification is left today", detail, retry_after=seconds
+        )
 
 
 def _everybody(

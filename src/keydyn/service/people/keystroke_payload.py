@@ -81,8 +81,8 @@ class TypedSample:
     device: Device
 
     @classmethod
-    def received(cls, body: SampleBody) -> TypedSample:
-        """From the body of a request; a `Problem` says what is wrong with it."""
+    def received(cls, body: SampleBody, text: Text, device: Device) -> TypedSample:
+        """From the body of a request, which is for this text and device; a `Problem` says what is wrong."""
         rows = body.keystrokes
         if rows is None:
             typed = paired([structs.asdict(event) for event in body.events or []])
@@ -92,7 +92,7 @@ class TypedSample:
                 tuple([row.timepress for row in rows]),
                 tuple([row.timerelease for row in rows]),
             )
-        return cls(typed.resolved(), body.text, body.device)
+        return cls(typed.resolved(), text, device)
 
 
 def paired(events: Sequence[dict[str, Any]]) -> Typed:

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
+from keydyn.service.people.attempts import UNIT, counts_of, forgive
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.own_people import Scores, forget
 from keydyn.service.people.rows import (
@@ -21,7 +22,6 @@ from keydyn.service.people.rows import (
     person_row,
     profile_answer,
     profiles_of,
-    waiting_time,
 )
 from keydyn.service.people.stored_templates import drop_unneeded, start_again, stored_samples
 from keydyn.service.problems import Problem
@@ -29,6 +29,8 @@ from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import (
     comparisons,
+    counters,
+    decisions,
     fingerprints,
     members,
     populations,
@@ -91,10 +93,19 @@ def listed(
     return found, (people[-1].created_at, people[-1].id) if more else None
 
 
-def unblock(context: Context, write: Write, name: str, reset: bool = False) -> User:
-    """Clear a person's failed attempts; with `reset`, also start their enrolment again.
+def unblock(
+    context: Context,
+    write: Write,
+    name: str,
+    *,
+    action: str = "user.unblocked",
+    reset: bool = False,
+    budget: bool = False,
+) -> User:
+    """End a person's delay; with `reset`, also start their enrolment again.
 
-    Copies of earlier samples are still recognised after a reset.
+    Copies of earlier samples are still recognised after a reset. With `budget`, what failed attempts have
+    cost is forgotten too.
     """
     tenant = write.tenant
 
@@ -103,9 +114,9 @@ def unblock(context: Context, write: Write, name: str, reset: bool = False) -> U
         if reset:
             for profile in profiles_of(connection, person):
                 start_again(connection, tenant, profile, context.clock())
-        connection.execute(update(users).where(users.c.id == person.id).values(failures=0, failed_at=0))
-        action = "user.reset" if reset else "user.unblocked"
-        write.note(connection, context.clock(), action, person.key)
+        forgive(connection, person.id, budget=budget)
+        details = {"budget": True} if budget else {}
+        write.note(connection, context.clock(), action, person.key, **details)
         again = person_named(connection, context, tenant, name)
         done = _user(connection, context, tenant, again)
         write.finish(connection, done, person.id)
@@ -116,12 +127,14 @@ def unblock(context: Context, write: Write, name: str, reset: bool = False) -> U
 
 def _user(connection: Connection, context: Context, tenant: Tenant, person: PersonRow) -> User:
     now = context.clock()
+    counts = counts_of(connection, person.id, now)
     return User(
         id=person.name,
         created_at=Moment.at(person.created_at),
         profiles=tuple(profile_answer(one, tenant, now) for one in profiles_of(connection, person)),
         failed_attempts=person.failures,
-        wait_s=-(-waiting_time(person.failures, person.failed_at, now) // SECOND),
+        wait_s=-(-counts.waiting_time(tenant.settings, now) // SECOND),
+        takeover_chance_spent=sum(one.amount for one in counts.spent) / UNIT,
     )
 
 
@@ -177,6 +190,11 @@ def export(context: Context, tenant: Tenant, name: str) -> dict[str, Any]:
         person = person_named(connection, context, tenant, name)
         held = [_exported(connection, person, profile) for profile in profiles_of(connection, person)]
         entries = audit.entries(connection, tenant.id, audit.pseudonym(person.key))
+        of_attempts = counters.c.expires_at, counters.c.amount
+        spent = connection.execute(select(*of_attempts).where(counters.c.user_id == person.id)).all()
+        decided = connection.execute(
+            select(decisions).where(decisions.c.user_id == person.id).order_by(decisions.c.created_at)
+        ).all()
         in_populations = connection.execute(
             select(populations.c.device, populations.c.vocabulary, members.c.template.is_not(None))
             .join(members, members.c.population_id == populations.c.id)
@@ -186,6 +204,11 @@ def export(context: Context, tenant: Tenant, name: str) -> dict[str, Any]:
         "id": person.name,
         "created_at": person.created_at,
         "failed_attempts": person.failures,
+        "failed_attempts_cost": [dict(row._mapping) for row in spent],
+        "decisions": [
+            {name: value for name, value in row._mapping.items() if name not in ("tenant_id", "user_id")}
+            for row in decided
+        ],
         "profiles": held,
         "populations": [
             {"device": device, "vocabulary": vocabulary, "in_cohort": bool(cohort)}

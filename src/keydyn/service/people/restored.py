@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select, update
 
 from keydyn.service.accounts import revoke_rows
-from keydyn.service.people.rows import FREE_FAILURES
+from keydyn.service.people.attempts import FREE_FAILURES
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import audit as entries
 from keydyn.service.storage.tables import tenants, users

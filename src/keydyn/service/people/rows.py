@@ -1,4 +1,4 @@
-"""People, their profiles and their failed attempts, as the database has them."""
+"""People and their profiles, as the database has them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, bindparam, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, insert, select
 
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context
@@ -19,10 +19,6 @@ from keydyn.service.wire.both_ways import Device, Moment, Text
 
 if TYPE_CHECKING:
     from keydyn.decisions.calibration.background import Background
-
-# Failures in a row that cost nothing; the delay after the next, which doubles each time, and its limit, in
-# milliseconds; and the number after which an administrator has to step in.
-FREE_FAILURES, FIRST_DELAY, LONGEST_DELAY, MOST_FAILURES = 5, 30 * SECOND, 3600 * SECOND, 100
 
 
 @dataclass(frozen=True)
@@ -178,50 +174,3 @@ def profile_answer(profile: ProfileRow, tenant: Tenant, now: int) -> answers.Pro
         template_age_s=None if fitted is None else max(0, now - fitted) / SECOND,
         drift=profile.drift,
     )
-
-
-def delay_after(failures: int) -> int:
-    """Milliseconds to wait after a number of failures in a row."""
-    longer = min(FIRST_DELAY << min(max(failures - FREE_FAILURES, 0), 20), LONGEST_DELAY)
-    return longer if failures >= FREE_FAILURES else 0
-
-
-def waiting_time(failures: int, failed_at: int, now: int) -> int:
-    """Milliseconds still to wait, at most the delay (see `clock_set_back`)."""
-    return min(max(0, delay_after(failures) - max(0, now - failed_at)), LONGEST_DELAY)
-
-
-def check_allowed(failures: int, failed_at: int, now: int) -> None:
-    """A `Problem` if the next attempt must wait."""
-    if failures >= MOST_FAILURES:
-        detail = f"{failures} attempts in a row failed; an administrator must unblock the user."
-        raise Problem(403, "blocked", "Too many failed attempts", detail)
-    left = waiting_time(failures, failed_at, now)
-    if left > 0:
-        seconds = -(-left // SECOND)
-        detail = f"{failures} attempts in a row failed; the next may be made in {seconds} seconds."
-        raise Problem(429, "too-many-attempts", "Too many failed attempts", detail, retry_after=seconds)
-
-
-def clock_set_back(connection: Connection, person: PersonRow, now: int) -> None:
-    """Let the delay begin now if the last failure lies in the future: it then ends after its own length."""
-    later = users.c.id == person.id, users.c.failed_at > now
-    connection.execute(update(users).where(*later).values(failed_at=now))
-
-
-def count_attempt(connection: Connection, person: PersonRow, accepted: bool, now: int) -> None:
-    """Count an attempt, in the change that stores its outcome.
-
-    A `Problem` if others, made at the same time, have used up the attempts: then the outcome is withheld.
-    """
-    row = connection.execute(_COUNTS, {"user": person.id}).one()
-    check_allowed(row.failures, row.failed_at, now)
-    if accepted and row.failures == 0:
-        return
-    failures = 0 if accepted else row.failures + 1
-    connection.execute(_COUNT, {"user": person.id, "failures": failures, "failed_at": now})
-
-
-_ONE = users.c.id == bindparam("user")
-_COUNTS = select(users.c.failures, users.c.failed_at).where(_ONE).with_for_update()
-_COUNT = update(users).where(_ONE)

@@ -234,6 +234,40 @@ own_places = Table(
     PrimaryKeyConstraint("tenant_id", "device", "text"),
 )
 
+# Numbers that rise until their row expires: what failed attempts have cost a person and a tenant on one day,
+# how many samples a key has identified on one day, and how often a token was used. Of these, only the costs
+# of a person's own attempts belong to the person.
+counters = Table(
+    "counters",
+    metadata,
+    _of_tenant(),
+    Column("name", String(80), nullable=False),
+    _of_user(nullable=True),
+    Column("expires_at", BigInteger, nullable=False, index=True),
+    Column("amount", BigInteger, nullable=False),
+    PrimaryKeyConstraint("tenant_id", "name"),
+    Index("ix_counters_user_id", "user_id"),
+)
+
+# What was decided about whom, for servers that ask; `user_id` is missing if the answer names nobody.
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    _of_tenant(),
+    _of_user(nullable=True),
+    Column("created_at", BigInteger, nullable=False, index=True),
+    Column("kind", String(16), nullable=False),
+    Column("answer", String(16), nullable=False),
+    # The level that was asked for, and the one that was applied.
+    Column("level", String(16), nullable=False),
+    Column("judged_level", String(16), nullable=False),
+    Column("text", String(80), nullable=False),
+    Column("device", String(16), nullable=False),
+    Column("actor", String(64), nullable=False),
+    Index("ix_decisions_user_id", "user_id"),
+)
+
 # `epoch` rises when a session goes to another connection: the one that held it can no longer write.
 watch_sessions = Table(
     "watch_sessions",

@@ -45,6 +45,13 @@ class User(Answer, frozen=True):
     profiles: Annotated[tuple[Profile, ...], about("One for each kind of text and device.")]
     failed_attempts: Annotated[int, about("Failed attempts in a row to be this person.")]
     wait_s: Annotated[int, about("Seconds until the next attempt to be this person is allowed.")]
+    takeover_chance_spent: Annotated[
+        float,
+        about(
+            "The chance that one of the attempts that failed in the last 30 days would have been accepted, "
+            "had all been strangers'; at most `takeover_chance` of the settings, besides locked sessions."
+        ),
+    ] = 0.0
 
 
 class UsersAnswer(Answer, frozen=True):
@@ -90,27 +97,71 @@ class Evidence(Answer, frozen=True):
     spoke_against: Annotated[tuple[Spoke, ...], about("What spoke most strongly against it.")] = ()
 
 
-class Decision(Answer, frozen=True):
-    """The answer to a claim."""
+class Verdict(Answer, frozen=True):
+    """The answer to a claim, as a browser gets it: what was decided, and nothing about how close it was."""
 
-    id: Annotated[str, about("The decision's id.")]
+    id: Annotated[str, about("The decision's id, by which your server can ask for it.")]
     claimed: Annotated[str, about("The id of the user whom the sample is claimed to be from.")]
     answer: Annotated[
         Literal["accept", "reject", "unsure"], about('"unsure" if the sample says too little to decide.')
     ]
-    llr: Annotated[float, about("Natural logarithm of the calibrated likelihood ratio.")]
-    false_match_rate: Annotated[float, about("The share of strangers who would score as high.")]
-    false_match_rate_interval: Annotated[tuple[float, float], about("Its 95 % interval over people.")]
-    evidence: Annotated[Evidence, about("What the decision rests on.")]
-    reasons: Annotated[tuple[str, ...], about("Why, in words.")]
-    level: Annotated[Level, about("The security level of the request.")]
-    target_false_match_rate: Annotated[float, about("The share of strangers to accept at this level.")]
-    updated: Annotated[bool, about("Whether the template was updated with this sample.")]
+    level: Annotated[Level, about("The security level that was asked for.")]
+    judged_level: Annotated[
+        Level, about("The level that was applied: a stricter one if failed attempts have left no other.")
+    ]
+    wait_s: Annotated[int, about("Seconds until the next attempt to be this user may be made.")]
+    advice: Annotated[str, about("What to do now, in words; empty if there is nothing to do.")]
+    receipt: Annotated[str, about("The decision, signed: your server can check it without asking.")]
 
     @property
     def accepted(self) -> bool:
         """Whether the answer is "accept"."""
         return self.answer == "accept"
+
+
+class Decision(Verdict, frozen=True):
+    """The answer to a claim, with what it rests on. Scores are rounded, except for the service's pages."""
+
+    llr: Annotated[float, about("Natural logarithm of the calibrated likelihood ratio, in steps of 0.5.")]
+    false_match_rate: Annotated[
+        float, about("The share of strangers who would score as high: 1, 2 or 5 times a power of ten.")
+    ]
+    false_match_rate_interval: Annotated[tuple[float, float], about("Its 95 % interval over people.")]
+    evidence: Annotated[Evidence, about("What the decision rests on.")]
+    reasons: Annotated[tuple[str, ...], about("Why, in words.")]
+    target_false_match_rate: Annotated[
+        float, about("The share of strangers to accept at the level that was applied.")
+    ]
+    updated: Annotated[bool, about("Whether the template was updated with this sample.")]
+
+
+class DecisionRecord(Answer, frozen=True):
+    """A decision as it is kept, for 30 days: what was decided, without scores or timings."""
+
+    id: Annotated[str, about("The decision's id.")]
+    at: Annotated[Moment, about(f"When it was made, {DATE}.")]
+    kind: Annotated[
+        Literal["verify", "identify", "watch"],
+        about('What was asked; "watch" for a session that was locked.'),
+    ]
+    user: Annotated[str | None, about("The id of the user; null if nobody was identified.")]
+    answer: Annotated[Literal["accept", "reject", "unsure"], about("What was decided.")]
+    level: Annotated[Level, about("The security level that was asked for.")]
+    judged_level: Annotated[Level, about("The level that was applied.")]
+    text: Annotated[Text, about("What was typed.")]
+    device: Annotated[Device, about("What it was typed on.")]
+    actor: Annotated[str, about("How it came: `key`, `token` or `session`, and the id of the key behind it.")]
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the answer is "accept"."""
+        return self.answer == "accept"
+
+
+class ReceiptKey(Answer, frozen=True):
+    """What checks the receipts of a tenant."""
+
+    key: Annotated[str, about("The public key, Ed25519, in URL-safe base 64.")]
 
 
 class Candidate(Answer, frozen=True):
@@ -123,8 +174,10 @@ class Candidate(Answer, frozen=True):
 
 
 class Identification(Answer, frozen=True):
-    """Who typed a sample, the most probable first."""
+    """Who typed a sample, the most probable first. Scores are rounded, as those of a decision."""
 
+    id: Annotated[str, about("The decision's id, by which your server can ask for it.")]
+    receipt: Annotated[str, about("The decision, signed: a receipt of the kind `identify`.")]
     candidates: Annotated[tuple[Candidate, ...], about("The most probable users.")]
     nobody: Annotated[bool, about("Whether the answer is that none of them did.")]
     nobody_probability: Annotated[float, about("The probability that nobody who is enrolled typed it.")]
@@ -139,6 +192,9 @@ class Token(Answer, frozen=True):
     purpose: Annotated[Purpose, about("What the browser may do.")]
     session: Annotated[str | None, about("The session that it is for; null unless it watches or unlocks.")]
     expires_at: Annotated[Moment, about(f"When it expires, {DATE}.")]
+    uses: Annotated[
+        int | None, about("How many samples may be sent with it; null if it watches or unlocks.")
+    ] = None
 
 
 class SessionAnswer(Answer, frozen=True):

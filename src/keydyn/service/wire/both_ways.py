@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 Level = Literal["low", "standard", "high"]
 Device = Literal["keyboard", "phone"]
 Purpose = Literal["enrol", "verify", "watch", "unlock"]
-Event = Literal["enrolment.complete", "session.locked", "template.drifted"]
+Event = Literal["enrolment.complete", "session.locked", "template.drifted", "attempts.unusual"]
 FREE, POSITIONS, KEYS, KEYBOARD, PHONE = "free", "positions", "keys", "keyboard", "phone"
 USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._~@+-]{0,127}$"
 TEXT_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -128,6 +128,24 @@ class Settings(Struct, frozen=True):
             "rates hold here; only scores are kept."
         ),
     ] = True
+    takeover_chance: Annotated[
+        float,
+        about(
+            "The largest chance, per user and 30 days, that strangers who try to be this user are accepted.",
+            ge=0.001,
+            le=0.5,
+        ),
+    ] = 0.05
+    takeovers_per_day: Annotated[
+        Annotated[float, about(ge=0.01, le=10_000)] | None,
+        about(
+            "How many takeovers failed attempts may amount to per day, over all users, before every attempt "
+            "is judged at the level `high`; by default one for every hundred users, and at least one."
+        ),
+    ] = None
+    identifications_per_day: Annotated[
+        int, about("Samples that each API key may identify per day.", ge=1, le=10_000_000)
+    ] = 1000
 
 
 class Moment(datetime):

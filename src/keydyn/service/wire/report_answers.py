@@ -20,7 +20,7 @@ class StandingAnswer(Answer, frozen=True):
     enrolled: Annotated[int, about("People whose enrolment in some text is complete.")]
     delayed: Annotated[int, about("People with enough failed attempts in a row that the next one must wait.")]
     blocked: Annotated[
-        int, about("People with enough failed attempts in a row that an administrator must unblock them.")
+        int, about("People for whom failed attempts of the last 30 days have left no attempt for now.")
     ]
     drifted: Annotated[int, about("People whose template has drifted so far that they should enrol again.")]
     watched: Annotated[int, about("Watched sessions that were active in the last five minutes.")]

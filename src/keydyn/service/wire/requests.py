@@ -71,8 +71,12 @@ class SampleBody(Request, frozen=True):
         Annotated[list[KeyEvent], about(min_length=1, max_length=2 * MOST_KEYSTROKES)] | None,
         about("Raw events instead of keystrokes."),
     ] = None
-    text: Annotated[TypedText, about("What was typed.")] = TypedText()
-    device: Annotated[Device, about("What it was typed on.")] = "keyboard"
+    text: Annotated[
+        TypedText | None, about("What was typed; by default what the token is for, or free text.")
+    ] = None
+    device: Annotated[
+        Device | None, about("What it was typed on; by default what the token is for, or a keyboard.")
+    ] = None
 
     def __post_init__(self) -> None:
         if (self.keystrokes is None) == (self.events is None):
@@ -94,9 +98,13 @@ class NewSample(SampleBody, frozen=True):
 class ClaimBody(SampleBody, frozen=True):
     """A sample to be judged."""
 
-    level: Annotated[Level, about("The security level, whose false-match rate is in the settings.")] = (
-        "standard"
-    )
+    level: Annotated[
+        Level | None,
+        about(
+            "The security level, whose false-match rate is in the settings; by default that of the token, or "
+            "`standard`."
+        ),
+    ] = None
 
 
 class IdentifyBody(ClaimBody, frozen=True):
@@ -120,15 +128,23 @@ class TokenBody(Request, frozen=True):
         Annotated[str, about(pattern=r"^[0-9a-f]{32}$")] | None,
         about("The session to resume, or to unlock; by default a new one."),
     ] = None
-    text: Annotated[TypedText, about("What is typed in a watched session.")] = TypedText()
-    device: Annotated[Device, about("What it is typed on.")] = "keyboard"
+    text: Annotated[TypedText, about("What is typed: the token is good for nothing else.")] = TypedText()
+    device: Annotated[Device, about("What it is typed on: the token is good for nothing else.")] = "keyboard"
+    level: Annotated[Level, about("The level at which samples are judged.")] = "standard"
+    uses: Annotated[
+        Annotated[int, about(ge=1, le=50)] | None,
+        about(
+            "How many samples may be sent with it: by default the samples that an enrolment needs, or 5 to "
+            "verify. A token to watch is good for one session."
+        ),
+    ] = None
 
 
 class WebhookBody(Request, frozen=True):
     """An address to which events are sent."""
 
     url: Annotated[str, about("The address, which begins with https://.", min_length=8, max_length=2000)]
-    events: Annotated[list[Event], about("The events to send.", min_length=1, max_length=3)]
+    events: Annotated[list[Event], about("The events to send.", min_length=1, max_length=4)]
 
 
 class SessionBody(Request, frozen=True):

@@ -67,7 +67,10 @@ class Welcome(Struct, frozen=True, kw_only=True, tag_field="type", tag="welcome"
 
 
 class TrustFrame(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="trust"):
-    """Answers keystrokes: trust and suspicion after each of them that was judged."""
+    """Answers keystrokes: trust and suspicion after each of them that was judged.
+
+    To a token: the trust after the last of them, in steps of 10 %, and nothing else of how they were judged.
+    """
 
     first: int
     last: int
@@ -80,9 +83,13 @@ class TrustFrame(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
 
 
 class Lock(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="lock"):
-    """The session was locked at this keystroke; to programs, why, if it was not suspicion."""
+    """The session was locked at this keystroke; the decision can be asked for by its id.
+
+    Programs are told why, if it was not suspicion.
+    """
 
     at: int
+    decision: str = ""
     reason: str | None = None
 
 

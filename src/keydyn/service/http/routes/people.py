@@ -68,10 +68,30 @@ def read_densities(
 @routes.route("POST", "/{id}/reset", ADMIN)
 def reset_user(call: Call, id: Id) -> User:
     """Start a user's enrolment again."""
-    return once(call, lambda write: registry.unblock(call.context, write, id, reset=True))
+    return once(
+        call, lambda write: registry.unblock(call.context, write, id, action="user.reset", reset=True)
+    )
 
 
 @routes.route("POST", "/{id}/unblock", ADMIN)
-def unblock_user(call: Call, id: Id) -> User:
-    """Clear a user's failed attempts, so that the next need not wait."""
-    return once(call, lambda write: registry.unblock(call.context, write, id))
+def unblock_user(
+    call: Call,
+    id: Id,
+    restore_budget: Annotated[
+        bool, Query(description="Also forget what failed attempts have cost; this resets the promise.")
+    ] = False,
+) -> User:
+    """Clear a user's failed attempts in a row, so that the next need not wait.
+
+    With `restore_budget`, the chance of strangers to be accepted counts from 0 again.
+    """
+    return once(call, lambda write: registry.unblock(call.context, write, id, budget=restore_budget))
+
+
+@routes.route("POST", "/{id}/second-factor", Rule("verify"))
+def report_second_factor(call: Call, id: Id) -> User:
+    """Say that a user has just proved who they are by another factor: the next attempt need not wait.
+
+    What failed attempts have cost stays counted.
+    """
+    return once(call, lambda write: registry.unblock(call.context, write, id, action="user.second-factor"))

@@ -17,13 +17,22 @@ from keydyn.service.people.keystroke_payload import TypedSample
 from keydyn.service.people.rows import person_named
 from keydyn.service.tokens import TokenClaims
 from keydyn.service.wall_clock import SECOND
-from keydyn.service.wire.answers import Decision, Identification, Sample, Token
-from keydyn.service.wire.both_ways import Moment
-from keydyn.service.wire.requests import ClaimBody, IdentifyBody, NewSample, TokenBody
+from keydyn.service.wire.answers import Decision, Identification, Sample, Token, Verdict
+from keydyn.service.wire.both_ways import Level, Moment
+from keydyn.service.wire.requests import (
+    ClaimBody,
+    IdentifyBody,
+    NewSample,
+    SampleBody,
+    TokenBody,
+    TypedText,
+)
 
 routes = Routes("/v1", "recognition")
 # The scope that a key needs to make a token of each purpose.
 SCOPE_FOR = {"enrol": "enrol", "verify": "verify", "watch": "watch", "unlock": "admin"}
+# Samples that can be verified with one token, unless the server that makes it says otherwise.
+VERIFIED_WITH_ONE = 5
 
 
 @routes.route("POST", "/users/{id}/samples", Rule("enrol", "enrol"), status=201)
@@ -34,37 +43,45 @@ def enrol_sample(call: Call, id: Id, body: NewSample) -> Sample:
     """
     if body.add and call.caller.token is not None:
         raise forbidden("A sample is added to a complete enrolment with an API key, not with a token.")
-    sample = TypedSample.received(body)
+    sample = _received(call.caller.token, body)
     found = once(call, lambda write: add_sample(call.context, write, id, sample, body.add))
     call.request.app.state.metrics.enrolments.inc()
     return found
 
 
 @routes.route("POST", "/users/{id}/verify", Rule("verify", "verify"))
-def verify_sample(call: Call, id: Id, body: ClaimBody) -> Decision:
-    """Decide whether a sample was typed by the person it is claimed to be."""
-    sample = TypedSample.received(body)
-    found = once(call, lambda write: verify(call.context, write, id, sample, body.level))
+def verify_sample(call: Call, id: Id, body: ClaimBody) -> Decision | Verdict:
+    """Decide whether a sample was typed by the person it is claimed to be.
+
+    Scores are for API keys: a browser, which sends a token, gets the answer.
+    """
+    sample, level = _received(call.caller.token, body), _level(call.caller.token, body)
+    found = once(call, lambda write: verify(call.context, write, id, sample, level))
     call.request.app.state.metrics.decisions.labels(found.answer).inc()
     return found
 
 
-@routes.route("POST", "/identify", Rule("verify"))
+@routes.route("POST", "/identify", Rule("identify"))
 def identify_sample(call: Call, body: IdentifyBody) -> Identification:
     """Identify who typed a sample, or answer that nobody who is enrolled did.
 
-    Nothing is stored of it but an entry in the audit log that names nobody.
+    Nothing of the sample is stored, but what was decided is.
     """
-    write = Write(call.caller.tenant, call.caller.actor)
-    return identify(call.context, write, TypedSample.received(body), body.level, body.most)
+    sample, level = _received(None, body), _level(None, body)
+    return identify(call.context, call.caller.write(), sample, level, body.most)
 
 
 @routes.route("POST", "/users/{id}/token", Rule(None), status=201)
 def make_token(call: Call, id: Id, body: TokenBody) -> Token:
-    """Make a token that lets a browser do one thing for one user, for a short time."""
+    """Make a token that lets a browser do one thing for one user, for a short time.
+
+    What is typed, on what, the level and the number of samples are chosen here, and not by the browser.
+    """
     caller, context, now = call.caller, call.context, call.context.clock()
     caller.need(SCOPE_FOR[body.purpose])
     tenant = caller.tenant
+    usual = {"enrol": tenant.settings.samples_needed, "verify": VERIFIED_WITH_ONE}
+    uses = (body.uses or usual[body.purpose]) if body.purpose in usual else None
 
     def run(write: Write) -> Token:
         opening = session_for_token(context, write, id, body)
@@ -73,13 +90,45 @@ def make_token(call: Call, id: Id, body: TokenBody) -> Token:
             person = person_named(connection, context, tenant, id)
             session, lock = opening(connection)
             expires = now + body.seconds * SECOND
-            whose = tenant.id, caller.key_id, person.id
-            claims = TokenClaims(*whose, body.purpose, session or "", expires, secrets.token_hex(8), lock)
+            claims = TokenClaims(
+                tenant_id=tenant.id,
+                key_id=caller.key_id,
+                user_id=person.id,
+                purpose=body.purpose,
+                session_id=session or "",
+                expires_at=expires,
+                nonce=secrets.token_hex(8),
+                text=str(body.text),
+                device=body.device,
+                level=body.level,
+                uses=uses or 0,
+                lock=lock,
+                everything=write.told == "everything",
+            )
             write.note(connection, now, "token.made", person.key, purpose=body.purpose)
-            token = Token(claims.signed(tenant), body.purpose, session, Moment.at(expires))
+            token = Token(claims.signed(tenant), body.purpose, session, Moment.at(expires), uses)
             write.finish(connection, token, person.id)
             return token
 
         return context.database.write(change)
 
     return once(call, run)
+
+
+def _received(token: TokenClaims | None, body: SampleBody) -> TypedSample:
+    """The sample in a request; a `Problem` if the token is for another kind."""
+    text, device = body.text or TypedText(), body.device or "keyboard"
+    if token is not None:
+        text, device = TypedText.parse(token.text), token.device
+        if body.text not in (None, text) or body.device not in (None, device):
+            raise forbidden(f"The token is for the text {token.text} on the device {device}.")
+    return TypedSample.received(body, text, device)
+
+
+def _level(token: TokenClaims | None, body: ClaimBody) -> Level:
+    """The level that is asked for; a `Problem` if it is not the token's."""
+    if token is None:
+        return body.level or "standard"
+    if body.level not in (None, token.level):
+        raise forbidden(f"The token is for the level {token.level}.")
+    return token.level

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Path, Query
 
 from keydyn.service.http.access import Rule
 from keydyn.service.http.routing import CURSOR_HASH, CURSOR_NUMBER, Call, Routes, cursor_at, cursor_values
 from keydyn.service.people import activity, error_rates
-from keydyn.service.people.context import Write
+from keydyn.service.people.decision_rows import find_decision
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.wall_clock import DAY, HOUR
+from keydyn.service.wire.answers import DecisionRecord
 from keydyn.service.wire.both_ways import TEXT_NAME, Device, Text
 from keydyn.service.wire.report_answers import (
     AuditAnswer,
@@ -30,6 +31,9 @@ routes = Routes("/v1", "administration")
 ADMIN = Rule("admin")
 Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the answer before.")]
 Moment = Annotated[int | None, Query(ge=0, le=10**15, description="Milliseconds since 1970.")]
+DecisionId = Annotated[
+    str, Path(pattern="^[0-9a-f]{32}$", max_length=32, description="The id of the decision.")
+]
 LENGTHS: dict[By, int] = {"hour": HOUR, "day": DAY}
 # Periods that one answer has at most.
 MOST_PERIODS = 400
@@ -65,6 +69,13 @@ def read_decisions(
     return DecisionsAnswer(since, since + count * length, by, tuple(found))
 
 
+@routes.route("GET", "/decisions/{decision}", Rule("verify"))
+def read_decision(call: Call, decision: DecisionId) -> DecisionRecord:
+    """Show what was decided. Decisions are kept for 30 days, and go when the user is erased."""
+    with call.context.database.reading() as connection:
+        return find_decision(connection, call.caller.tenant, decision)
+
+
 @routes.route("GET", "/error-rates", ADMIN)
 def read_error_rates(
     call: Call,
@@ -85,7 +96,7 @@ def measure_error_rates(call: Call, body: ErrorRatesBody) -> CountedAnswer:
     The samples that are kept of at most 30 people claim to be each of them. This takes a few seconds, and
     nothing of it is stored but an entry in the audit log.
     """
-    write = Write(call.caller.tenant, call.caller.actor)
+    write = call.caller.write()
     return error_rates.counted(call.context, write, body.text, body.device)
 
 

@@ -19,8 +19,9 @@ from keydyn.service.people.own_people import forget_everyone
 from keydyn.service.people.populations import list_populations
 from keydyn.service.people.stored_templates import keep_shorter
 from keydyn.service.problems import Problem
+from keydyn.service.receipts import public_key
 from keydyn.service.storage.tables import tenants
-from keydyn.service.wire.answers import NewWebhook, PopulationsAnswer, Webhook, WebhooksAnswer
+from keydyn.service.wire.answers import NewWebhook, PopulationsAnswer, ReceiptKey, Webhook, WebhooksAnswer
 from keydyn.service.wire.both_ways import decoded, encoded
 from keydyn.service.wire.requests import PopulationBody, TenantSettings, WebhookBody
 
@@ -40,6 +41,9 @@ def read_settings(call: Call) -> TenantSettings:
 @routes.route("PUT", "/settings", ADMIN)
 def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
     """Replace the settings; whatever is not sent goes back to its default."""
+    if body.takeover_chance < body.levels.high:
+        detail = "takeover_chance must be at least the rate of the level high: no attempt would be allowed."
+        raise Problem(422, "invalid-request", "These settings cannot be used", detail)
 
     def change(connection: Connection, write: Write) -> TenantSettings:
         one = tenants.c.id == write.tenant.id
@@ -57,6 +61,12 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
     found = change_once(call, change)
     call.request.app.state.origins.forget()
     return found
+
+
+@routes.route("GET", "/receipts/key", Rule("verify"))
+def read_receipt_key(call: Call) -> ReceiptKey:
+    """Show the key that checks receipts. It is not secret; it changes only with the tenant's own key."""
+    return ReceiptKey(public_key(call.caller.tenant))
 
 
 @routes.route("POST", "/webhooks", ADMIN, status=201)

@@ -1,0 +1,233 @@
+"""Attempts to be a person: how long the next must wait, and how many strangers may try.
+
+A stranger whose attempt is judged at a false-match rate is accepted with at most that probability. However
+attempts depend on each other, the chance that one of several is accepted is at most the sum of their rates
+(the union bound). Every attempt that is not accepted therefore spends its rate from a budget, the tenant's
+`takeover_chance`, and no attempt is judged whose rate no longer fits. What is accepted gives nothing back:
+the service cannot know whether the owner or a stranger came before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, get_args
+
+from sqlalchemy import Connection, bindparam, func, select, update
+
+from keydyn.service.accounts import Tenant
+from keydyn.service.jobs.webhooks import announce
+from keydyn.service.people.context import Write
+from keydyn.service.people.rows import PersonRow, Stale
+from keydyn.service.problems import Problem
+from keydyn.service.storage import counters
+from keydyn.service.storage.tables import counters as counter_rows
+from keydyn.service.storage.tables import users
+from keydyn.service.wall_clock import DAY, SECOND
+from keydyn.service.wire.both_ways import Level, Settings
+
+# Failures in a row that cost no time, the delay after the next, which doubles each time, and its limit, in
+# milliseconds.
+FREE_FAILURES, FIRST_DELAY, LONGEST_DELAY = 5, 30 * SECOND, 3600 * SECOND
+# From the least strict to the strictest, each of which may use the budget up to its share. If all could use
+# the whole of it, a few failures at `standard` would leave the owner without any attempt for a month.
+LEVELS: tuple[Level, ...] = get_args(Level)
+STRICTEST = LEVELS[-1]
+SHARES = {"low": 0.5, "standard": 0.5, "high": 1.0}
+# Chances are counted in millionths, rounded against those who try.
+UNIT = 1_000_000
+# Days of the calendar that any 30 days touch.
+WINDOW = 31
+# Users per takeover that a day's failed attempts may amount to, where the settings name no number.
+USERS_PER_TAKEOVER = 100
+
+
+class Spent(NamedTuple):
+    """The cost of a day's failed attempts, in millionths, and when it no longer counts."""
+
+    expires_at: int
+    amount: int
+
+
+class Counts(NamedTuple):
+    """Failures in a row, when the last one was, and what failures have cost."""
+
+    failures: int
+    failed_at: int
+    spent: Sequence[Spent]
+
+    def waiting_time(self, settings: Settings, now: int) -> int:
+        """Milliseconds until the next attempt may be made."""
+        delayed = waiting_time(self.failures, self.failed_at, now)
+        return max(delayed, spent_until(self.spent, settings, now) - now)
+
+
+def cost_of(rate: float) -> int:
+    """What an attempt costs that is judged at this rate."""
+    return math.ceil(round(rate * UNIT, 6))
+
+
+def fitting(asked: Level, settings: Settings, spent: int) -> Level | None:
+    """The level at which an attempt is judged: the one asked for, or the next stricter one that fits.
+
+    None if not even the strictest fits: then no attempt may be made.
+    """
+    budget = round(settings.takeover_chance * UNIT)
+    for level in LEVELS[LEVELS.index(asked) :]:
+        if spent + cost_of(getattr(settings.levels, level)) <= SHARES[level] * budget:
+            return level
+    return None
+
+
+def failures_allowed(settings: Settings, asked: Level = "standard") -> dict[Level, int]:
+    """How many attempts may fail in 30 days, at which level each is judged, if all ask for one level."""
+    spent, found = 0, dict[Level, int]()
+    while (level := fitting(asked, settings, spent)) is not None:
+        spent += cost_of(getattr(settings.levels, level))
+        found[level] = found.get(level, 0) + 1
+    return found
+
+
+def spent_until(spent: Sequence[Spent], settings: Settings, now: int) -> int:
+    """When an attempt fits again: now, or when enough of what was spent no longer counts."""
+    at, left = now, sum(one.amount for one in spent)
+    for one in sorted(spent):
+        if fitting(STRICTEST, settings, left) is not None:
+            break
+        at, left = max(now, one.expires_at), left - one.amount
+    return at
+
+
+def delay_after(failures: int) -> int:
+    """Milliseconds to wait after a number of failures in a row."""
+    longer = min(FIRST_DELAY << min(max(failures - FREE_FAILURES, 0), 20), LONGEST_DELAY)
+    return longer if failures >= FREE_FAILURES else 0
+
+
+def waiting_time(failures: int, failed_at: int, now: int) -> int:
+    """Milliseconds still to wait, at most the delay (see `clock_set_back`)."""
+    return min(max(0, delay_after(failures) - max(0, now - failed_at)), LONGEST_DELAY)
+
+
+def counts_of(connection: Connection, person_id: str, now: int, *, lock: bool = False) -> Counts:
+    """What is counted of a person; with `lock`, until the change is committed nobody else counts."""
+    row = connection.execute(_LOCKED if lock else _COUNTS, {"user": person_id}).one()
+    spent = [Spent(*each) for each in connection.execute(_SPENT, {"user": person_id, "now": now})]
+    return Counts(row.failures, row.failed_at, spent)
+
+
+def allowed_level(connection: Connection, tenant: Tenant, counts: Counts, asked: Level, now: int) -> Level:
+    """The level at which the next attempt is judged; a `Problem` if it must wait."""
+    delayed = waiting_time(counts.failures, counts.failed_at, now)
+    if delayed > 0:
+        seconds = -(-delayed // SECOND)
+        detail = f"{counts.failures} attempts in a row failed; the next may be made in {seconds} seconds."
+        raise Problem(429, "too-many-attempts", "Too many failed attempts", detail, retry_after=seconds)
+    level = fitting(asked, tenant.settings, sum(one.amount for one in counts.spent))
+    if level is None:
+        seconds = -(-max(spent_until(counts.spent, tenant.settings, now) - now, SECOND) // SECOND)
+        detail = (
+            f"Failed attempts of the last 30 days have used up what the settings allow; the next may be made "
+            f"in {seconds} seconds. Ask for another factor."
+        )
+        title = "No attempt is left for now"
+        raise Problem(429, "attempts-spent", title, detail, retry_after=seconds)
+    day = counters.amount(connection, tenant.id, _day(now))
+    return STRICTEST if _is_unusual(connection, tenant, day) else level
+
+
+def clock_set_back(connection: Connection, person: PersonRow, now: int) -> None:
+    """Let the delay begin now if the last failure lies in the future: it then ends after its own length."""
+    later = users.c.id == person.id, users.c.failed_at > now
+    connection.execute(update(users).where(*later).values(failed_at=now))
+
+
+class Attempt(NamedTuple):
+    """An attempt that was judged: at which level instead of the one that was asked for, and the outcome."""
+
+    asked: Level
+    judged: Level
+    accepted: bool
+
+
+def count_attempt(connection: Connection, write: Write, person: PersonRow, made: Attempt, now: int) -> int:
+    """Count an attempt, in the change that stores its outcome; milliseconds until the next may be made.
+
+    If others, made at the same time, have used up the attempts, there is a `Problem`; if they have left only
+    a stricter level, `Stale`: in both cases the outcome is withheld.
+    """
+    tenant = write.tenant
+    counts = counts_of(connection, person.id, now, lock=True)
+    level = allowed_level(connection, tenant, counts, made.asked, now)
+    if LEVELS.index(level) > LEVELS.index(made.judged):
+        raise Stale
+    if not made.accepted:
+        return _count_failure(connection, tenant, person.id, counts, made.judged, now)
+    if counts.failures:
+        forgive(connection, person.id)
+    return 0
+
+
+def count_lock(connection: Connection, tenant: Tenant, person_id: str, now: int) -> None:
+    """Count a locked session as a failed attempt, at the rate of the strictest level.
+
+    A session that ends in a lock was worth little to a stranger; it must not be worth nothing to count.
+    """
+    counts = counts_of(connection, person_id, now, lock=True)
+    _count_failure(connection, tenant, person_id, counts, STRICTEST, now)
+
+
+def forgive(connection: Connection, person_id: str, *, budget: bool = False) -> None:
+    """End a person's delay; with `budget`, also forget what failed attempts have cost.
+
+    The second resets the promise: counted from before, strangers may have had twice the chance.
+    """
+    connection.execute(_COUNT, {"user": person_id, "failures": 0, "failed_at": 0})
+    if budget:
+        connection.execute(counter_rows.delete().where(counter_rows.c.user_id == person_id))
+
+
+def _count_failure(
+    connection: Connection, tenant: Tenant, person_id: str, counts: Counts, level: Level, now: int
+) -> int:
+    failures, cost = counts.failures + 1, cost_of(getattr(tenant.settings.levels, level))
+    connection.execute(_COUNT, {"user": person_id, "failures": failures, "failed_at": now})
+    expires = (now // DAY + WINDOW) * DAY
+    counters.add(connection, tenant.id, f"{_day(now)}/{person_id}", cost, expires, person_id)
+    day = counters.add(connection, tenant.id, _day(now), cost, now + DAY)
+    if _is_unusual(connection, tenant, day):
+        _tell(connection, tenant, now)
+    after = Counts(failures, now, [*counts.spent, Spent(expires, cost)])
+    return after.waiting_time(tenant.settings, now)
+
+
+def _day(now: int) -> str:
+    return f"attempts/{now // DAY}"
+
+
+def _is_unusual(connection: Connection, tenant: Tenant, spent: int) -> bool:
+    """Whether a day's failed attempts at a tenant amount to more takeovers than are allowed."""
+    most = tenant.settings.takeovers_per_day
+    # People are counted only where it matters.
+    if spent <= (UNIT if most is None else most * UNIT):
+        return False
+    if most is not None:
+        return True
+    people = connection.execute(select(func.count()).where(users.c.tenant_id == tenant.id)).scalar_one()
+    return spent > people * UNIT // USERS_PER_TAKEOVER
+
+
+def _tell(connection: Connection, tenant: Tenant, now: int) -> None:
+    """Say that attempts are unusual, once a day."""
+    if counters.add(connection, tenant.id, f"unusual/{now // DAY}", 1, now + DAY) == 1:
+        Write(tenant, "service").note(connection, now, "attempts.unusual")
+        announce(connection, tenant, "attempts.unusual", {"level": STRICTEST}, now=now)
+
+
+_ONE = users.c.id == bindparam("user")
+_COUNTS = select(users.c.failures, users.c.failed_at).where(_ONE)
+_LOCKED = _COUNTS.with_for_update()
+_COUNT = update(users).where(_ONE)
+_SPENT = select(counter_rows.c.expires_at, counter_rows.c.amount).where(
+    counter_rows.c.user_id == bindparam("user"), counter_rows.c.expires_at > bindparam("now")
+)
