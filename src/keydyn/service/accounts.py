@@ -23,13 +23,18 @@ from keydyn.service.wire.both_ways import decoded, encoded
 from keydyn.service.wire.requests import TenantSettings
 
 SCOPES = ("enrol", "verify", "watch", "admin")
+# What a key allows for which nothing is asked, and how to ask for all of it.
+DEFAULT_SCOPES, ALL = ("enrol", "verify"), "all"
 TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 # kdk_<id>_<secret>: the id finds the row, and the secret, 256 random bits, is known by its hash alone.
 KINDS = {"kdk": "key", "kdl": "link", "kds": "session"}
 PRESENTED = re.compile(r"(kd[kls])_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 NO_HASH = hashlib.sha256(b"").digest()
 # For how long a link can be opened, and how long the session lasts that a link or a key opens.
-LINK, BY_LINK, BY_KEY = HOUR, 12 * HOUR, HOUR
+LINK, BY_LINK, BY_KEY = HOUR, 2 * HOUR, HOUR
+# What a session may do that a key opens, for /admin. One that a link opens is for the page on which people try
+# out everything, whatever the link allows.
+FOR_ADMIN = frozenset({"admin"})
 # People who try it on themselves type little: three texts are enough for a template.
 PAGE, PAGE_SETTINGS = "page", TenantSettings(samples_needed=3)
 
@@ -128,7 +133,8 @@ def new_row(
 
 
 def _known(scopes: Iterable[str]) -> tuple[str, ...]:
-    """Scopes in order; a `ValueError` if there are none, or unknown ones."""
+    """Scopes in order, all of them for "all"; a `ValueError` if there are none, or unknown ones."""
+    scopes = SCOPES if ALL in set(scopes) else tuple(scopes)
     wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
     strange = sorted(set(scopes) - set(SCOPES))
     if strange or not wanted:
@@ -137,11 +143,11 @@ def _known(scopes: Iterable[str]) -> tuple[str, ...]:
 
 
 def list_keys(connection: Connection) -> Sequence[Row[Any]]:
-    """The rows of all keys of programs, revoked ones too, the oldest first, with their tenants' names."""
+    """The rows of all keys and sessions, revoked ones too, the oldest first, with their tenants' names."""
     return connection.execute(
         select(api_keys, tenants.c.name.label("tenant"))
         .join(tenants, tenants.c.id == api_keys.c.tenant_id)
-        .where(api_keys.c.kind == "key")
+        .where(api_keys.c.kind.in_(("key", "session")))
         .order_by(api_keys.c.created_at, api_keys.c.id)
     ).all()
 
@@ -151,7 +157,7 @@ def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
 
     Requests with it are refused from now on, and so are those of pages that it has opened.
     """
-    tenant_id = connection.execute(select(api_keys.c.tenant_id).where(api_keys.c.id == key_id)).scalar()
+    tenant_id = tenant_of_key(connection, key_id)
     if not revoke_row(connection, key_id, now):
         return False
     opened = update(api_keys).where(api_keys.c.made_with == key_id, api_keys.c.revoked_at.is_(None))
@@ -181,6 +187,18 @@ def key_holder(connection: Connection, presented: str, now: int) -> KeyHolder | 
     if not _lasts(row.revoked_at, row.expires_at, now):
         return None
     return KeyHolder(row.tenant_id, row.id, frozenset(row.scopes.split()), row.kind)
+
+
+def named_key(presented: str) -> str | None:
+    """The id in what was presented, which need not be valid; None if it has none."""
+    parts = PRESENTED.fullmatch(presented)
+    return None if parts is None else parts[2]
+
+
+def tenant_of_key(connection: Connection, key_id: str) -> str | None:
+    """The id of the tenant whose key, link or session this is."""
+    found = connection.execute(select(api_keys.c.tenant_id).where(api_keys.c.id == key_id)).scalar()
+    return None if found is None else str(found)
 
 
 def key_is_valid(connection: Connection, key_id: str, now: int) -> bool:
@@ -216,7 +234,7 @@ def new_key(
     clock: Clock,
     tenant: str,
     name: str = "",
-    scopes: Iterable[str] = SCOPES,
+    scopes: Iterable[str] = DEFAULT_SCOPES,
 ) -> tuple[str, str]:
     """The id of a new key of a tenant, made if there is none of that name, and the key itself."""
     now = clock()
@@ -254,12 +272,12 @@ def open_page(
             if holder is None or holder.kind != "link" or not revoke_row(connection, holder.key_id, now):
                 detail = "A link works once, within an hour. keydyn service link makes a new one."
                 raise Problem(401, "link-not-valid", "This link cannot be used", detail)
-            return _opened(connection, holder, now, BY_LINK)
+            return _opened(connection, holder, holder.scopes, now, BY_LINK)
         if holder is None or holder.kind != "key":
             raise Problem(401, "not-authenticated", "This API key is not valid", "")
         if "admin" not in holder.scopes:
             raise Problem(403, "forbidden", "This is not allowed", "The API key lacks the scope admin.")
-        return _opened(connection, holder, now, BY_KEY)
+        return _opened(connection, holder, FOR_ADMIN, now, BY_KEY)
 
     return database.write(change)
 
@@ -275,10 +293,12 @@ def end_session(database: Database, clock: Clock, holder_id: str, tenant_id: str
     database.write(change)
 
 
-def _opened(connection: Connection, holder: KeyHolder, now: int, lasting: int) -> PageSession:
+def _opened(
+    connection: Connection, holder: KeyHolder, scopes: frozenset[str], now: int, lasting: int
+) -> PageSession:
     until = now + lasting
     columns: dict[str, str | int] = {"expires_at": until, "made_with": holder.key_id}
-    new, token = new_row(connection, holder.tenant_id, holder.scopes, now, "kds", **columns)
+    new, token = new_row(connection, holder.tenant_id, scopes, now, "kds", **columns)
     entry = Entry(now, f"{holder.kind}:{holder.key_id}", "page.opened", details={"session": new})
     audit.append(connection, holder.tenant_id, entry)
-    return PageSession(holder.tenant_id, token, holder.scopes, until)
+    return PageSession(holder.tenant_id, token, scopes, until)

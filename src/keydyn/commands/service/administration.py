@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from keydyn.service.wire.both_ways import Device
 
 keys_app = group("keys", "API keys of programs.")
-SCOPE_HELP = "What the key allows: enrol, verify, watch, admin; repeatable. By default all of them."
+SCOPE_HELP = "What the key allows: enrol, verify, watch, admin or all; repeatable. By default enrol and verify."
 users_app = group("users", "Enrolled people.")
 populations_app = group("population", "A tenant's own populations.")
 DeviceOption = Annotated[str, typer.Option("--device", help="keyboard or phone.")]
@@ -53,14 +53,14 @@ def create_key(
 
         opened = context.database, context.keys, context.clock
         with checking_options():
-            key_id, key = accounts.new_key(*opened, tenant, name[:64], scope or accounts.SCOPES)
+            key_id, key = accounts.new_key(*opened, tenant, name[:64], scope or accounts.DEFAULT_SCOPES)
     tell(key, service.as_json, id=key_id, key=key, tenant=tenant)
 
 
 @keys_app.command("list")
 @every_command
 def list_keys(service: Service) -> None:
-    """List API keys; the keys themselves are not stored.
+    """List API keys and the sessions of pages; the keys themselves are not stored.
 
     Example: `keydyn service keys list`
     """
@@ -72,10 +72,12 @@ def list_keys(service: Service) -> None:
     rows = [
         {
             "id": key.id,
+            "kind": key.kind,
             "tenant": key.tenant,
             "name": key.name,
             "scopes": key.scopes.replace(" ", ", "),
             "created": date(key.created_at),
+            "expires": date(key.expires_at),
             "revoked": date(key.revoked_at),
         }
         for key in found
@@ -89,7 +91,7 @@ def list_keys(service: Service) -> None:
 def revoke_key(
     key: Annotated[str, typer.Argument(help="The id of the key, as shown by list.")], *, service: Service
 ) -> None:
-    """Revoke an API key: requests with it, and tokens created with it, are refused from now on.
+    """Revoke an API key, or end a page's session: it, and tokens created with it, are refused from now on.
 
     Example: `keydyn service keys revoke 1f0c9a7be2d34a56`
     """

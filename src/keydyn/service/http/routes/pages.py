@@ -9,8 +9,9 @@ from importlib.resources import files
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from keydyn.service.accounts import end_session, open_page
-from keydyn.service.http.access import Rule, check_own_page, forbidden, peer_of
+from keydyn.service.http.access import Rule, forbidden, own_page
 from keydyn.service.http.routing import Call, Routes
+from keydyn.service.problems import Problem
 from keydyn.service.wire.answers import SessionAnswer
 from keydyn.service.wire.both_ways import Moment
 from keydyn.service.wire.requests import SessionBody
@@ -38,13 +39,15 @@ POLICY = {
 SHARED = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
 
 
-@routes.route("POST", "", status=201)
+@routes.route("POST", "", own_page, status=201)
 def open_session(call: Call, body: SessionBody) -> SessionAnswer:
     """Open a session for one of the service's own pages, by a link that works once or with an API key."""
     context, request = call.context, call.request
-    request.app.state.rates.count(peer_of(request))
-    check_own_page(request.headers)
-    opened = open_page(context.database, context.clock, link=body.link, key=body.key)
+    try:
+        opened = open_page(context.database, context.clock, link=body.link, key=body.key)
+    except Problem as problem:
+        request.app.state.door.note_refusal(body.link or body.key or "", problem)
+        raise
     request.state.tenant_id = opened.tenant_id
     return SessionAnswer(opened.token, tuple(sorted(opened.scopes)), Moment.at(opened.expires_at))
 

@@ -16,7 +16,7 @@ from keydyn.service.wire.both_ways import Device
 from keydyn.service.wire.requests import NewUser
 
 routes = Routes("/v1/users", "people")
-ENROL, ADMIN = Rule("enrol"), Rule("admin")
+ENROL, ADMIN, READ = Rule("enrol"), Rule("admin"), Rule("enrol", or_scope="admin")
 
 
 @routes.route("POST", "", ENROL, status=201)
@@ -25,12 +25,14 @@ def create_user(call: Call, body: NewUser) -> User:
     return once(call, lambda write: registry.create(call.context, write, body.id))
 
 
-@routes.route("GET", "", ENROL)
+@routes.route("GET", "", READ)
 def list_users(
     call: Call,
     limit: Annotated[int, Query(ge=1, le=200, description="Users per page.")] = 50,
     cursor: Annotated[str | None, Query(max_length=200, description="`next` of the page before.")] = None,
-    search: Annotated[str | None, Query(max_length=128, description="Part of their ids.")] = None,
+    search: Annotated[
+        str | None, Query(max_length=128, pattern=r"^[^\x00-\x1f\x7f]*$", description="Part of their ids.")
+    ] = None,
 ) -> UsersAnswer:
     """List users, the oldest first."""
     found, after = registry.listed(
@@ -39,7 +41,7 @@ def list_users(
     return UsersAnswer(tuple(found), None if after is None else cursor_at(*after))
 
 
-@routes.route("GET", "/{id}", ENROL)
+@routes.route("GET", "/{id}", READ)
 def read_user(call: Call, id: Id) -> User:
     """Show a user and the progress of their enrolment."""
     return registry.find_user(call.context, call.caller.tenant, id)
@@ -51,13 +53,13 @@ def erase_user(call: Call, id: Id) -> Erased:
     return once(call, lambda write: registry.erase(call.context, write, id))
 
 
-@routes.route("GET", "/{id}/export", ADMIN)
+@routes.route("GET", "/{id}/export", ADMIN, heavy=True)
 def export_user(call: Call, id: Id) -> dict[str, Any]:
     """Export everything that is stored about a user."""
     return registry.export(call.context, call.caller.tenant, id)
 
 
-@routes.route("GET", "/{id}/densities", ADMIN)
+@routes.route("GET", "/{id}/densities", ADMIN, heavy=True)
 def read_densities(
     call: Call, id: Id, device: Annotated[Device, Query(description="What they typed on.")] = "keyboard"
 ) -> DensitiesAnswer:

@@ -44,7 +44,7 @@ def verify_sample(call: Call, id: Id, body: ClaimBody) -> Decision:
     return found
 
 
-@routes.route("POST", "/identify", Rule("verify"))
+@routes.route("POST", "/identify", Rule("verify"), heavy=True)
 def identify_sample(call: Call, body: IdentifyBody) -> Identification:
     """Identify who typed a sample, or answer that nobody who is enrolled did.
 

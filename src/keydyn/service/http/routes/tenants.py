@@ -50,9 +50,7 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
         write.note(connection, call.context.clock(), "settings.changed", changed=changed)
         return body
 
-    found = change_once(call, change)
-    call.request.app.state.origins.forget()
-    return found
+    return change_once(call, change)
 
 
 @routes.route("POST", "/webhooks", ADMIN, status=201)
