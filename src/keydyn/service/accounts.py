@@ -32,8 +32,8 @@ PRESENTED = re.compile(r"(kd[kls])_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 NO_HASH = hashlib.sha256(b"").digest()
 # For how long a link can be opened, and how long the session lasts that a link or a key opens.
 LINK, BY_LINK, BY_KEY = HOUR, 2 * HOUR, HOUR
-# What a session may do that a key opens, for /admin. One that a link opens is for the page on which people try
-# out everything, whatever the link allows.
+# What a session may do that a key opens, for /admin. One that a link opens may do what the link allows: its
+# page is there to try everything out.
 FOR_ADMIN = frozenset({"admin"})
 # People who try it on themselves type little: three texts are enough for a template.
 PAGE, PAGE_SETTINGS = "page", TenantSettings(samples_needed=3)

@@ -21,7 +21,7 @@ SAMPLE = {"keystrokes": keystrokes_of(0, 9)}
 # Headers that differ from answer to answer.
 CHANGING = {"x-request-id", "date"}
 WEBHOOK = {"url": "https://example.org/hook", "events": ["session.locked"]}
-# Method and route: the scopes of which a key needs one (None: no key), and a request of it about the user "ada".
+# Method and route: the scopes of which a key needs one (None: no key), and a request of it about "ada".
 ROUTES = {
     ("POST", "/v1/users"): ("enrol", {"id": "eve"}),
     ("GET", "/v1/users"): ("enrol admin", None),
@@ -248,8 +248,10 @@ def test_preflight_requests_do_not_tell_which_origins_a_tenant_has_named(service
         before = httpx.options(place, headers=headers | asked)
         refused = http_post(place, json=SAMPLE, headers=headers)
         assert (before.status_code, refused.status_code) == (204, 401)
-        for answer in (before, refused):
-            told.append({name: value for name, value in answer.headers.items() if name not in CHANGING})
+        told += [
+            {name: value for name, value in answer.headers.items() if name not in CHANGING}
+            for answer in (before, refused)
+        ]
     assert told[:2] == told[2:]
     assert all(headers["access-control-allow-origin"] == "*" for headers in told)
     # Only what takes tokens can be reached from other pages.

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from keydyn.service.wire.both_ways import Device
 
 keys_app = group("keys", "API keys of programs.")
-SCOPE_HELP = "What the key allows: enrol, verify, watch, admin or all; repeatable. By default enrol and verify."
+SCOPE_HELP = (
+    "What the key allows: enrol, verify, watch, admin or all; repeatable. By default enrol and verify."
+)
 users_app = group("users", "Enrolled people.")
 populations_app = group("population", "A tenant's own populations.")
 DeviceOption = Annotated[str, typer.Option("--device", help="keyboard or phone.")]
@@ -150,8 +152,15 @@ def export_user(
     """
     with service.opened() as context:
         from keydyn.service.people import registry
+        from keydyn.service.people.rows import person_named
 
-        found = registry.export(context, find_tenant(context, tenant), user)
+        write = as_operator(context, tenant)
+        found = registry.export(context, write.tenant, user)
+        context.database.write(
+            lambda c: write.note(
+                c, context.clock(), "person.exported", person_named(c, context, write.tenant, user).key
+            )
+        )
     with replacing(out) as temporary:
         temporary.touch(mode=0o600)
         temporary.write_text(json.dumps(found, indent=2))

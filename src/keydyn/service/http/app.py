@@ -77,7 +77,7 @@ def create_app(
         {**handlers(context), "webhook": delivery},
         keys,
         clock,
-        threads={"webhook": 4},
+        threads={"webhook": 8},
         observe=lambda kind, outcome: metrics.jobs.labels(kind, outcome).inc(),
     )
     expiry = Periodic("expiry", lambda: expire(database, clock()), EXPIRY_S)

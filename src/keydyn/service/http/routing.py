@@ -64,6 +64,11 @@ class Call:
         found: Caller = self.request.state.caller
         return found
 
+    def note_read(self, action: str) -> None:
+        """Note in the audit log that people's data is read, once a minute with a count."""
+        caller = self.caller
+        self.request.app.state.notes.note(caller.tenant.id, caller.actor, action)
+
 
 class Replayed(Exception):  # noqa: N818  (it is no error)
     """Raised for a request that was answered before, with that answer."""

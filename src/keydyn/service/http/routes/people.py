@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Query
+from sqlalchemy import Connection
 
 from keydyn.service.http.access import Rule
 from keydyn.service.http.idempotency import once
 from keydyn.service.http.routing import CURSOR_ID, CURSOR_NUMBER, Call, Id, Routes, cursor_at, cursor_values
 from keydyn.service.people import registry
 from keydyn.service.people.activity import densities_of
+from keydyn.service.people.context import Write
+from keydyn.service.people.rows import person_named
 from keydyn.service.wire.answers import DensitiesAnswer, Erased, User, UsersAnswer
 from keydyn.service.wire.both_ways import Device
 from keydyn.service.wire.requests import NewUser
@@ -38,13 +41,16 @@ def list_users(
     found, after = registry.listed(
         call.context, call.caller.tenant, limit, cursor_values(cursor, CURSOR_NUMBER, CURSOR_ID), search
     )
+    call.note_read("people.listed")
     return UsersAnswer(tuple(found), None if after is None else cursor_at(*after))
 
 
 @routes.route("GET", "/{id}", READ)
 def read_user(call: Call, id: Id) -> User:
     """Show a user and the progress of their enrolment."""
-    return registry.find_user(call.context, call.caller.tenant, id)
+    found = registry.find_user(call.context, call.caller.tenant, id)
+    call.note_read("person.read")
+    return found
 
 
 @routes.route("DELETE", "/{id}", ADMIN)
@@ -56,6 +62,7 @@ def erase_user(call: Call, id: Id) -> Erased:
 @routes.route("GET", "/{id}/export", ADMIN, heavy=True)
 def export_user(call: Call, id: Id) -> dict[str, Any]:
     """Export everything that is stored about a user."""
+    _note(call, id, "person.exported")
     return registry.export(call.context, call.caller.tenant, id)
 
 
@@ -64,7 +71,9 @@ def read_densities(
     call: Call, id: Id, device: Annotated[Device, Query(description="What they typed on.")] = "keyboard"
 ) -> DensitiesAnswer:
     """Show how long a user's most typed keys take in free text, beside everybody's."""
-    return densities_of(call.context, call.caller.tenant, id, device)
+    found = densities_of(call.context, call.caller.tenant, id, device)
+    _note(call, id, "densities.read")
+    return found
 
 
 @routes.route("POST", "/{id}/reset", ADMIN)
@@ -77,3 +86,14 @@ def reset_user(call: Call, id: Id) -> User:
 def unblock_user(call: Call, id: Id) -> User:
     """Clear a user's failed attempts, so that the next need not wait."""
     return once(call, lambda write: registry.unblock(call.context, write, id))
+
+
+def _note(call: Call, id: str, action: str) -> None:
+    """Note in the audit log that personal data of a user is read."""
+    context, write = call.context, Write(call.caller.tenant, call.caller.actor)
+
+    def change(connection: Connection) -> None:
+        person = person_named(connection, context, write.tenant, id)
+        write.note(connection, context.clock(), action, person.key)
+
+    context.database.write(change)

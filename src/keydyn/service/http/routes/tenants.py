@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Path
-from msgspec import structs
+from msgspec import structs, to_builtins
 from sqlalchemy import Connection, select, update
 
 from keydyn.service.http.access import Rule
@@ -44,10 +44,14 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
         stored = connection.execute(select(tenants.c.settings).where(one)).scalar_one()
         connection.execute(update(tenants).where(one).values(settings=encoded(body).decode()))
         before = structs.asdict(decoded(TenantSettings, stored.encode()))
-        changed = [name for name, value in structs.asdict(body).items() if value != before[name]]
+        changed = {
+            name: {"from": before[name], "to": value}
+            for name, value in structs.asdict(body).items()
+            if value != before[name]
+        }
         if not body.compare_people:
             forget_everyone(connection, write.tenant)
-        write.note(connection, call.context.clock(), "settings.changed", changed=changed)
+        write.note(connection, call.context.clock(), "settings.changed", changed=to_builtins(changed))
         return body
 
     return change_once(call, change)
@@ -105,7 +109,9 @@ def learn_population(call: Call, body: PopulationBody) -> PopulationBody:
     payload = {"device": body.device, "vocabulary": body.text.vocabulary}
 
     def change(connection: Connection, write: Write) -> PopulationBody:
-        enqueue(connection, write.tenant, "learn-population", payload, now=call.context.clock())
+        now = call.context.clock()
+        enqueue(connection, write.tenant, "learn-population", payload, now=now)
+        write.note(connection, now, "population.asked", **payload)
         return body
 
     return change_once(call, change)
