@@ -58,6 +58,7 @@ ROUTES = {
     ("GET", "/openapi.json"): (None, None),
     ("GET", "/recorder.js"): (None, None),
     ("GET", "/recorder.d.ts"): (None, None),
+    ("GET", "/recorder-{version}.js"): (None, None),
     ("GET", "/"): (None, None),
     ("GET", "/admin"): (None, None),
     ("GET", "/pages/{name}"): (None, None),

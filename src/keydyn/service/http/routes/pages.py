@@ -12,6 +12,7 @@ from keydyn.service.accounts import end_session, open_page
 from keydyn.service.http.access import Rule, forbidden, own_page
 from keydyn.service.http.routing import Call, Routes
 from keydyn.service.problems import Problem
+from keydyn.service.recorder_file import recorder_file
 from keydyn.service.wire.answers import SessionAnswer
 from keydyn.service.wire.both_ways import Moment
 from keydyn.service.wire.requests import SessionBody
@@ -28,8 +29,9 @@ KINDS = {
 # Where each page is, and what other people's pages load. Everything else is under /pages/.
 PAGES = {"/": "index.html", "/admin": "admin.html"}
 FOR_ANY_PAGE = {"/recorder.js": "recorder.js", "/recorder.d.ts": "recorder.d.ts"}
-# Browsers ask each time for a newer one.
+# Browsers ask each time for a newer one, unless the address changes with the file.
 CACHE = {"cache-control": "no-cache"}
+FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
 # Nothing inline, nothing from elsewhere; a page sends nothing but to the service.
 POLICY = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -66,6 +68,14 @@ def _add(path: str, name: str, headers: dict[str, str]) -> None:
         return answer(request, name, headers)
 
     files_router.add_api_route(path, file, methods=["GET"])
+
+
+@files_router.get("/recorder-{version}.js")
+def recorder(request: Request, version: str) -> Response:
+    """The recorder at an address that changes with it: pages name its hash, and browsers keep it."""
+    if f"recorder-{version}.js" != recorder_file().name:
+        raise HTTPException(404)
+    return answer(request, "recorder.js", {**SHARED, **FOR_EVER})
 
 
 for _path, _name in PAGES.items():
