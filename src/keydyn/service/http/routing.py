@@ -28,7 +28,6 @@ from keydyn.service.http.problem_answers import WORDS
 from keydyn.service.people.context import Context
 from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import ABOUT_USER_ID, USER_ID, decoded, encoded
-from keydyn.service.wire.requests import SampleBody
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # Says who sends a request, or refuses it with a `Problem`: usually a `Rule`.
@@ -106,7 +105,7 @@ class AdmittedRoute(APIRoute):
             request.state.body = b""
             if declared.body is not None:
                 most = state.deployment.largest_body
-                if not issubclass(declared.body, SampleBody):
+                if "keystrokes" not in declared.body.__struct_fields__:
                     most = min(most, SMALL_BODY)
                 request.state.body = await state.bodies.read(request, request.state.counted_as, most)
             if not declared.heavy:

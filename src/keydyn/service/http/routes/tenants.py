@@ -111,7 +111,7 @@ def learn_population(call: Call, body: PopulationBody) -> PopulationBody:
     def change(connection: Connection, write: Write) -> PopulationBody:
         now = call.context.clock()
         enqueue(connection, write.tenant, "learn-population", payload, now=now)
-        write.note(connection, now, "population.asked", **payload)
+        write.note(connection, now, "population.asked", None, **payload)
         return body
 
     return change_once(call, change)
