@@ -32,7 +32,7 @@ help:
 	@echo "make results   all studies, more than two hours; writes docs/results.md and docs/results/"
 	@echo "make population     learn the population that comes with the package again, from fable and essay"
 	@echo "make docs      build the documentation in docs/_build/html"
-	@echo "make dist      wheel and source distribution in dist/, each tried in an empty environment"
+	@echo "make dist      wheel, source distribution and bill of materials in dist/, each package tried in an empty environment"
 	@echo "make clean     remove everything that was made, the environment too"
 
 # The stamp is newer than pyproject.toml when the environment is up to date: a second run is quick. Byte code is
@@ -190,6 +190,9 @@ dist: $(VENV)/.dev
 	  && $(SMOKE)/bin/python -m pip install --quiet --disable-pip-version-check $$file \
 	  && $(SMOKE)/bin/python tests/smoke.py $(SMOKE) || exit 1; \
 	done
+	@echo "Listing what the service is made of, and looking for known holes"
+	$(SMOKE)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[service]"
+	$(SMOKE)/bin/python tests/bill_of_materials.py dist/keydyn.cdx.json --extra service
 	rm -rf $(SMOKE)
 	@echo "In dist/:" && ls dist
 

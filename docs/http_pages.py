@@ -114,8 +114,7 @@ effect. A running service shows the same reference at `/docs`, and as an OpenAPI
 The examples use the service on your own machine, a key in `KEY`, and samples of simulated people:
 
 ```sh
-SCOPES="--scope enrol --scope verify --scope identify --scope watch --scope admin"
-export KEY=$(keydyn service keys create $SCOPES)
+export KEY=$(keydyn service keys create --scope all)
 keydyn service examples --out samples
 ```
 

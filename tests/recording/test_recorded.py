@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import os
+import stat
 
 import pandas as pd
 import pytest
@@ -53,6 +54,9 @@ def test_what_is_kept_is_what_was_sent_and_goes_on_after_a_restart(tmp_path, out
             assert take(consenting(participants), place, place) == []
             with pytest.raises(Problem, match="not the sample that comes next"):
                 take(participants, place, 9)
+    # Whatever the umask allows others.
+    for path in tmp_path.glob("typing*"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
     frame = load_recordings(tmp_path / out)
     assert frame.columns.tolist() == [*CORRECT, "sitting", "prompt", "repetition"]
     for session in range(4):

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Iterable, Mapping
 from random import SystemRandom
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import httpx
 
@@ -102,19 +102,36 @@ class Patience:
         return True
 
 
-class Calls:
-    """The HTTP side of a client.
+class Connecting(NamedTuple):
+    """How a client connects.
 
-    Parameters
+    Attributes
     ----------
     timeout_s : for which one attempt may be silent
     patience_s : for which a call is tried altogether
+    proxy : the address of a proxy to connect through; those that the environment names are not used
     """
 
-    def __init__(self, url: str, key: str, timeout_s: float, patience_s: float) -> None:
-        self._timeout_s, self._patience_s = timeout_s, patience_s
+    timeout_s: float
+    patience_s: float
+    proxy: str | None = None
+
+
+class Calls:
+    """The HTTP side of a client."""
+
+    def __init__(self, url: str, key: str, connecting: Connecting) -> None:
+        self._connecting = connecting
         headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
-        self._http = httpx.Client(base_url=url, headers=headers)
+        # Certificates may be those that the environment names, but proxies and passwords may not: a proxy
+        # would see the key.
+        self._http = httpx.Client(
+            base_url=url,
+            headers=headers,
+            trust_env=False,
+            proxy=connecting.proxy,
+            verify=httpx.create_ssl_context(),
+        )
 
     def close(self) -> None:
         """Close all connections."""
@@ -137,9 +154,9 @@ class Calls:
         if body is not None:
             content = encoded(body)
             headers["Content-Type"] = "application/json"
-        patience = Patience(self._patience_s)
+        patience = Patience(self._connecting.patience_s)
         while True:
-            timeout = max(0.001, min(self._timeout_s, patience.left_s))
+            timeout = max(0.001, min(self._connecting.timeout_s, patience.left_s))
             try:
                 answer = self._http.request(
                     method, path, content=content, params=query, headers=headers, timeout=timeout

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import structs
 
-from keydyn.client.calls import Calls, Keystrokes, sample
+from keydyn.client.calls import Calls, Connecting, Keystrokes, sample
 from keydyn.client.watched_session import Watch
 from keydyn.service.wire.answers import (
     Decision,
@@ -52,6 +52,7 @@ class Client:
     timeout_s : for which the service may be silent before a request is sent again
     patience_s : for which a request is tried altogether
     allow_http : send the key without encryption to other machines than this one
+    proxy : the address of an HTTP proxy to connect through; those that the environment names are not used
 
     Examples
     --------
@@ -76,10 +77,11 @@ class Client:
         timeout_s: float = 10.0,
         patience_s: float = 30.0,
         allow_http: bool = False,
+        proxy: str | None = None,
     ) -> None:
-        self._url = _checked(url, allow_http)
-        self._key, self._timeout_s, self._patience_s = key, timeout_s, patience_s
-        self._calls = Calls(self._url, key, timeout_s, patience_s)
+        self._url = _checked(url, allow_http, proxy)
+        self._key, self._connecting = key, Connecting(timeout_s, patience_s, proxy)
+        self._calls = Calls(self._url, key, self._connecting)
 
     def __enter__(self) -> Self:
         return self
@@ -331,7 +333,7 @@ class Client:
         address = "ws" + self._url.removeprefix("http") + _path(id, "watch")
         kind, name = structs.astuple(TypedText.parse(text))
         hello = Hello(text={"kind": kind, "name": name} if name else {"kind": kind}, device=device)
-        return Watch(address, self._key, hello, session, self._timeout_s, self._patience_s)
+        return Watch(address, self._key, hello, session, self._connecting)
 
     def settings(self) -> Settings:
         """The tenant's settings.
@@ -401,12 +403,13 @@ def _sample(keystrokes: Keystrokes, text: str, device: str, **more: Any) -> dict
     return {**sample(keystrokes), "text": TypedText.parse(text), "device": device, **more}
 
 
-def _checked(url: str, allow_http: bool) -> str:
+def _checked(url: str, allow_http: bool, proxy: str | None) -> str:
     """The address without a slash at its end."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f"the service's address is like https://keydyn.example.com, not {url!r}")
-    if parts.scheme == "http" and not allow_http and not _is_this_machine(parts.hostname):
+    here = _is_this_machine(parts.hostname) and proxy is None
+    if parts.scheme == "http" and not allow_http and not here:
         raise ValueError("the API key would be sent without encryption: use https://, or allow_http=True")
     return url.rstrip("/")
 

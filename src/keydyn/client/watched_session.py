@@ -14,7 +14,7 @@ from msgspec import structs
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from keydyn.client.calls import LATER, Keystroke, Keystrokes, Patience, keystrokes, refusal
+from keydyn.client.calls import LATER, Connecting, Keystroke, Keystrokes, Patience, keystrokes, refusal
 from keydyn.client.received import ServiceProblem, ServiceUnreachable, Trust, UnexpectedAnswerError, problem
 from keydyn.service.wire import watch_frames
 
@@ -68,11 +68,10 @@ class Watch:
         key: str,
         hello: watch_frames.Hello,
         session: str | None,
-        timeout_s: float,
-        patience_s: float,
+        connecting: Connecting,
     ) -> None:
         self._address, self._key, self._hello = address, key, hello
-        self._timeout_s, self._patience_s = timeout_s, patience_s
+        self._connecting = connecting
         self.session, self.locked, self.restarted, self.durable = session, False, False, 0
         self._connection: ClientConnection | None = None
         self._closing = ExitStack()
@@ -155,7 +154,7 @@ class Watch:
 
     def _insist(self, work: Callable[[Patience], Result]) -> Result:
         """Do something on this connection, or on others if it is lost."""
-        patience = Patience(self._patience_s)
+        patience = Patience(self._connecting.patience_s)
         # The last answer that said something: a timeout after it says less.
         telling: ServiceProblem | UnexpectedAnswerError | None = None
         while True:
@@ -179,7 +178,7 @@ class Watch:
                 raise
 
     def _connect(self, patience: Patience) -> None:
-        timeout = min(self._timeout_s, patience.left_s)
+        timeout = min(self._connecting.timeout_s, patience.left_s)
         headers = {"Authorization": f"Bearer {self._key}"}
         try:
             self._connection = self._closing.enter_context(
@@ -190,6 +189,7 @@ class Watch:
                     close_timeout=CLOSING_S,
                     compression=None,
                     logger=_QUIET,
+                    proxy=self._connecting.proxy,
                 )
             )
         except InvalidStatus as error:
@@ -236,7 +236,9 @@ class Watch:
         assert self._connection is not None
         while True:
             try:
-                text = self._connection.recv(timeout=max(0.001, min(self._timeout_s, patience.left_s)))
+                text = self._connection.recv(
+                    timeout=max(0.001, min(self._connecting.timeout_s, patience.left_s))
+                )
             except ConnectionClosed as error:
                 raise _ended(error) from error
             except OSError as error:

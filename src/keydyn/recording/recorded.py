@@ -239,7 +239,7 @@ def opened(
     if out.suffix not in FORMATS:
         raise UsageError(f"--out must end in {' or '.join(FORMATS)}, not {out.name!r}")
     out.parent.mkdir(parents=True, exist_ok=True)
-    with locked(out.parent, f".{out.name}.lock"):
+    with _for_its_owner(), locked(out.parent, f".{out.name}.lock"):
         about = _read_about(out)
         if about is None:
             if out.exists() and out.stat().st_size:
@@ -255,6 +255,16 @@ def opened(
             yield recorded, about
         finally:
             recorded.close()
+
+
+@contextmanager
+def _for_its_owner() -> Iterator[None]:
+    """Within the block, files are made that nobody else can read."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def with_run(about: About, now: str, exact: bool) -> About:

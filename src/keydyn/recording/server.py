@@ -17,6 +17,7 @@ from fastapi import FastAPI, Request, Response
 
 from keydyn.exit_codes import UsageError
 from keydyn.recording.participants import Attempt, Participants, User
+from keydyn.service.http.bodies import Bodies
 from keydyn.service.http.gate import Gate, HttpProtocol
 from keydyn.service.http.problem_answers import add_handlers, answered
 from keydyn.service.http.routes import pages
@@ -52,10 +53,12 @@ def create_app(
     """The application; `on_kept` is called when a sample is durable, before that is answered."""
     app = FastAPI(openapi_url=None)
     routes, metrics = Routes("", "recording"), Metrics()
-    app.state.metrics = metrics
+    deployment = Deployment(database="none")
+    app.state.metrics, app.state.deployment, app.state.bodies = metrics, deployment, Bodies(deployment)
     add_handlers(app)
 
     def allowed(request: Request) -> None:
+        request.state.counted_as = "peer"
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not secrets.compare_digest(given.encode(), secret.encode()):
             detail = "open the address that was printed last"
@@ -95,7 +98,7 @@ def create_app(
     app.add_api_route("/pages/{name}", pages.part)
     app.include_router(routes.router)
     # The same gate as the service's: names of the machine, sizes and times of requests, headers.
-    app.add_middleware(Gate, deployment=Deployment(database="none"), metrics=metrics)
+    app.add_middleware(Gate, deployment=deployment, metrics=metrics)
     return app
 
 

@@ -25,15 +25,18 @@ from keydyn.service.wire.both_ways import decoded, encoded
 from keydyn.service.wire.requests import TenantSettings
 
 SCOPES = ("enrol", "verify", "identify", "watch", "admin")
-# What a key may do unless more is asked for: who identifies samples learns something about everybody.
-DEFAULT_SCOPES = tuple(scope for scope in SCOPES if scope != "identify")
+# What a key allows for which nothing is asked, and how to ask for all of it.
+DEFAULT_SCOPES, ALL = ("enrol", "verify"), "all"
 TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 # kdk_<id>_<secret>: the id finds the row, and the secret, 256 random bits, is known by its hash alone.
 KINDS = {"kdk": "key", "kdl": "link", "kds": "session"}
 PRESENTED = re.compile(r"(kd[kls])_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 NO_HASH = hashlib.sha256(b"").digest()
 # For how long a link can be opened, and how long the session lasts that a link or a key opens.
-LINK, BY_LINK, BY_KEY = HOUR, 12 * HOUR, HOUR
+LINK, BY_LINK, BY_KEY = HOUR, 2 * HOUR, HOUR
+# What a session may do that a key opens, for /admin. One that a link opens may do what the link allows: its
+# page is there to try everything out.
+FOR_ADMIN = frozenset({"admin"})
 # People who try it on themselves type little: three texts are enough for a template.
 PAGE, PAGE_SETTINGS = "page", TenantSettings(samples_needed=3)
 # What happens to whole tenants is in the audit log of one that has no keys, and a name that none can choose.
@@ -188,7 +191,8 @@ def new_row(
 
 
 def _known(scopes: Iterable[str]) -> tuple[str, ...]:
-    """Scopes in order; a `ValueError` if there are none, or unknown ones."""
+    """Scopes in order, all of them for "all"; a `ValueError` if there are none, or unknown ones."""
+    scopes = SCOPES if ALL in set(scopes) else tuple(scopes)
     wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
     strange = sorted(set(scopes) - set(SCOPES))
     if strange or not wanted:
@@ -197,11 +201,11 @@ def _known(scopes: Iterable[str]) -> tuple[str, ...]:
 
 
 def list_keys(connection: Connection) -> Sequence[Row[Any]]:
-    """The rows of all keys of programs, revoked ones too, the oldest first, with their tenants' names."""
+    """The rows of all keys and sessions, revoked ones too, the oldest first, with their tenants' names."""
     return connection.execute(
         select(api_keys, tenants.c.name.label("tenant"))
         .join(tenants, tenants.c.id == api_keys.c.tenant_id)
-        .where(api_keys.c.kind == "key")
+        .where(api_keys.c.kind.in_(("key", "session")))
         .order_by(api_keys.c.created_at, api_keys.c.id)
     ).all()
 
@@ -211,7 +215,7 @@ def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
 
     Requests with it are refused from now on, and so are those of pages that it has opened.
     """
-    tenant_id = connection.execute(select(api_keys.c.tenant_id).where(api_keys.c.id == key_id)).scalar()
+    tenant_id = tenant_of_key(connection, key_id)
     if not revoke_row(connection, key_id, now):
         return False
     revoke_rows(connection, now, api_keys.c.made_with == key_id)
@@ -248,6 +252,18 @@ def key_holder(connection: Connection, keys: MasterKeys, presented: str, now: in
     if not _is_valid(keys, row, now):
         return None
     return KeyHolder(row.tenant_id, row.id, frozenset(row.scopes.split()), row.kind)
+
+
+def named_key(presented: str) -> str | None:
+    """The id in what was presented, which need not be valid; None if it has none."""
+    parts = PRESENTED.fullmatch(presented)
+    return None if parts is None else parts[2]
+
+
+def tenant_of_key(connection: Connection, key_id: str) -> str | None:
+    """The id of the tenant whose key, link or session this is."""
+    found = connection.execute(select(api_keys.c.tenant_id).where(api_keys.c.id == key_id)).scalar()
+    return None if found is None else str(found)
 
 
 def key_is_valid(connection: Connection, keys: MasterKeys, key_id: str, now: int) -> bool:
@@ -325,12 +341,12 @@ def open_page(
             if holder is None or holder.kind != "link" or not revoke_row(connection, holder.key_id, now):
                 detail = "A link works once, within an hour. keydyn service link makes a new one."
                 raise Problem(401, "link-not-valid", "This link cannot be used", detail)
-            return _opened(connection, keys, holder, now, BY_LINK)
+            return _opened(connection, keys, holder, (holder.scopes, BY_LINK), now)
         if holder is None or holder.kind != "key":
             raise Problem(401, "not-authenticated", "This API key is not valid", "")
         if "admin" not in holder.scopes:
             raise Problem(403, "forbidden", "This is not allowed", "The API key lacks the scope admin.")
-        return _opened(connection, keys, holder, now, BY_KEY)
+        return _opened(connection, keys, holder, (FOR_ADMIN, BY_KEY), now)
 
     return database.write(change)
 
@@ -347,11 +363,12 @@ def end_session(database: Database, clock: Clock, holder_id: str, tenant_id: str
 
 
 def _opened(
-    connection: Connection, keys: MasterKeys, holder: KeyHolder, now: int, lasting: int
+    connection: Connection, keys: MasterKeys, holder: KeyHolder, given: tuple[frozenset[str], int], now: int
 ) -> PageSession:
-    until = now + lasting
+    """A session with scopes that lasts for a time, both of which are given."""
+    scopes, until = given[0], now + given[1]
     columns: dict[str, str | int] = {"created_at": now, "expires_at": until, "made_with": holder.key_id}
-    new, token = new_row(connection, keys, holder.tenant_id, holder.scopes, "kds", **columns)
+    new, token = new_row(connection, keys, holder.tenant_id, scopes, "kds", **columns)
     entry = Entry(now, f"{holder.kind}:{holder.key_id}", "page.opened", details={"session": new})
     audit.append(connection, holder.tenant_id, entry)
-    return PageSession(holder.tenant_id, token, holder.scopes, until)
+    return PageSession(holder.tenant_id, token, scopes, until)

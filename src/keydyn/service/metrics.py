@@ -19,6 +19,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        # Kinds of jobs that have waited: their number is shown when it is 0 again, too.
+        self._kinds: set[str] = set()
         own: dict[str, Any] = {"namespace": "keydyn", "registry": self.registry}
         self._requests = Counter("requests", "Requests.", ["method", "route", "status"], **own)
         self._seconds = Histogram(
@@ -62,8 +64,9 @@ class Metrics:
     def page(self, queued: int, waiting: Mapping[str, int]) -> bytes:
         """The metrics of all processes."""
         self.queue.set(queued)
-        for kind, count in waiting.items():
-            self._waiting.labels(kind).set(count)
+        self._kinds.update(waiting)
+        for kind in self._kinds:
+            self._waiting.labels(kind).set(waiting.get(kind, 0))
         registry = self.registry
         if SHARED in os.environ:
             registry = CollectorRegistry()

@@ -21,7 +21,7 @@ from uvicorn.supervisors import Multiprocess
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.exit_codes import UsageError
-from keydyn.service.accounts import PAGE, new_key, new_link
+from keydyn.service.accounts import ALL, PAGE, new_key, new_link
 from keydyn.service.http.gate import HttpProtocol, is_loopback
 from keydyn.service.live.endpoint import UVICORN
 from keydyn.service.settings import Deployment
@@ -92,7 +92,7 @@ def first_key(deployment: Deployment) -> str | None:
         with database.reading() as connection:
             if connection.execute(select(api_keys.c.id).where(api_keys.c.kind == "key")).first() is not None:
                 return None
-        return new_key(database, keys, wall_clock, "default", "first key")[1]
+        return new_key(database, keys, wall_clock, "default", "first key", [ALL])[1]
 
 
 def page_link(deployment: Deployment, address: str) -> str:

@@ -49,7 +49,8 @@ def test_keys_are_made_shown_once_and_revoked(served, run):
     assert client.get("/v1/settings").status_code == 403
     listed = run("keys", "list", "--json")
     assert json.loads(listed)[0] | {"created": ""} == {
-        "id": made["id"], "tenant": "shop", "name": "", "scopes": "enrol", "created": "", "revoked": "",
+        "id": made["id"], "kind": "key", "tenant": "shop", "name": "", "scopes": "enrol", "created": "",
+        "expires": "", "revoked": "",
     }  # fmt: skip
     assert made["key"].split("_", 2)[2] not in listed
     assert made["id"] in run("keys", "revoke", made["id"])
@@ -64,12 +65,16 @@ def test_a_link_opens_the_page_for_a_tenant(served, run):
     run("keys", "create", "--tenant", "shop")
     link = run("link", "--tenant", "shop", "--url", served.url + "/").strip()
     assert link.startswith(f"{served.url}/#link=kdl_")
-    answer = http_post(f"{served.url}/v1/session", json={"link": link.partition("=")[2]})
-    page = served.client(answer.json()["token"])
+    body, own = {"link": link.partition("=")[2]}, {"origin": served.url}
+    answer = http_post(f"{served.url}/v1/session", json=body, headers=own)
+    page = served.client(answer.json()["token"], **own)
     page.post("/v1/users", json={"id": "ada"})
     assert "ada" in run("users", "list", "--tenant", "shop")
-    # Neither is a key.
-    assert len(json.loads(run("keys", "list", "--json"))) == 1
+    # The link is no key; the session is listed beside it, and can be ended like it.
+    key, session = json.loads(run("keys", "list", "--json"))
+    assert (key["kind"], key["scopes"], session["kind"]) == ("key", "enrol, verify", "session")
+    run("keys", "revoke", session["id"])
+    assert page.get("/v1/users").status_code == 401
     assert "tenant's name" in run("link", "--tenant", "A B", code=2)
 
 
@@ -80,7 +85,7 @@ def test_a_mistyped_address_makes_no_database(run, tmp_path):
 
 
 def test_people_are_listed_exported_and_erased(served, run, tmp_path):
-    key = run("keys", "create").strip()
+    key = run("keys", "create", "--scope", "all").strip()
     client = served.client(key)
     enrol(client, "ada", 0)
     served.idle()
@@ -89,7 +94,9 @@ def test_people_are_listed_exported_and_erased(served, run, tmp_path):
     out = tmp_path / "ada.json"
     run("users", "export", "ada", "--out", str(out))
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
-    assert json.loads(out.read_text()) == client.get("/v1/users/ada/export").json()
+    exported, again = json.loads(out.read_text()), client.get("/v1/users/ada/export").json()
+    noted = [entry["action"] for entry in again.pop("audit")[len(exported.pop("audit")) :]]
+    assert (exported, noted) == (again, ["person.exported"] * 2)
     run("users", "erase", "ada", code=1)
     assert client.get("/v1/users/ada").status_code == 200
     run("users", "erase", "ada", "--yes")

@@ -17,11 +17,13 @@ from websockets.sync.client import connect
 from keydyn.service.http.gate import HEADERS, HttpProtocol
 from keydyn.service.serving import log_to_stderr
 from tests.service.conftest import opened
+from tests.service.raw_http import head, problem_in, raw
 from tests.service.running import http_get, http_post, running
 from tests.service.typists import enrol, keystrokes_of
 
 LARGEST = 1 << 16
 NAMES = (f"gate-{n}" for n in count())
+VERIFY = "/v1/users/ada/verify"
 
 
 @contextmanager
@@ -67,58 +69,19 @@ def client(service):
     return service.client(service.key(next(NAMES)))
 
 
-def raw(service, *parts, pause=0.0, half=False):
-    """All that is answered to these bytes, until the service ends the connection."""
-    host, port = service.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), 20) as talk:
-        for n, part in enumerate(parts):
-            if n:
-                time.sleep(pause)
-            try:
-                talk.sendall(part)
-            except OSError:
-                break
-        if half:
-            talk.shutdown(socket.SHUT_WR)
-        answer = b""
-        while True:
-            try:
-                more = talk.recv(1 << 16)
-            except ConnectionResetError:
-                return answer
-            if not more:
-                return answer
-            answer += more
-
-
-def head(service, *more, method="POST", path="/v1/users"):
-    host = service.url.removeprefix("http://")
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Content-Type: application/json", *more]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-
-def problem_in(answer):
-    """Status and problem of a raw answer."""
-    top, _, body = answer.partition(b"\r\n\r\n")
-    lines = top.decode().lower().split("\r\n")
-    assert "content-type: application/problem+json" in lines
-    assert any(line.startswith("x-request-id: ") for line in lines)
-    found = json.loads(body)
-    assert found["status"] == int(lines[0].split()[1])
-    return found["status"], found
-
-
 def test_a_body_that_is_too_large_is_refused_unread(small):
-    declared = raw(small, head(small, f"Content-Length: {LARGEST + 1}"))
+    key = small.key(next(NAMES))
+    declared = raw(small, head(small, f"Content-Length: {LARGEST + 1}", path=VERIFY, key=key))
     assert problem_in(declared)[0] == 413
     assert problem_in(declared)[1]["limit"] == LARGEST
     chunk = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
-    chunked = raw(small, head(small, "Transfer-Encoding: chunked"), *[chunk] * 20)
+    chunked = raw(small, head(small, "Transfer-Encoding: chunked", path=VERIFY, key=key), *[chunk] * 20)
     assert problem_in(chunked)[0] == 413
 
 
 def test_a_body_that_trickles_in_is_given_up(impatient):
-    trickle = raw(impatient, head(impatient, "Content-Length: 100"), *[b"x"] * 8, pause=0.1)
+    top = head(impatient, "Content-Length: 100", key=impatient.key(next(NAMES)))
+    trickle = raw(impatient, top, *[b"x"] * 8, pause=0.1)
     assert problem_in(trickle)[0] == 408
 
 

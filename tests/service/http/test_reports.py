@@ -114,7 +114,7 @@ def test_the_audit_log_is_listed_newest_first_in_pages(client):
     numbers = [one["number"] for one in everything["entries"]]
     assert numbers == list(range(len(numbers), 0, -1))
     assert everything["entries"][0]["action"] == "settings.changed"
-    assert everything["entries"][0]["details"] == {"changed": ["samples_needed"]}
+    assert everything["entries"][0]["details"] == {"changed": {"samples_needed": {"from": 5, "to": 3}}}
     assert "yvonne" not in json.dumps(everything)
     for action in (None, "sample.stored"):
         pages, cursor = [], None

@@ -78,6 +78,9 @@ def test_a_failing_change_does_not_disturb_the_others(database, held):
     ]  # fmt: skip
     assert names(database) == ["a", "b", "c"]
     assert len(runs) == 1
+    # What was to be stored is told by the database alone, in a message that is not logged.
+    assert "neither" not in str(waiting[3].exception())
+    assert "parameters hidden" in str(waiting[3].exception())
 
 
 def test_changes_see_those_before_them(database, held):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from keydyn.atomic import write_text
+from keydyn.atomic import write_bytes, write_text
 from keydyn.commands.every_command import every_command, group
 from keydyn.commands.service import administration, tenants, upkeep
 from keydyn.commands.service.service_options import Service, TenantOption, tell
@@ -55,6 +55,31 @@ def examples(
         write_text(files[-1], json.dumps(body))
     text = f"wrote {out}: {SAMPLES} samples each of {', '.join(PEOPLE)}, who are simulated"
     tell(text, as_json, files=[str(file) for file in files])
+
+
+@app.command("recorder")
+@every_command
+def write_recorder(
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the file, to serve it yourself; none is written without.")
+    ] = None,
+    url: Annotated[
+        str, typer.Option("--url", help="Where browsers find the file.")
+    ] = "http://127.0.0.1:8421",
+    as_json: JsonOption = False,
+) -> None:
+    """Show the HTML that loads the recorder with its hash, and write it to a file to host it yourself.
+
+    Example: `keydyn service recorder --out static --url https://shop.example.com/static`
+    """
+    from keydyn.service.recorder_file import recorder_file
+
+    found = recorder_file()
+    file = None if out is None else out / found.name
+    if file is not None:
+        write_bytes(file, found.contents)
+    fields = {"name": found.name, "integrity": found.integrity, "file": None if file is None else str(file)}
+    tell(found.tag(url), as_json, **fields)
 
 
 @app.command("link")

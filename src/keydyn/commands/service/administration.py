@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 keys_app = group("keys", "API keys of programs.")
 SCOPE_HELP = (
-    "What the key allows: enrol, verify, identify, watch, admin; repeatable. By default all but identify."
+    "What the key allows: enrol, verify, identify, watch, admin or all; repeatable. "
+    "By default enrol and verify."
 )
 users_app = group("users", "Enrolled people.")
 populations_app = group("population", "A tenant's own populations.")
@@ -62,7 +63,7 @@ def create_key(
 @keys_app.command("list")
 @every_command
 def list_keys(service: Service) -> None:
-    """List API keys; the keys themselves are not stored.
+    """List API keys and the sessions of pages; the keys themselves are not stored.
 
     Example: `keydyn service keys list`
     """
@@ -74,10 +75,12 @@ def list_keys(service: Service) -> None:
     rows = [
         {
             "id": key.id,
+            "kind": key.kind,
             "tenant": key.tenant,
             "name": key.name,
             "scopes": key.scopes.replace(" ", ", "),
             "created": date(key.created_at),
+            "expires": date(key.expires_at),
             "revoked": date(key.revoked_at),
         }
         for key in found
@@ -91,7 +94,7 @@ def list_keys(service: Service) -> None:
 def revoke_key(
     key: Annotated[str, typer.Argument(help="The id of the key, as shown by list.")], *, service: Service
 ) -> None:
-    """Revoke an API key: requests with it, and tokens created with it, are refused from now on.
+    """Revoke an API key, or end a page's session: it, and tokens created with it, are refused from now on.
 
     Example: `keydyn service keys revoke 1f0c9a7be2d34a56`
     """
@@ -150,8 +153,15 @@ def export_user(
     """
     with service.opened() as context:
         from keydyn.service.people import registry
+        from keydyn.service.people.rows import person_named
 
-        found = registry.export(context, find_tenant(context, tenant), user)
+        write = as_operator(context, tenant)
+        found = registry.export(context, write.tenant, user)
+        context.database.write(
+            lambda c: write.note(
+                c, context.clock(), "person.exported", person_named(c, context, write.tenant, user).key
+            )
+        )
     with replacing(out) as temporary:
         temporary.touch(mode=0o600)
         temporary.write_text(json.dumps(found, indent=2))

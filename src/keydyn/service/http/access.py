@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,15 +10,22 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from keydyn.service import tokens
-from keydyn.service.accounts import Tenant, find_tenant, key_holder, key_is_valid
+from keydyn.service.accounts import (
+    Tenant,
+    find_tenant,
+    key_holder,
+    key_is_valid,
+    named_key,
+    tenant_of_key,
+)
+from keydyn.service.http.counted_notes import CountedNotes
+from keydyn.service.http.rates import OF_A_TOKEN, Rates, by_address
 from keydyn.service.people.context import Context, Told, Write
 from keydyn.service.people.rows import find_person
 from keydyn.service.problems import Problem
 from keydyn.service.tokens import TokenClaims
 
 Finish = Callable[[Connection, Struct, str | None], None]
-# The number of addresses and keys whose rate is remembered.
-REMEMBERED_CALLERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,10 @@ class Caller:
     token: TokenClaims | None = None
     kind: str = "key"
 
-    def need(self, scope: str) -> None:
-        """A `Problem` if the API key lacks a scope."""
-        if scope not in self.scopes:
-            raise forbidden(f"The API key lacks the scope {scope}.")
+    def need(self, *scopes: str) -> None:
+        """A `Problem` if the API key has none of these scopes."""
+        if not self.scopes.intersection(scopes):
+            raise forbidden(f"The API key lacks the scope {' or '.join(scopes)}.")
 
     def check_user(self, context: Context, name: str) -> None:
         """A `Problem` if this is a token for another user."""
@@ -71,36 +75,95 @@ class Caller:
         """The caller's name in the audit log."""
         return f"{self.kind if self.token is None else 'token'}:{self.key_id}"
 
+    @property
+    def counted_as(self) -> str:
+        """The caller's name where requests are counted."""
+        return f"key {self.key_id}" if self.token is None else f"token {self.token.nonce}"
+
+
+class Door:
+    """Where everyone says who they are, before anything else of a request is looked at.
+
+    Parameters
+    ----------
+    notes : where refusals of those who name a tenant are noted
+    """
+
+    def __init__(self, context: Context, rates: Rates, notes: CountedNotes) -> None:
+        self._context, self._rates, self._notes = context, rates, notes
+
+    def enter(
+        self, headers: Mapping[str, str], address: str, purpose: str | None = None, token: str | None = None
+    ) -> Caller:
+        """Who sends a request, counted by their rate, or by that of their address if they may not."""
+        context = self._context
+        try:
+            if token is not None and purpose is not None:
+                caller = token_holder(context, headers, token, purpose)
+            else:
+                caller = identified(context, headers, purpose)
+        except Problem as problem:
+            self._rates.count(by_address(address))
+            presented = token or headers.get("authorization", "").partition(" ")[2]
+            self.note_refusal(presented, problem)
+            raise problem from None
+        try:
+            if caller.token is not None:
+                # A browser can use up its own share, and all browsers together theirs, but not the key's.
+                self._rates.count(caller.counted_as, OF_A_TOKEN)
+                self._rates.count(f"tokens {caller.key_id}")
+            else:
+                self._rates.count(caller.counted_as)
+        except Problem as problem:
+            self._notes.refused(caller.tenant.id, caller.actor, problem)
+            raise
+        return caller
+
+    def note_refusal(self, presented: str, problem: Problem) -> None:
+        """Note a refusal in the log of the tenant whose key, link or token was presented, if there is one."""
+        token = tokens.claimed(presented)
+        key_id = token.key_id if token is not None else named_key(presented)
+        if key_id is None:
+            return
+        with self._context.database.reading() as connection:
+            tenant_id = tenant_of_key(connection, key_id)
+        if tenant_id is not None:
+            self._notes.refused(tenant_id, f"{'key' if token is None else 'token'}:{key_id}", problem)
+
 
 @dataclass(frozen=True)
 class Rule:
     """What a route demands: a scope of an API key, or a token of this purpose for the person in the path.
 
-    Without a scope any key will do, and the route itself asks for what it needs.
+    Without a scope any key will do, and the route itself asks for what it needs. A key with `or_scope` will
+    do as well.
     """
 
     scope: str | None
     purpose: str | None = None
+    or_scope: str | None = None
 
     def __call__(self, request: Request) -> Caller:
         """Who sends the request; a `Problem` if they may not."""
-        context = context_of(request)
-        rates: Rates = request.app.state.rates
-        try:
-            caller = identified(context, request.headers, self.scope, self.purpose)
-        except Problem as problem:
-            rates.count(peer_of(request))
-            raise problem from None
-        request.state.tenant_id = caller.tenant.id
-        rates.count(f"key {caller.key_id}")
-        caller.check_user(context, request.path_params.get("id", ""))
+        door: Door = request.app.state.door
+        caller = door.enter(request.headers, address_of(request), self.purpose)
+        request.state.tenant_id, request.state.actor = caller.tenant.id, caller.actor
+        request.state.counted_as = caller.counted_as
+        if caller.token is None and self.scope is not None:
+            caller.need(self.scope, *(() if self.or_scope is None else (self.or_scope,)))
+        caller.check_user(context_of(request), request.path_params.get("id", ""))
         return caller
 
 
-def identified(
-    context: Context, headers: Mapping[str, str], scope: str | None, purpose: str | None = None
-) -> Caller:
-    """The holder of the key or token in the `Authorization` header, who must have this scope or purpose."""
+def own_page(request: Request) -> None:
+    """Admit a request without a key from one of the service's own pages, counted by its address."""
+    request.state.counted_as = by_address(address_of(request))
+    request.app.state.rates.count(request.state.counted_as)
+    check_own_page(request.headers)
+
+
+def identified(context: Context, headers: Mapping[str, str], purpose: str | None = None) -> Caller:
+    """The holder of the key, or of a token of this purpose, in the `Authorization` header."""
     kind, _, presented = headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer" or not presented:
         detail = "Send it as Authorization: Bearer KEY."
@@ -118,10 +181,7 @@ def identified(
         tenant = None if holder is None else find_tenant(connection, context.keys, holder.tenant_id)
     if holder is None or tenant is None or holder.kind == "link":
         raise Problem(401, "not-authenticated", "This API key is not valid", "")
-    caller = Caller(tenant, holder.key_id, holder.scopes, kind=holder.kind)
-    if scope is not None:
-        caller.need(scope)
-    return caller
+    return Caller(tenant, holder.key_id, holder.scopes, kind=holder.kind)
 
 
 def token_holder(context: Context, headers: Mapping[str, str], presented: str, purpose: str) -> Caller:
@@ -137,7 +197,8 @@ def token_holder(context: Context, headers: Mapping[str, str], presented: str, p
         raise Problem(401, "not-authenticated", "This token is not valid", "It may have expired.")
     if token.purpose != purpose:
         raise forbidden(f"The token is for the purpose {token.purpose}, not {purpose}.")
-    if headers.get("origin", "").lower() not in tenant.settings.origins and not _is_own_page(headers):
+    origin = headers.get("origin")
+    if origin is not None and origin.lower() not in tenant.settings.origins and not _is_own_page(headers):
         raise forbidden("The page's origin is not among those in the settings.")
     with context.database.reading() as connection:
         tokens.check_unused(connection, token)
@@ -145,7 +206,7 @@ def token_holder(context: Context, headers: Mapping[str, str], presented: str, p
 
 
 def check_own_page(headers: Mapping[str, str]) -> None:
-    """A `Problem` if a browser sends this from a page that is not the service's own."""
+    """A `Problem` unless a browser says that a page of the service's own sends this."""
     if not _is_own_page(headers):
         raise forbidden("This is for the service's own pages.")
 
@@ -153,7 +214,8 @@ def check_own_page(headers: Mapping[str, str]) -> None:
 def _is_own_page(headers: Mapping[str, str]) -> bool:
     origin = headers.get("origin")
     if origin is None:
-        return True
+        # Browsers name no origin when a page only reads from its own.
+        return headers.get("sec-fetch-site") == "same-origin"
     scheme, _, host = origin.partition("://")
     return scheme in ("http", "https") and host.lower() == headers.get("host", "").lower()
 
@@ -164,33 +226,11 @@ def context_of(request: Request) -> Context:
     return context
 
 
-def peer_of(request: Request) -> str:
-    """The caller whose rate counts requests without a valid key."""
-    return f"peer {request.client.host if request.client else ''}"
+def address_of(request: Request) -> str:
+    """The address of the client."""
+    return request.client.host if request.client else ""
 
 
 def forbidden(detail: str) -> Problem:
     """The problem of a caller who is known but not allowed to do this."""
     return Problem(403, "forbidden", "This is not allowed", detail)
-
-
-class Rates:
-    """Requests per second of each caller, limited by a token bucket."""
-
-    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._most, self._clock = per_second, max(2 * per_second, 1.0), clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def count(self, caller: str) -> None:
-        """Count a request; a `Problem` if there have been too many."""
-        now = self._clock()
-        with self._lock:
-            left, then = self._left.pop(caller, (self._most, now))
-            left = min(self._most, left + (now - then) * self._rate)
-            self._left[caller] = max(left - 1.0, 0.0), now
-            if len(self._left) > REMEMBERED_CALLERS:
-                self._left.popitem(last=False)
-        if left < 1.0:
-            detail = f"{self._rate:g} requests per second are allowed."
-            raise Problem(429, "too-many-requests", "Too many requests", detail, retry_after=1)

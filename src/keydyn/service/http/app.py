@@ -8,13 +8,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
-from sqlalchemy import select
 
 from keydyn import __version__
-from keydyn.service.http.access import Rates
-from keydyn.service.http.gate import Gate, Origins, TenantOrigins
+from keydyn.service.http.access import Door
+from keydyn.service.http.bodies import Bodies
+from keydyn.service.http.counted_notes import CountedNotes
+from keydyn.service.http.gate import AnyOrigin, Gate
+from keydyn.service.http.heavy_work import HeavyWork
 from keydyn.service.http.openapi import add_reference
 from keydyn.service.http.problem_answers import ANSWERS, add_handlers
+from keydyn.service.http.rates import Rates
 from keydyn.service.http.routes import health, pages, people, recognition, reports, tenants
 from keydyn.service.http.watch_admission import Admission
 from keydyn.service.jobs.delivery import WebhookDelivery
@@ -28,15 +31,13 @@ from keydyn.service.people.caught_up import LOOKING_S, CaughtUp
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import handlers, tidy
 from keydyn.service.settings import Deployment
-from keydyn.service.storage.authentic import is_authentic
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
-from keydyn.service.storage.tables import tenants as tenant_rows
 from keydyn.service.wall_clock import Clock, wall_clock
-from keydyn.service.wire.both_ways import decoded
-from keydyn.service.wire.requests import TenantSettings
 
 log = logging.getLogger("keydyn.service")
+# How often counted notes are written, seconds.
+NOTES_S = 30.0
 DESCRIPTION = """Recognise people by the rhythm of their typing.
 
 A decision is a **risk signal and a reason to step up**, never the only factor. Times are milliseconds, dates
@@ -66,8 +67,9 @@ def create_app(
     >>> database.close()
     """
     context, metrics = Context(database, keys, clock), Metrics()
-    rates = Rates(deployment.requests_per_second)
-    admission = Admission(context, rates)
+    rates, notes = Rates(deployment.requests_per_second), CountedNotes(database, clock)
+    door = Door(context, rates, notes)
+    admission = Admission(context, door)
     limits = LiveLimits(sessions=deployment.live_sessions, idle_s=deployment.idle_seconds)
     engine = LiveSessions(database, clock, limits, admission.happened, metrics)
     delivery = WebhookDelivery(database, clock, allow_private=deployment.private_webhooks)
@@ -76,12 +78,13 @@ def create_app(
         {**handlers(context), "webhook": delivery},
         keys,
         clock,
-        threads={"webhook": 4},
+        threads={"webhook": 8},
         observe=lambda kind, outcome: metrics.jobs.labels(kind, outcome).inc(),
     )
     periodic = [
         Periodic("expiry", lambda: tidy(context), EXPIRY_S),
         Periodic("catching-up", CaughtUp(context), LOOKING_S),
+        Periodic("counted-notes", notes.flush, NOTES_S),
     ]
 
     @asynccontextmanager
@@ -97,6 +100,7 @@ def create_app(
             await asyncio.to_thread(runner.stop)
             for one in periodic:
                 await asyncio.to_thread(one.stop)
+            notes.flush(everything=True)
             await asyncio.to_thread(database.close)
 
     app = FastAPI(
@@ -110,7 +114,9 @@ def create_app(
         separate_input_output_schemas=False,
     )
     app.state.context, app.state.metrics = context, metrics
-    app.state.rates, app.state.deployment, app.state.engine = rates, deployment, engine
+    app.state.rates, app.state.door, app.state.notes = rates, door, notes
+    app.state.bodies, app.state.heavy = Bodies(deployment), HeavyWork()
+    app.state.deployment, app.state.engine = deployment, engine
     add_handlers(app)
     for part in (people, recognition, tenants, reports, pages, health):
         app.include_router(part.routes.router)
@@ -119,13 +125,6 @@ def create_app(
     app.include_router(watch_router(engine, admission.admit, admission.may_unlock))
     add_reference(app)
 
-    def origins() -> frozenset[str]:
-        with database.reading() as connection:
-            rows = connection.execute(select(tenant_rows)).all()
-        authentic = [row.settings for row in rows if is_authentic(keys, tenant_rows, row)]
-        return frozenset(one for each in authentic for one in decoded(TenantSettings, each.encode()).origins)
-
-    app.state.origins = Origins(origins)
-    app.add_middleware(TenantOrigins, origins=app.state.origins)
+    app.add_middleware(AnyOrigin)
     app.add_middleware(Gate, deployment=deployment, metrics=metrics)
     return app

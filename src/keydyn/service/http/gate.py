@@ -1,7 +1,7 @@
-"""What every request passes: limits of size, time and number, an id, headers, CORS by tenant, one log line.
+"""What every request passes: its host, a limit of number, an id, headers, CORS, one log line.
 
-The middleware is written against ASGI itself: it sees a request before anything parses it, and the body,
-whole, once. Limits of the headers, which come before that, are those of the protocol.
+The middleware is written against ASGI itself: it sees a request before anything parses it. A body is read by
+the route that takes it, once the request is admitted; limits of the headers are those of the protocol.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import logging
 import re
 import secrets
 import time
+import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from keydyn.service.metrics import Metrics
@@ -43,10 +44,30 @@ HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 )
-# Seconds for which the origins of all tenants are cached here, and answers in browsers.
-REMEMBERED, FOR_BROWSERS = 10.0, 600
-# Bytes of a request before its body.
-LARGEST_HEAD = 1 << 16
+# What a page may send with a token, and the headers of the answers.
+TAKES_TOKENS = re.compile(r"/v1/users/[^/]+/(samples|verify)")
+CORS = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", b"x-request-id, retry-after"),
+    (b"cross-origin-resource-policy", b"cross-origin"),
+)
+PREFLIGHT = (
+    (b"access-control-allow-methods", b"POST"),
+    (b"access-control-allow-headers", b"authorization, content-type, idempotency-key"),
+    (b"access-control-max-age", b"600"),
+)
+# Bytes of a request before its body, and of what is left of one that was answered without it.
+LARGEST_HEAD, LARGEST_REST = 1 << 16, 4 << 20
+# Places of an error that are logged, and the answer to it.
+PLACES = 6
+BUG = Problem(
+    500,
+    "internal",
+    "Something went wrong in the service",
+    "The service's log has more under the id of this request.",
+)
+# Answered however busy the service is.
+HEALTH = "/healthz"
 
 
 class Gate:
@@ -54,7 +75,7 @@ class Gate:
 
     def __init__(self, app: App, deployment: Deployment, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
-        self._deployment = deployment
+        self._most = 4 * deployment.concurrent
         self._hosts = {*LOOPBACK, deployment.host.lower(), *(name.lower() for name in deployment.names)}
         self._running = 0
 
@@ -70,19 +91,20 @@ class Gate:
         if scope["type"] == "websocket":
             await self._socket(scope, receive, send, headers)
         else:
-            await self._request(scope, receive, send, headers, request_id)
+            await self._request(scope, receive, send, headers)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes]) -> None:
         if not self._knows(headers.get(b"host", b"")):
             await receive()
             await send({"type": "websocket.close", "code": 4403})
             return
-        await self.app(scope, receive, send)
+        try:
+            await self.app(scope, receive, send)
+        except Exception as error:
+            _log_bug(scope["state"]["request_id"], error)
 
-    async def _request(
-        self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes], request_id: str
-    ) -> None:
-        began, answered = time.perf_counter(), [0]
+    async def _request(self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes]) -> None:
+        began, answered, request_id = time.perf_counter(), [0], scope["state"]["request_id"]
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -92,19 +114,25 @@ class Gate:
                     *message["headers"],
                     (b"x-request-id", request_id.encode()),
                     *(pair for pair in HEADERS if pair[0] not in own),
+                    # What is left of such a request would be taken for the next one.
+                    *(((b"connection", b"close"),) if answered[0] in (408, 413) else ()),
                 ]
             await send(message)
 
         self._running += 1
         self.metrics.running.set(self._running)
         try:
-            body = await self._arrived(headers, receive)
-            scope["state"]["body"] = body
-            await self.app(scope, _replaying(body, receive), sending)
-        except Problem as problem:
-            own, answer = _answer(problem, request_id)
-            await sending({"type": "http.response.start", "status": problem.status, "headers": own})
-            await sending({"type": "http.response.body", "body": answer})
+            try:
+                self._check(scope["path"], headers)
+                await self.app(scope, receive, sending)
+            except Problem as problem:
+                await _answer(problem, request_id, sending)
+            except Exception as error:
+                _log_bug(request_id, error)
+                if answered[0]:
+                    # Too late for another answer: the client notices that this one has no end.
+                    raise
+                await _answer(BUG, request_id, sending)
         finally:
             self._running -= 1
             seconds = time.perf_counter() - began
@@ -116,41 +144,24 @@ class Gate:
                 request_id, scope["method"], route, answered[0], 1000 * seconds, tenant,
             )  # fmt: skip
 
-    async def _arrived(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """The body; a `Problem` if it is too large or too slow, the host is wrong or the service is busy."""
+    def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
+        """A `Problem` if the host is wrong or the service is busy, which a check of its health never is."""
         if not self._knows(headers.get(b"host", b"")):
             detail = "See --name of keydyn serve."
             raise Problem(421, "wrong-host", "This service is not known by that host name", detail)
-        if self._running > 4 * self._deployment.concurrent:
+        if self._running > self._most and path != HEALTH:
             raise Problem(503, "busy", "The service is busy", "Too many requests at once.", retry_after=1)
-        most = self._deployment.largest_body
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or len(length) > 15 or int(length) > most:
-            raise _too_large(most)
-        parts, size = [], 0
-        try:
-            async with asyncio.timeout(self._deployment.arrival_seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise Problem(400, "gone", "The client disconnected", "")
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > most:
-                        raise _too_large(most)
-                    if not message.get("more_body"):
-                        return b"".join(parts)
-        except TimeoutError:
-            raise Problem(408, "too-slow", "The request took too long to arrive", "") from None
 
     def _knows(self, host: bytes) -> bool:
         """Whether the service is known by the name in a `Host` header."""
         return host_name(host.decode("latin-1")) in self._hosts
 
 
-def _too_large(most: int) -> Problem:
-    detail = f"A body may have at most {most:,} bytes."
-    return Problem(413, "too-large", "The request is too large", detail, limit=most)
+def _log_bug(request_id: str, error: Exception) -> None:
+    """Log where an error comes from, in one line, without its message, which may name people."""
+    frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
+    places = " ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    log.error("request %s: %s at %s", request_id, type(error).__name__, places)
 
 
 def host_name(host: str) -> str:
@@ -169,89 +180,45 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _answer(problem: Problem, request_id: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
+def _composed(problem: Problem, request_id: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """The headers and the body of a problem."""
     body = json.dumps(problem.as_json(request_id)).encode()
     headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
-    if problem.status in (400, 408, 413, 431):
-        # What is left of the request would be taken for the next one.
-        headers.append((b"connection", b"close"))
     if "retry_after" in problem.more:
         headers.append((b"retry-after", str(problem.more["retry_after"]).encode()))
     return headers, body
 
 
-def _replaying(body: bytes, receive: Receive) -> Receive:
-    sent = False
-
-    async def again() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return again
+async def _answer(problem: Problem, request_id: str, send: Send) -> None:
+    headers, body = _composed(problem, request_id)
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
-class Origins:
-    """The origins that any tenant names; remembered for a while."""
+class AnyOrigin:
+    """Middleware that lets pages of all origins send tokens, and read what is answered.
 
-    def __init__(self, read: Callable[[], frozenset[str]]) -> None:
-        self._read, self._until = read, 0.0
-        self._known: frozenset[str] = frozenset()
-
-    def forget(self) -> None:
-        """Read them again next time: they may have changed."""
-        self._until = 0.0
-
-    async def allow(self, origin: str) -> bool:
-        """Whether any tenant names this origin."""
-        if time.monotonic() > self._until:
-            self._until = time.monotonic() + REMEMBERED
-            self._known = await run_in_threadpool(self._read)
-        return origin.lower() in self._known
-
-
-class TenantOrigins:
-    """Middleware that answers preflight requests, and names the origin in answers to it.
-
-    A preflight request names no tenant: whether the page's own tenant allows it is checked by the request
-    itself.
+    Whether a token may come from a page is checked by the request, which carries no cookies. The headers are
+    the same for every origin, so that they do not tell which origins a tenant has named.
     """
 
-    def __init__(self, app: App, origins: Origins) -> None:
-        self.app, self._origins = app, origins
+    def __init__(self, app: App) -> None:
+        self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, with the headers that browsers need."""
-        headers = dict(scope.get("headers", ()))
-        origin = headers.get(b"origin")
-        named = scope["type"] == "http" and origin is not None
-        if not named or origin is None or not await self._origins.allow(origin.decode("latin-1")):
+        if scope["type"] != "http" or not TAKES_TOKENS.fullmatch(scope["path"]):
             await self.app(scope, receive, send)
             return
-        own = [
-            (b"access-control-allow-origin", origin),
-            (b"access-control-expose-headers", b"x-request-id, retry-after"),
-            (b"cross-origin-resource-policy", b"cross-origin"),
-            (b"vary", b"origin"),
-        ]
+        headers = dict(scope["headers"])
         if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
-            own += [
-                (b"access-control-allow-methods", b"POST"),
-                (b"access-control-allow-headers", b"authorization, content-type, idempotency-key"),
-                (b"access-control-max-age", str(FOR_BROWSERS).encode()),
-            ]
-            await send({"type": "http.response.start", "status": 204, "headers": own})
+            await send({"type": "http.response.start", "status": 204, "headers": [*CORS, *PREFLIGHT]})
             await send({"type": "http.response.body", "body": b""})
             return
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                # Files that any page may load have their own headers.
-                given = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(pair for pair in own if pair[0] not in given)]
+                message["headers"] = [*message["headers"], *CORS]
             await send(message)
 
         await self.app(scope, receive, sending)
@@ -264,6 +231,8 @@ class HttpProtocol(HttpToolsProtocol):
     arrival_s = 15.0
     _deadline: asyncio.TimerHandle | None = None
     _in_head, _head = True, 0
+    # Whether a request has arrived in full, and whether the rest of one is thrown away.
+    _whole, _discarding = True, False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected, and must send a request in time."""
@@ -284,10 +253,13 @@ class HttpProtocol(HttpToolsProtocol):
         if self._in_head and self._head > LARGEST_HEAD and not self.transport.is_closing():
             detail = f"Headers may have at most {LARGEST_HEAD:,} bytes."
             self._refuse(Problem(431, "too-large", "The headers are too large", detail, limit=LARGEST_HEAD))
+        elif self._discarding and self._head > LARGEST_REST:
+            self.transport.close()
 
     def on_message_begin(self) -> None:
         """A request begins: its headers must arrive in time."""
         super().on_message_begin()
+        self._whole = False
         self._begin()
 
     def on_headers_complete(self) -> None:
@@ -298,7 +270,21 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """What arrives next belongs to another request."""
         super().on_message_complete()
-        self._in_head, self._head = True, 0
+        if self._discarding:
+            self._discarding = False
+            self._end()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+        self._in_head, self._head, self._whole = True, 0, True
+
+    def on_response_complete(self) -> None:
+        """Throw the rest of a request away that was answered before its end; it must arrive in time too."""
+        super().on_response_complete()
+        closing = self.transport.is_closing()
+        if not self._whole and self.cycle.response_complete and not closing and not self._discarding:
+            self._discarding = True
+            self._deadline = self.loop.call_later(self.arrival_s, self.transport.close)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP."""
@@ -322,8 +308,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _refuse(self, problem: Problem) -> None:
         request_id = secrets.token_hex(8)
-        headers, body = _answer(problem, request_id)
-        headers += [(b"x-request-id", request_id.encode()), *HEADERS]
+        headers, body = _composed(problem, request_id)
+        headers += [(b"connection", b"close"), (b"x-request-id", request_id.encode()), *HEADERS]
         status = f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n".encode()
         lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
         self.transport.write(status + lines + b"\r\n" + body)

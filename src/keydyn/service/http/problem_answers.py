@@ -49,12 +49,13 @@ def add_handlers(app: FastAPI) -> None:
     app.exception_handler(RequestValidationError)(_invalid)
     app.exception_handler(HTTPException)(_http)
     app.exception_handler(DatabaseUnavailableError)(_unavailable)
-    app.exception_handler(Exception)(_bug)
 
 
 def answered(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
     """A problem as an answer."""
     request.app.state.metrics.errors.labels(problem.kind).inc()
+    if hasattr(request.state, "actor"):
+        request.app.state.notes.refused(request.state.tenant_id, request.state.actor, problem)
     more = dict(headers or {})
     if "retry_after" in problem.more:
         more["retry-after"] = str(problem.more["retry_after"])
@@ -87,9 +88,3 @@ def _unavailable(request: Request, error: Exception) -> JSONResponse:
     log.error("request %s: the database is not available", request.state.request_id)
     title = "The database is not available"
     return answered(request, Problem(503, "database-unavailable", title, "Try again.", retry_after=2))
-
-
-def _bug(request: Request, error: Exception) -> JSONResponse:
-    # The traceback is logged by the server, without local values.
-    problem = Problem(500, "internal", WORDS[500], "The service's log has more under the id of this request.")
-    return answered(request, problem)

@@ -1,8 +1,8 @@
 """Declaring routes: functions of a call, parameters and a body, which return an answer.
 
 The types of `body` and of the answer are those of `keydyn.service.wire`. A request is admitted (its key and
-its rate) before anything of it is parsed; its body is decoded, the route run and the answer encoded in one
-worker thread, off the event loop.
+its rate) before its body is read; the body is decoded, the route run and the answer encoded in one worker
+thread, off the event loop.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ Id = Annotated[str, Path(pattern=USER_ID, max_length=128, description=ABOUT_USER
 JSON = "application/json"
 # Characters of an error's message that an answer repeats at most.
 LONGEST_DETAIL = 200
+# Bytes of a body that has no keystrokes.
+SMALL_BODY = 1 << 14
 # What a cursor may hold.
 CURSOR_NUMBER = whole(-(1 << 60), 1 << 60)
 CURSOR_ID = matching("[0-9a-f]{32}", "an id")
@@ -61,6 +63,11 @@ class Call:
         found: Caller = self.request.state.caller
         return found
 
+    def note_read(self, action: str) -> None:
+        """Note in the audit log that people's data is read, once a minute with a count."""
+        caller = self.caller
+        self.request.app.state.notes.note(caller.tenant.id, caller.actor, action)
+
 
 class Replayed(Exception):  # noqa: N818  (it is no error)
     """Raised for a request that was answered before, with that answer."""
@@ -72,16 +79,17 @@ class Replayed(Exception):  # noqa: N818  (it is no error)
 
 @dataclass(frozen=True)
 class Declared:
-    """What a route demands, takes and answers."""
+    """What a route demands, takes and answers; `heavy` if it takes long."""
 
     rule: Admits | None
     body: Any
     answer: Any
     status: int
+    heavy: bool = False
 
 
 class AdmittedRoute(APIRoute):
-    """A route that looks at the key and the rate before anything else."""
+    """A route that looks at the key and the rate before anything else, and reads the body after that."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The route's own handler, behind its rule."""
@@ -92,8 +100,18 @@ class AdmittedRoute(APIRoute):
         rule = declared.rule
 
         async def admitted(request: Request) -> Response:
+            state = request.app.state
             request.state.caller = await run_in_threadpool(rule, request)
-            return await handler(request)
+            request.state.body = b""
+            if declared.body is not None:
+                most = state.deployment.largest_body
+                if "keystrokes" not in declared.body.__struct_fields__:
+                    most = min(most, SMALL_BODY)
+                request.state.body = await state.bodies.read(request, request.state.counted_as, most)
+            if not declared.heavy:
+                return await handler(request)
+            async with state.heavy.turn(request.state.tenant_id):
+                return await handler(request)
 
         return admitted
 
@@ -105,21 +123,21 @@ class Routes:
         self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittedRoute)
 
     def route(
-        self, method: str, path: str, rule: Admits | None = None, *, status: int = 200
+        self, method: str, path: str, rule: Admits | None = None, *, status: int = 200, heavy: bool = False
     ) -> Callable[[Function], Function]:
         """Declare a route by decorating a function of a `Call`."""
 
         def declare(function: Function) -> Function:
             hints = get_type_hints(function, include_extras=True)
             answer = None if hints["return"] is type(None) else hints["return"]
-            declared = Declared(rule, hints.get("body"), answer, status)
+            declared = Declared(rule, hints.get("body"), answer, status, heavy)
             self.router.add_api_route(
                 path,
                 _endpoint(function, hints, declared),
                 methods=[method],
                 status_code=status,
                 response_class=Response if declared.answer is None else _Json,
-                responses={status: {} if declared.answer is None else _content(declared.answer)},
+                responses={status: {} if declared.answer is None else content_of(declared.answer)},
                 openapi_extra=_taken(declared.body),
                 response_model=None,
             )
@@ -165,12 +183,13 @@ def _endpoint(
     return endpoint
 
 
-def _content(kind: Any) -> dict[str, Any]:
+def content_of(kind: Any) -> dict[str, Any]:
+    """The content of an answer or a body of this type, for the OpenAPI document."""
     return {"content": {JSON: {"schema": reference(kind)}}}
 
 
 def _taken(kind: Any) -> dict[str, Any]:
-    return {} if kind is None else {"requestBody": {**_content(kind), "required": True}}
+    return {} if kind is None else {"requestBody": {**content_of(kind), "required": True}}
 
 
 def _decoded(kind: Any, request: Request) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from keydyn.service.accounts import Tenant, find_tenant, key_is_valid
-from keydyn.service.http.access import Caller, Rates, forbidden, identified, token_holder
+from keydyn.service.http.access import Caller, Door, forbidden, token_holder
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.live.session import Admitted
 from keydyn.service.live.session_rows import SessionEvent, lock_id, lock_of, new_id, open_session
@@ -22,7 +23,7 @@ from keydyn.service.people.stored_templates import secret_of, verifier_for
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, users, watch_sessions
-from keydyn.service.wire.both_ways import Device, Level, Text
+from keydyn.service.wire.both_ways import USER_ID, Device, Level, Text
 from keydyn.service.wire.requests import TokenBody, TypedText
 from keydyn.service.wire.watch_frames import Hello
 
@@ -33,21 +34,17 @@ AT_LOCK: tuple[Level, Level] = (STRICTEST, STRICTEST)
 class Admission:
     """Admits connections to the service's WebSocket."""
 
-    def __init__(self, context: Context, rates: Rates) -> None:
-        self._context, self._rates = context, rates
+    def __init__(self, context: Context, door: Door) -> None:
+        self._context, self._door = context, door
 
     def admit(self, user: str, headers: Mapping[str, str], address: str, hello: Hello) -> Admitted:
         """The person and the background of a session; a `Problem` if the client may not watch it."""
         context = self._context
-        try:
-            if hello.token is not None:
-                caller = token_holder(context, headers, hello.token, "watch")
-            else:
-                caller = identified(context, headers, "watch")
-        except Problem as problem:
-            self._rates.count(f"peer {address}")
-            raise problem from None
-        self._rates.count(f"key {caller.key_id}")
+        caller = self._door.enter(headers, address, "watch", hello.token)
+        if caller.token is None:
+            caller.need("watch")
+        if not re.fullmatch(USER_ID, user):
+            raise Problem(404, "no-such-user", "There is no such user", "No user can have this id.")
         session = hello.session
         if caller.token is not None:
             session = caller.token.session_id

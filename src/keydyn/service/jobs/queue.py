@@ -78,12 +78,12 @@ def is_due(connection: Connection, kind: str, now: int) -> bool:
     return bool(connection.execute(select(exists().where(jobs.c.kind == kind, *_free(now)))).scalar())
 
 
-def take(connection: Connection, kind: str, now: int) -> Lease | None:
-    """Lease the job of this kind that has been due longest."""
+def take(connection: Connection, kind: str, now: int, without: Collection[str] = ()) -> Lease | None:
+    """Lease the job of this kind that has been due longest, leaving out those of some tenants."""
     row = connection.execute(
         select(jobs, tenants.c.id, tenants.c.wrapped_key, tenants.c.previous_key)
         .join(tenants, tenants.c.id == jobs.c.tenant_id)
-        .where(jobs.c.kind == kind, *_free(now))
+        .where(jobs.c.kind == kind, jobs.c.tenant_id.not_in(without), *_free(now))
         .order_by(jobs.c.due_at, jobs.c.number)
         .limit(1)
         # On PostgreSQL: what another worker is taking is left to it. SQLite has one writer at a time.

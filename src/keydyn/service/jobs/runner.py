@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
@@ -38,7 +39,8 @@ class JobRunner:
 
     Parameters
     ----------
-    threads : for each kind, one where nothing is said; kinds do not wait for each other
+    threads : for each kind, one where nothing is said; kinds do not wait for each other, and one tenant
+        never has more than a quarter of the threads of a kind that has several
     """
 
     def __init__(
@@ -53,15 +55,20 @@ class JobRunner:
     ) -> None:
         self._database, self._handlers, self._keys, self._clock = database, dict(handlers), keys, clock
         self._observe, self._poll_s = observe, POLL_S
+        counts = {kind: (threads or {}).get(kind, 1) for kind in handlers}
+        self._shares = {kind: max(1, count // 4) for kind, count in counts.items()}
+        self._served: dict[str, str] = {}
         self._stopping = False
         self._awake = {kind: threading.Event() for kind in handlers}
         self._leases: dict[int, Lease] = {}
         self._changing_leases = threading.Lock()
+        # One thread of a kind takes a job at a time: it must know what the others have taken.
+        self._taking = {kind: threading.Lock() for kind in handlers}
         self._keeper = Periodic("job-leases", self._prolong, LEASE / SECOND / 3)
         self._threads = [
             threading.Thread(target=self._run, args=[kind], name=f"keydyn-job-{kind}-{number}", daemon=True)
-            for kind in handlers
-            for number in range((threads or {}).get(kind, 1))
+            for kind, count in counts.items()
+            for number in range(count)
         ]
 
     def start(self, poll_s: float = POLL_S) -> None:
@@ -120,17 +127,29 @@ class JobRunner:
 
     def _run_one(self, kind: str) -> Future[bool] | None:
         """Run a job, if there is one; the change that ends it, which may still wait to be committed."""
-        lease = self._database.write(lambda connection: queue.take(connection, kind, self._clock()))
-        if lease is None:
-            return None
-        with self._changing_leases:
-            self._leases[lease.number] = lease
+        with self._taking[kind]:
+            lease = self._database.write(partial(self._take, kind=kind))
+            if lease is None:
+                return None
+            with self._changing_leases:
+                self._leases[lease.number] = lease
+                self._served[kind] = lease.tenant_id
         try:
             outcome = self._attempt(lease)
         finally:
             with self._changing_leases:
                 del self._leases[lease.number]
         return self._settle(lease, outcome)
+
+    def _take(self, connection: Connection, kind: str) -> Lease | None:
+        """Take turns: another tenant's job than the last one's, if there is one."""
+        with self._changing_leases:
+            running = Counter(lease.tenant_id for lease in self._leases.values() if lease.kind == kind)
+        busy = {tenant for tenant, count in running.items() if count >= self._shares[kind]}
+        last, now = self._served.get(kind), self._clock()
+        if last is not None and (found := queue.take(connection, kind, now, {*busy, last})) is not None:
+            return found
+        return queue.take(connection, kind, now, busy)
 
     def _attempt(self, lease: Lease) -> str:
         if lease.attempt > ATTEMPTS:

@@ -26,6 +26,8 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 # the two write them (RFC 6052).
 HANDED_OUT = ipaddress.IPv6Network("2000::/3")
 TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+# What stands before an address of IPv4 in one of IPv6 that is tunnelled to it (RFC 5214).
+ISATAP = (0x5EFE, 0x0200_5EFE)
 EVENTS: tuple[Event, ...] = get_args(Event)
 # Webhooks of one tenant, and characters of an address.
 MOST_WEBHOOKS, LONGEST_URL = 20, 2000
@@ -55,11 +57,12 @@ def is_public(address: IPAddress) -> bool:
     """Whether an address can be reached from anywhere, and is no hidden form of one that cannot."""
     if isinstance(address, ipaddress.IPv6Address):
         hidden = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-        if address in TRANSLATED:
+        if address in TRANSLATED or int(address) >> 32 & 0xFFFF_FFFF in ISATAP:
             hidden.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
-        for one in hidden:
-            if one is not None:
-                return is_public(one)
+        if not all(is_public(one) for one in hidden if one is not None):
+            return False
+        if address.ipv4_mapped is not None or address in TRANSLATED:
+            return True
         if address not in HANDED_OUT:
             return False
     return address.is_global and not address.is_multicast

@@ -70,7 +70,7 @@ function signIn(why = null) {
       element("label", { for: "key" }, "API key with the admin scope"), key,
       element("span", { class: "hint", id: "key-hint" },
         "It is exchanged for a session that ends after an hour, or when you close this tab. The key is not kept. To create one, run ",
-        element("code", {}, "keydyn service keys create"), ".")),
+        element("code", {}, "keydyn service keys create --scope admin"), ".")),
     element("div", { class: "row" }, submit, service.pageIsOpen
       ? element("button", { type: "button", onclick: () => enter(() => service.sharePage()) }, "Use this browser’s session") : null));
   async function enter(opening) {

@@ -8,11 +8,20 @@ export const title = "Audit log";
 
 const PAGE = 50;
 const ACTIONS = [
-  "attempts.unusual", "enrolment.complete", "enrolment.needed", "errors.measured", "identified", "key.created", "key.revoked", "link.created",
-  "page.closed", "page.opened", "population.removed", "population.replaced", "sample.stored", "session.locked",
+  "attempts.unusual", "backup.restored", "densities.read", "enrolment.complete", "enrolment.needed", "errors.measured", "identified", "key.created",
+  "key.revoked", "link.created", "page.closed", "page.opened", "people.listed", "person.exported", "person.read", "population.asked",
+  "population.removed", "population.replaced", "request.refused", "sample.stored", "session.locked",
   "session.opened", "session.unlocked", "settings.changed", "template.migrated", "tenant.created", "token.made",
   "user.created", "user.erased", "user.reset", "user.second-factor", "user.unblocked", "verified", "webhook.created", "webhook.deleted",
 ];
+
+/** A detail of an entry as text. */
+function shown(value) {
+  if (Array.isArray(value)) return value.map(shown).join(", ") || "nothing";
+  if (value === null || typeof value !== "object") return String(value);
+  if ("from" in value && "to" in value) return `${shown(value.from)} → ${shown(value.to)}`;
+  return Object.entries(value).map(([name, each]) => `${name} ${shown(each)}`).join(", ") || "nothing";
+}
 
 export async function view(service) {
   const action = element("select", { id: "action", onchange: () => guarded(list, () => load(false)) },
@@ -34,7 +43,7 @@ export async function view(service) {
           { name: "Done by" }, { name: "Person" }, { name: "Details", wraps: true }],
         entries.map((one) => [
           one.number, moment(one.at), one.action, short(one.actor, 14), one.subject ? short(one.subject, 8) : "",
-          Object.entries(one.details).map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(", ") || "nothing" : value}`).join("; "),
+          Object.entries(one.details).map(([name, value]) => `${name}: ${shown(value)}`).join("; "),
         ])),
       ...(next ? [element("div", {}, more)] : []));
     announce(`${entries.length} entries.`);

@@ -42,10 +42,11 @@ export class Service {
     sessionStorage.setItem(SHARED, "yes");
   }
 
-  /** End the session, here and at the service; that of the page is left to the page. */
+  /** End the session, here and at the service, even if it is that of the page. */
   async signOut() {
+    const session = this.#session;
     sessionStorage.removeItem(SHARED);
-    await this.#own.close().catch(() => {});
+    await session.close().catch(() => {});
   }
 
   get(path, query = {}) {

@@ -24,6 +24,8 @@ def engine(url: URL) -> Engine:
     return create_engine(
         url,
         poolclass=NullPool,
+        # The message of an error must not tell what was stored.
+        hide_parameters=True,
         connect_args={
             "connect_timeout": PATIENCE,
             "keepalives_idle": PATIENCE,

@@ -42,6 +42,8 @@ def engine(url: URL) -> Engine:
     made = create_engine(
         url,
         poolclass=NullPool,
+        # The message of an error must not tell what was stored.
+        hide_parameters=True,
         connect_args={"timeout": PATIENCE, "isolation_level": None, "check_same_thread": False},
     )
     event.listen(made, "connect", _set_up)

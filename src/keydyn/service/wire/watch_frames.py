@@ -13,8 +13,9 @@ from keydyn.service.wire.both_ways import about
 FRAME_BYTES, KEYS_PER_FRAME = 32_768, 100
 # Times in milliseconds, and numbers of keystrokes, are smaller than this.
 LATEST_TIME, LAST_NUMBER = 1e15, 2**53 - KEYS_PER_FRAME
-ShortText = Annotated[str, about(min_length=1, max_length=64)]
-LongText = Annotated[str, about(min_length=1, max_length=4096)]
+PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
+ShortText = Annotated[str, about(min_length=1, max_length=64, pattern=PRINTABLE)]
+LongText = Annotated[str, about(min_length=1, max_length=4096, pattern=PRINTABLE)]
 KeyName = Annotated[str, about(min_length=1, max_length=32)]
 Time = Annotated[float, about(gt=-LATEST_TIME, lt=LATEST_TIME)]
 

@@ -9,19 +9,20 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from sqlalchemy import text
 
 from keydyn.service.http.access import context_of, forbidden
-from keydyn.service.http.gate import is_loopback
-from keydyn.service.http.routing import Call, Routes
+from keydyn.service.http.gate import HEALTH, is_loopback
+from keydyn.service.http.routing import JSON, Call, Routes, content_of
 from keydyn.service.jobs.queue import waiting
 from keydyn.service.wire.answers import HealthAnswer
+from keydyn.service.wire.both_ways import encoded
 
 routes = Routes("", "health")
 metrics_router = APIRouter(tags=["health"])
 
 
-@routes.route("GET", "/healthz")
-def health(call: Call) -> HealthAnswer:
-    """Say that the process runs."""
-    return HealthAnswer("ok")
+@routes.router.get(HEALTH, response_class=Response, responses={200: content_of(HealthAnswer)})
+async def health() -> Response:
+    """Say that the process runs; on the event loop, so that it is answered however much work there is."""
+    return Response(encoded(HealthAnswer("ok")), media_type=JSON)
 
 
 @routes.route("GET", "/readyz")

@@ -9,8 +9,10 @@ from importlib.resources import files
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from keydyn.service.accounts import end_session, open_page
-from keydyn.service.http.access import Rule, check_own_page, forbidden, peer_of
+from keydyn.service.http.access import Rule, forbidden, own_page
 from keydyn.service.http.routing import Call, Routes
+from keydyn.service.problems import Problem
+from keydyn.service.recorder_file import recorder_file
 from keydyn.service.wire.answers import SessionAnswer
 from keydyn.service.wire.both_ways import Moment
 from keydyn.service.wire.requests import SessionBody
@@ -27,8 +29,9 @@ KINDS = {
 # Where each page is, and what other people's pages load. Everything else is under /pages/.
 PAGES = {"/": "index.html", "/admin": "admin.html"}
 FOR_ANY_PAGE = {"/recorder.js": "recorder.js", "/recorder.d.ts": "recorder.d.ts"}
-# Browsers ask each time for a newer one.
+# Browsers ask each time for a newer one, unless the address changes with the file.
 CACHE = {"cache-control": "no-cache"}
+FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
 # Nothing inline, nothing from elsewhere; a page sends nothing but to the service.
 POLICY = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -38,13 +41,15 @@ POLICY = {
 SHARED = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
 
 
-@routes.route("POST", "", status=201)
+@routes.route("POST", "", own_page, status=201)
 def open_session(call: Call, body: SessionBody) -> SessionAnswer:
     """Open a session for one of the service's own pages, by a link that works once or with an API key."""
     context, request = call.context, call.request
-    request.app.state.rates.count(peer_of(request))
-    check_own_page(request.headers)
-    opened = open_page(context.database, context.keys, context.clock, link=body.link, key=body.key)
+    try:
+        opened = open_page(context.database, context.keys, context.clock, link=body.link, key=body.key)
+    except Problem as problem:
+        request.app.state.door.note_refusal(body.link or body.key or "", problem)
+        raise
     request.state.tenant_id = opened.tenant_id
     return SessionAnswer(opened.token, tuple(sorted(opened.scopes)), Moment.at(opened.expires_at))
 
@@ -63,6 +68,14 @@ def _add(path: str, name: str, headers: dict[str, str]) -> None:
         return answer(request, name, headers)
 
     files_router.add_api_route(path, file, methods=["GET"])
+
+
+@files_router.get("/recorder-{version}.js")
+def recorder(request: Request, version: str) -> Response:
+    """The recorder at an address that changes with it: pages name its hash, and browsers keep it."""
+    if f"recorder-{version}.js" != recorder_file().name:
+        raise HTTPException(404)
+    return answer(request, "recorder.js", {**SHARED, **FOR_EVER})
 
 
 for _path, _name in PAGES.items():

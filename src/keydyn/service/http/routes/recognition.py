@@ -61,7 +61,7 @@ def verify_sample(call: Call, id: Id, body: ClaimBody) -> Decision | Verdict:
     return found
 
 
-@routes.route("POST", "/identify", Rule("identify"))
+@routes.route("POST", "/identify", Rule("identify"), heavy=True)
 def identify_sample(call: Call, body: IdentifyBody) -> Identification:
     """Identify who typed a sample, or answer that nobody who is enrolled did.
 

@@ -89,7 +89,7 @@ def read_error_rates(
     return error_rates.stated(call.context, call.caller.tenant, text, device)
 
 
-@routes.route("POST", "/error-rates/measure", ADMIN)
+@routes.route("POST", "/error-rates/measure", ADMIN, heavy=True)
 def measure_error_rates(call: Call, body: ErrorRatesBody) -> CountedAnswer:
     """Measure how often decisions go wrong among the people enrolled, if the settings allow it.
 
@@ -118,7 +118,7 @@ def read_audit(
     return AuditAnswer(shown, cursor_at(shown[-1].at, shown[-1].number) if len(found) > limit else None)
 
 
-@routes.route("GET", "/audit/check", ADMIN)
+@routes.route("GET", "/audit/check", ADMIN, heavy=True)
 def check_audit(call: Call, cursor: Cursor = None) -> AuditCheckAnswer:
     """Check that no entry of the audit log was changed or is missing: 20,000, from where the cursor says.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Path
-from msgspec import structs
+from msgspec import structs, to_builtins
 from sqlalchemy import Connection, select
 
 from keydyn.service.accounts import change_tenant
@@ -50,17 +50,19 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
         stored = connection.execute(select(tenants.c.settings).where(one)).scalar_one()
         change_tenant(connection, call.context.keys, write.tenant.id, settings=encoded(body).decode())
         before = structs.asdict(decoded(TenantSettings, stored.encode()))
-        changed = [name for name, value in structs.asdict(body).items() if value != before[name]]
+        changed = {
+            name: {"from": before[name], "to": value}
+            for name, value in structs.asdict(body).items()
+            if value != before[name]
+        }
         if body.retention_days < before["retention_days"]:
             keep_shorter(connection, write.tenant, body.retention_days, call.context.clock())
         if not body.compare_people:
             forget_everyone(connection, write.tenant)
-        write.note(connection, call.context.clock(), "settings.changed", changed=changed)
+        write.note(connection, call.context.clock(), "settings.changed", changed=to_builtins(changed))
         return body
 
-    found = change_once(call, change)
-    call.request.app.state.origins.forget()
-    return found
+    return change_once(call, change)
 
 
 @routes.route("GET", "/receipts/key", Rule("verify"))
@@ -121,7 +123,9 @@ def learn_population(call: Call, body: PopulationBody) -> PopulationBody:
     payload = {"device": body.device, "vocabulary": body.text.vocabulary}
 
     def change(connection: Connection, write: Write) -> PopulationBody:
-        enqueue(connection, write.tenant, "learn-population", payload, now=call.context.clock())
+        now = call.context.clock()
+        enqueue(connection, write.tenant, "learn-population", payload, now=now)
+        write.note(connection, now, "population.asked", None, **payload)
         return body
 
     return change_once(call, change)

@@ -1,0 +1,27 @@
+"""A service for each file of attacks."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from tests.service.conftest import opened
+from tests.service.running import running
+
+
+@contextmanager
+def serving(tmp_path_factory, **settings):
+    """A service on a new SQLite database, with these settings."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('attacks') / 'service.db'}"
+    for database in opened(url):
+        database.close()
+    with running(url, **settings) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def attacked(request, tmp_path_factory):
+    """One for all tests of a file, with the settings that it names."""
+    with serving(tmp_path_factory, **getattr(request.module, "SETTINGS", {})) as found:
+        yield found
