@@ -33,7 +33,7 @@ DAY = 24 * 3600 * 1000
 MONTH = 30 * DAY
 ENROLLED_SENTENCES = 10
 # An llr at which the attacker believes that a claim will be accepted.
-BELIEVED = 8.0
+BELIEVED = 6.0
 Keystrokes = list[dict[str, Any]]
 
 
@@ -63,7 +63,8 @@ def sentences_of(frame: pd.DataFrame) -> dict[int, list[Keystrokes]]:
     for (user, _), part in frame.groupby(["user", "session"], sort=False):
         rows = part[columns].sort_values("timepress", kind="stable")
         rows = rows.assign(
-            timepress=rows.timepress - rows.timepress.iloc[0], timerelease=rows.timerelease - rows.timepress.iloc[0]
+            timepress=rows.timepress - rows.timepress.iloc[0],
+            timerelease=rows.timerelease - rows.timepress.iloc[0],
         )
         found.setdefault(int(user), []).append(rows.dropna().to_dict("records"))
     return found
@@ -98,7 +99,7 @@ def enrolled(service: Any, victims: int, strangers: int) -> Office:
 
 
 def claim(office: Office, victim: str, typed: Keystrokes, until: int) -> str:
-    """What the service answers to a claim, after all the waiting that it asks for; "refused" if that is too long."""
+    """What a claim is answered, after the waiting that the service asks for; "refused" if that is too long."""
     clock = office.service.clock
     while True:
         answer = office.client.post(f"/v1/users/{victim}/verify", json={"keystrokes": typed})
@@ -135,9 +136,10 @@ def by_scores(office: Office, victim: str, random: np.random.Generator, most: in
     typed, best, answered = office.sentences[int(random.integers(len(office.sentences)))], -np.inf, 0
     with suppress(PermissionError):
         best = asked(typed)
-        for answered in range(1, most + 1):
+        while answered < most:
             changed = varied(typed, random)
             llr = asked(changed)
+            answered += 1
             if llr > best:
                 typed, best = changed, llr
             if best >= BELIEVED:
@@ -147,7 +149,7 @@ def by_scores(office: Office, victim: str, random: np.random.Generator, most: in
 
 
 def by_names(office: Office, random: np.random.Generator, most: int = 2000) -> list[Outcome]:
-    """Ask whose typing strangers' sentences are most like; claim to be each victim with those that name them."""
+    """Ask whose typing strangers' sentences are like; claim to be each victim with those that name them."""
     named: dict[str, list[int]] = {victim: [] for victim in office.victims}
     answered = 0
     for n in random.permutation(len(office.sentences))[:most]:
@@ -183,7 +185,8 @@ def by_trust(office: Office, victim: str, random: np.random.Generator, most: int
         if trusts is None:
             break
         rise = np.full(len(typed), -np.inf)
-        rise[1 : len(trusts)] = np.diff(trusts)
+        odds = np.clip(np.nan_to_num(trusts, nan=0.5), 1e-9, 1 - 1e-9)
+        rise[1 : len(trusts)] = np.diff(np.log(odds / (1 - odds)))
         better = rise > rises
         best = with_times(best, np.where(better[:, None], times_of(tried), times_of(best)))
         rises = np.maximum(rises, rise)
@@ -199,7 +202,7 @@ def watched(office: Office, victim: str, typed: Keystrokes) -> list[float] | Non
     made = office.client.post(f"/v1/users/{victim}/token", json={"purpose": "watch"})
     if made.status_code != 201:
         return None
-    address = office.service.url.replace("http://", "ws://") + "/v1/watch"
+    address = office.service.url.replace("http://", "ws://") + f"/v1/users/{victim}/watch"
     trusts: list[float] = []
     try:
         with connect(address, proxy=None) as socket:
@@ -209,7 +212,8 @@ def watched(office: Office, victim: str, typed: Keystrokes) -> list[float] | Non
                 return None
             for first in range(0, len(typed), 20):
                 keys = [
-                    [one["keyname"], one["timepress"], one["timerelease"]] for one in typed[first : first + 20]
+                    [one["keyname"], one["timepress"], one["timerelease"]]
+                    for one in typed[first : first + 20]
                 ]
                 socket.send(json.dumps({"type": "keys", "first": first + 1, "keys": keys}))
                 answer = json.loads(socket.recv(60))
@@ -282,7 +286,9 @@ def main() -> None:
     from tests.service.conftest import opened
     from tests.service.running import running
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--people", type=int, default=40, help="people enrolled")
     parser.add_argument("--victims", type=int, default=10, help="of them, attacked by scores and by trust")
     parser.add_argument("--strangers", type=int, default=400)
