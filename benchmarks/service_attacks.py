@@ -99,7 +99,7 @@ def enrolled(service: Any, victims: int, strangers: int) -> Office:
 
 
 def claim(office: Office, victim: str, typed: Keystrokes, until: int) -> str:
-    """What a claim is answered, after the waiting that the service asks for; "refused" if that is too long."""
+    """What a claim is answered after the waiting that the service asks for, or "refused"."""
     clock = office.service.clock
     while True:
         answer = office.client.post(f"/v1/users/{victim}/verify", json={"keystrokes": typed})
