@@ -8,10 +8,11 @@ export const title = "Audit log";
 
 const PAGE = 50;
 const ACTIONS = [
-  "enrolment.complete", "enrolment.needed", "errors.measured", "identified", "key.created", "key.revoked", "link.created",
-  "page.closed", "page.opened", "population.removed", "population.replaced", "sample.stored", "session.locked",
-  "session.opened", "session.unlocked", "settings.changed", "template.migrated", "tenant.created", "token.made",
-  "user.created", "user.erased", "user.reset", "user.unblocked", "verified", "webhook.created", "webhook.deleted",
+  "backup.restored", "enrolment.complete", "enrolment.needed", "errors.measured", "identified", "key.created", "key.revoked",
+  "link.created", "page.closed", "page.opened", "population.removed", "population.replaced", "row.altered", "sample.stored",
+  "session.locked", "session.opened", "session.unlocked", "settings.changed", "template.migrated", "tenant.created",
+  "tenant.key-replaced", "token.made", "user.created", "user.erased", "user.reset", "user.unblocked", "verified",
+  "webhook.created", "webhook.deleted",
 ];
 
 export async function view(service) {
