@@ -53,6 +53,7 @@ COMMANDS = {
             *("keys create", "keys list", "keys revoke x"),
             *("users list", "users export a --out x", "users erase a --yes"),
             *("population install x", "population learn", "population list"),
+            *("tenants list", "tenants rotate-key a", "tenants delete a --yes"),
             "link",
         )
     },

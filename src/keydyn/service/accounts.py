@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, 
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.audit import Entry
-from keydyn.service.storage.authentic import is_authentic, with_mac
+from keydyn.service.storage.authentic import COVERED, is_authentic, with_mac
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey, MasterKeys
 from keydyn.service.storage.tables import api_keys, tenants, users
@@ -134,7 +134,7 @@ def change_tenant(connection: Connection, keys: MasterKeys, tenant_id: str, **va
     connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(own))
 
 
-_TENANT = select(tenants)
+_TENANT = select(*(tenants.c[name] for name in COVERED[tenants]), tenants.c.wrapped_key, tenants.c.mac)
 _ONE_TENANT = _TENANT.where(tenants.c.id == bindparam("tenant"))
 
 

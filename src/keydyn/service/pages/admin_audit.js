@@ -8,11 +8,13 @@ export const title = "Audit log";
 
 const PAGE = 50;
 const ACTIONS = [
-  "attempts.unusual", "backup.restored", "densities.read", "enrolment.complete", "enrolment.needed", "errors.measured", "identified", "key.created",
-  "key.revoked", "link.created", "page.closed", "page.opened", "people.listed", "person.exported", "person.read", "population.asked",
-  "population.removed", "population.replaced", "request.refused", "sample.stored", "session.locked",
-  "session.opened", "session.unlocked", "settings.changed", "template.migrated", "tenant.created", "token.made",
-  "user.created", "user.erased", "user.reset", "user.second-factor", "user.unblocked", "verified", "webhook.created", "webhook.deleted",
+  "attempts.unusual", "backup.restored", "densities.read", "enrolment.complete", "enrolment.needed",
+  "errors.measured", "identified", "key.created", "key.revoked", "link.created", "page.closed", "page.opened",
+  "people.listed", "person.exported", "person.read", "population.asked", "population.removed",
+  "population.replaced", "request.refused", "row.altered", "sample.stored", "session.locked", "session.opened",
+  "session.unlocked", "settings.changed", "template.migrated", "tenant.created", "tenant.key-replaced",
+  "token.made", "user.created", "user.erased", "user.reset", "user.second-factor", "user.unblocked", "verified",
+  "webhook.created", "webhook.deleted",
 ];
 
 /** A detail of an entry as text. */

@@ -6,11 +6,12 @@ key. A person who can write to the database can still put back a row, or all of 
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, Row, Table, bindparam, select, true, update
 
 from keydyn.service.storage.sealing import MasterKeys
@@ -32,18 +33,20 @@ COVERED = {
         "made_with",
     ),
 }
+_COVERED = {table: attrgetter(*names) for table, names in COVERED.items()}
 # Rows that grant something, in each table.
 GRANTING = {tenants: true(), api_keys: api_keys.c.revoked_at.is_(None)}
 
 
 def with_mac(keys: MasterKeys, table: Table, values: Mapping[Any, Any]) -> dict[str, Any]:
     """The values of a row with their code; columns that are not named are empty."""
-    return {**values, "mac": keys.mac(_contents(table, values))}
+    covered = [values.get(name) for name in COVERED[table]]
+    return {**values, "mac": keys.mac(_contents(table, covered))}
 
 
 def is_authentic(keys: MasterKeys, table: Table, row: Row[Any]) -> bool:
     """Whether a row was written with the master key; the first time it was not, the log says so."""
-    if keys.is_authentic(_contents(table, row._mapping), row.mac):
+    if keys.is_authentic(_contents(table, _COVERED[table](row)), row.mac):
         return True
     place = table.name, str(row.id)
     if place not in keys.altered:
@@ -78,7 +81,5 @@ def authenticate_all(connection: Connection, keys: MasterKeys, only_authentic: b
             connection.execute(one, found)
 
 
-def _contents(table: Table, values: Mapping[Any, Any]) -> bytes:
-    plain = [values.get(name) for name in COVERED[table]]
-    text = [one.hex() if isinstance(one, bytes) else one for one in plain]
-    return json.dumps([table.name, *text], separators=(",", ":")).encode()
+def _contents(table: Table, covered: Iterable[Any]) -> bytes:
+    return msgspec.json.encode([str(table.name), *covered])

@@ -12,6 +12,7 @@ import hmac
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -148,7 +149,12 @@ def _named(keys: Sequence[bytes]) -> dict[str, DataKey]:
 
 
 def _mac(key: DataKey, contents: bytes) -> bytes:
-    return hmac.digest(key.derived("authentic rows"), contents, "sha256")
+    return hmac.digest(_mac_key(key), contents, "sha256")
+
+
+@lru_cache(maxsize=16)
+def _mac_key(key: DataKey) -> bytes:
+    return key.derived("authentic rows")
 
 
 def wrapped_by(wrapped: bytes) -> str:
