@@ -14,12 +14,11 @@ from sqlalchemy import Connection
 
 from keydyn.service import tokens
 from keydyn.service.accounts import Tenant, find_tenant, key_holder, key_is_valid
-from keydyn.service.people.context import Context, Told, Write
+from keydyn.service.people.context import Context, Finish, Told, Write
 from keydyn.service.people.rows import find_person
 from keydyn.service.problems import Problem
 from keydyn.service.tokens import TokenClaims
 
-Finish = Callable[[Connection, Struct, str | None], None]
 # The number of addresses and keys whose rate is remembered.
 REMEMBERED_CALLERS = 10_000
 
