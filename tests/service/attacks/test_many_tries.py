@@ -109,7 +109,7 @@ def test_a_second_factor_ends_the_delay_and_a_token_cannot_claim_one(service, cl
     assert client.get("/v1/users/ada").json()["takeover_chance_spent"] == pytest.approx(0.023)
 
 
-def test_an_administrator_restores_the_budget_only_in_so_many_words(client):
+def test_an_administrator_restores_the_budget_only_explicitly(client):
     for session in range(3):
         attempt(client, 1, session)
     assert client.post("/v1/users/ada/unblock").json()["takeover_chance_spent"] > 0
@@ -159,7 +159,7 @@ def test_another_day_counts_from_nothing_at_a_tenant(service, client):
 
 
 def test_tries_at_the_same_time_are_all_counted(database_url):
-    """On both databases: as many outcomes as the budget has room for, whoever comes first."""
+    """On both databases: as many outcomes as the budget has room for."""
     for database in opened(database_url):
         database.close()
     with running(database_url) as service:

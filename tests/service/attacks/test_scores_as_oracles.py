@@ -108,7 +108,7 @@ def test_identification_needs_a_scope_that_keys_do_not_have_by_default(service, 
     assert "identify" in refused.json()["detail"]
 
 
-def test_a_key_identifies_so_many_samples_in_a_day(service, tenant, client):
+def test_the_samples_that_a_key_identifies_in_a_day_are_limited(service, tenant, client):
     settings = client.get("/v1/settings").json() | {"identifications_per_day": 2}
     assert client.put("/v1/settings", json=settings).status_code == 200
     body = {"keystrokes": keystrokes_of(1, 6)}

@@ -20,12 +20,10 @@ from keydyn.service.accounts import (
 )
 from keydyn.service.http.counted_notes import CountedNotes
 from keydyn.service.http.rates import OF_A_TOKEN, Rates, by_address
-from keydyn.service.people.context import Context, Told, Write
+from keydyn.service.people.context import Context, Finish, Told, Write
 from keydyn.service.people.rows import find_person
 from keydyn.service.problems import Problem
 from keydyn.service.tokens import TokenClaims
-
-Finish = Callable[[Connection, Struct, str | None], None]
 
 
 @dataclass(frozen=True)

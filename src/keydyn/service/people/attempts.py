@@ -143,20 +143,19 @@ def clock_set_back(connection: Connection, person: PersonRow, now: int) -> None:
 
 
 class Attempt(NamedTuple):
-    """An attempt that was judged: at which level instead of the one that was asked for, and the outcome."""
+    """An attempt: the level that was asked for, the one that was applied, and whether it was accepted."""
 
     asked: Level
     judged: Level
     accepted: bool
 
 
-def count_attempt(connection: Connection, write: Write, person: PersonRow, made: Attempt, now: int) -> int:
+def count_attempt(connection: Connection, tenant: Tenant, person: PersonRow, made: Attempt, now: int) -> int:
     """Count an attempt, in the change that stores its outcome; milliseconds until the next may be made.
 
     If others, made at the same time, have used up the attempts, there is a `Problem`; if they have left only
     a stricter level, `Stale`: in both cases the outcome is withheld.
     """
-    tenant = write.tenant
     counts = counts_of(connection, person.id, now, lock=True)
     level = allowed_level(connection, tenant, counts, made.asked, now)
     if LEVELS.index(level) > LEVELS.index(made.judged):
@@ -171,7 +170,8 @@ def count_attempt(connection: Connection, write: Write, person: PersonRow, made:
 def count_lock(connection: Connection, tenant: Tenant, person_id: str, now: int) -> None:
     """Count a locked session as a failed attempt, at the rate of the strictest level.
 
-    A session that ends in a lock was worth little to a stranger; it must not be worth nothing to count.
+    A session has no false-match rate of its own. With this one, false lock-outs of people who type for hours
+    do not spend all of their budget.
     """
     counts = counts_of(connection, person_id, now, lock=True)
     _count_failure(connection, tenant, person_id, counts, STRICTEST, now)

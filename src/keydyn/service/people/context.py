@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from keydyn.decisions.liveness.copies import Fingerprints
 
 Held = TypeVar("Held")
+# Called in the change that stores an outcome, with the answer and the id of the person it is about, if any.
+Finish = Callable[[Connection, Struct, str | None], None]
 # Everything, for the service's own pages; scores that are rounded, for programs; the answer, for browsers.
 Told = Literal["everything", "scores", "answer"]
 # The number of templates that a process keeps in memory, about 40 kB each, and as many people's fingerprints,
@@ -113,15 +115,14 @@ class Write:
     Attributes
     ----------
     actor : who asked for it, as the audit log names them
-    finish : called in the change that stores the outcome, with the answer and the id of the person it is
-        about, if it is about one
+    finish : called in the change that stores the outcome
     amend : called when the answer has become another after that
     told : how much of a decision the asker is told
     """
 
     tenant: Tenant
     actor: str
-    finish: Callable[[Connection, Struct, str | None], None] = lambda *_: None
+    finish: Finish = lambda *_: None
     amend: Callable[[Struct], None] = lambda _: None
     told: Told = "scores"
 

@@ -165,7 +165,7 @@ def _decided(
 
     def change(connection: Connection) -> tuple[Verdict, Remembered | None]:
         made = Attempt(asked, level, decision.accepted)
-        wait = count_attempt(connection, write, person, made, now)
+        wait = count_attempt(connection, tenant, person, made, now)
         known = None
         if seen is not None:
             # Of two copies sent at the same time, the second is decided again and finds the first.

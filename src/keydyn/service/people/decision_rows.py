@@ -39,7 +39,7 @@ class Decided:
         connection.execute(_INSERT, {**row, "actor": write.actor})
 
     def receipt(self, tenant: Tenant, user: str | None) -> str:
-        """It as a page hands it to its server; a lock has none, because nobody wants to show it."""
+        """The decision as a page hands it to its server, signed; a lock has no receipt."""
         if self.kind == "watch":
             raise ValueError("a lock has no receipt")
         about = Moment.at(self.created_at), self.kind, user, self.answer
