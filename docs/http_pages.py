@@ -77,12 +77,16 @@ PROBLEMS = {
     "POST /v1/users/{id}/reset": ("no-such-user",),
     "POST /v1/users/{id}/unblock": ("no-such-user",),
     "POST /v1/users/{id}/samples": (
-        *("no-such-user", "not-typing", "enough-samples", "samples-expired"),
+        *("no-such-user", "not-typing", "enrolment-complete", "samples-expired", "not-recognised"),
+        *("too-many-attempts", "blocked"),
         *TYPED,
     ),
     "POST /v1/users/{id}/verify": (*("no-such-user", "not-enrolled", "too-many-attempts", "blocked"), *TYPED),
     "POST /v1/identify": ("nobody-enrolled", "too-many-people", *TYPED),
-    "POST /v1/users/{id}/token": ("no-such-user", "no-such-session", "not-enrolled", "no-population"),
+    "POST /v1/users/{id}/token": (
+        *("no-such-user", "no-such-session", "not-enrolled", "no-population"),
+        *("session-locked", "not-locked"),
+    ),
     "POST /v1/webhooks": ("webhook-address", "webhook-events", "too-many-webhooks"),
     "DELETE /v1/webhooks/{webhook}": ("no-such-webhook",),
     "POST /v1/populations": ("not-allowed",),
