@@ -35,8 +35,8 @@ from keydyn.keystrokes.impossible import out_of_reach
 
 # Keys of a block, and how many blocks of a session are remembered.
 BLOCK, BLOCKS = 50, 20
-# The least evidence for a recording, nats; one has about a hundred. Of 82,000 keys of the essays the right person
-# typed, one block has 20 to 30, and those of a sample that is in the data twice have more.
+# The least evidence for a recording, nats; one has about a hundred. Of 212,000 keys of the paper's datasets,
+# one block has 23, and only those of a sample that is in the data twice have more.
 LIMIT = 30.0
 RECORDED = "a recording: keys repeat earlier ones more closely than anybody types"
 MARK = b"KDR1"
