@@ -77,7 +77,8 @@ PROBLEMS = {
     "POST /v1/users/{id}/reset": ("no-such-user",),
     "POST /v1/users/{id}/unblock": ("no-such-user",),
     "POST /v1/users/{id}/samples": (
-        *("no-such-user", "not-typing", "enough-samples", "samples-expired", "token-used-up"),
+        *("no-such-user", "not-typing", "enrolment-complete", "samples-expired", "not-recognised"),
+        *("too-many-attempts", "attempts-spent", "token-used-up"),
         *TYPED,
     ),
     "POST /v1/users/{id}/second-factor": ("no-such-user",),
@@ -88,7 +89,7 @@ PROBLEMS = {
     "POST /v1/identify": ("nobody-enrolled", "too-many-people", "identifications-spent", *TYPED),
     "POST /v1/users/{id}/token": (
         *("no-such-user", "no-such-session", "not-enrolled", "too-many-attempts", "attempts-spent"),
-        "no-population",
+        *("no-population", "session-locked", "not-locked"),
     ),
     "GET /v1/decisions/{decision}": ("no-such-decision",),
     "POST /v1/webhooks": ("webhook-address", "webhook-events", "too-many-webhooks"),

@@ -127,9 +127,12 @@ def test_over_a_bad_connection_no_keystroke_of_a_session_is_lost(service: Servic
     port = int(service.url.rpartition(":")[2])
     with Client(service.url, key, **PATIENT) as client:
         enrol(client, "ada", 0)
-        rows = [row for session in range(6, 11) for row in keystrokes_of(0, session)]
-        for number, row in enumerate(rows):
-            row["timepress"], row["timerelease"] = 200.0 * number, 200.0 * number + 80 + number % 7
+        rows: list[dict[str, Any]] = []
+        for session in range(6, 11):
+            later = rows[-1]["timepress"] + 200.0 if rows else 0.0
+            for row in keystrokes_of(0, session):
+                times = {name: row[name] + later for name in ("timepress", "timerelease")}
+                rows.append(row | times)
         with client.watch("ada") as watch:
             expected = watch.send(rows)
         with (

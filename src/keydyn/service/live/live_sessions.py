@@ -149,7 +149,8 @@ class LiveSessions:
                 raise Problem(403, "lock-is-open", "This token has been used", detail)
             if live.lost or live.locked_at is None:
                 return
-            await self._model.run(lambda: (live.pool.restart(live.place), live.recording.restart()))
+            await self._model.run(lambda: live.pool.restart(live.place))
+            await self._model.run(live.recording.restart)
             live.locked_at, live.event, live.event_keystroke = None, UNLOCKED, live.judged
             live.event_reason = None
             self._saver.moved(live)
@@ -193,8 +194,10 @@ class LiveSessions:
         pool, at, recording, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
         restarted = taken.state is not None and not resumed
         numbers = (taken.sequence,) * 3
-        seen = taken.locked_at, taken.locks, restarted, states
-        live = Live(id_, taken.epoch, admitted, pool, at, recording, client, *numbers, *seen)
+        locked = taken.locked_at, taken.locks
+        live = Live(
+            id_, taken.epoch, admitted, pool, at, recording, client, *numbers, *locked, restarted, states
+        )
         other = self._live.get(id_)
         if other is not None:
             # Two came at once: the one that was later in the database has it.
