@@ -85,6 +85,12 @@ def test_a_body_that_trickles_in_is_given_up(impatient):
     assert problem_in(trickle)[0] == 408
 
 
+def test_the_rest_of_a_refused_request_is_not_waited_for_either(impatient):
+    """Without a key it is answered at once, and what trickles in after that ends with the connection."""
+    refused = raw(impatient, head(impatient, "Content-Length: 100"), *[b"x"] * 8, pause=0.1)
+    assert problem_in(refused)[0] == 401
+
+
 @pytest.mark.parametrize(
     "line",
     [
