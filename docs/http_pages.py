@@ -189,7 +189,7 @@ def _routes(app: Any) -> Iterator[APIRoute]:
 
 def _rule(route: APIRoute) -> Rule | None:
     declared: Declared | None = getattr(route.endpoint, "declared", None)
-    return None if declared is None else declared.rule
+    return declared.rule if declared is not None and isinstance(declared.rule, Rule) else None
 
 
 def _index(by_tag: dict[str, list[Operation]]) -> str:
@@ -267,7 +267,8 @@ def _who(one: Operation) -> str:
         return WHO[one.name]
     if one.rule is None or one.rule.scope is None:
         return "anyone"
-    key = f"an API key with the scope `{one.rule.scope}`"
+    also = f" or `{one.rule.or_scope}`" if one.rule.or_scope else ""
+    key = f"an API key with the scope `{one.rule.scope}`{also}"
     token = f", or a browser with a token of the purpose `{one.rule.purpose}` for this person"
     return key + (token if one.rule.purpose else "")
 
@@ -285,6 +286,9 @@ def example(one: Operation) -> str:
     if one.rule is not None:
         holder = "SESSION" if one.name == "DELETE /v1/session" else "KEY"
         words.append(f'--header "Authorization: Bearer ${holder}"')
+    if one.path == "/v1/session":
+        # As a browser would for a page of the service.
+        words.append(f"--header 'Origin: {ADDRESS}'")
     if one.name in BODIES:
         body = BODIES[one.name]
         words.append(f"--json {body}" if body.startswith("@") else f"--json '{body}'")

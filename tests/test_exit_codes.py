@@ -47,6 +47,7 @@ COMMANDS = {
     },
     "serve": "keydyn.service.settings.default_database",
     "service examples": "keydyn.datasets.make_typists",
+    "service recorder": "keydyn.service.recorder_file.recorder_file",
     **{
         f"service {name}": "keydyn.service.settings.default_database"
         for name in (

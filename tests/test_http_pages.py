@@ -21,7 +21,7 @@ from keydyn.service.wire.watch_frames import ClientFrame
 from tests.documents import DOCS, program
 from tests.service.conftest import opened
 from tests.service.http.test_access import ROUTES
-from tests.service.running import UNENCRYPTED, Service, running
+from tests.service.running import UNENCRYPTED, Service, http_post, running
 from tests.service.test_guide import problems_in_the_code
 from tests.service.typists import keystrokes_of
 
@@ -29,7 +29,9 @@ from tests.service.typists import keystrokes_of
 FILES = {"/", "/admin", "/docs", "/docs/start.js", "/openapi.json", "/pages/{name}"} | {
     "/recorder.js",
     "/recorder.d.ts",
+    "/recorder-{version}.js",
 }
+ADDRESS = "http://127.0.0.1:8421"
 WATCHING = (DOCS / "reference" / "watching.md").read_text(encoding="utf-8")
 FORMATS = (DOCS / "file-format.md").read_text(encoding="utf-8")
 
@@ -77,7 +79,8 @@ def test_pages_say_which_scope_a_key_needs(http_pages: ModuleType, pages: dict[s
         name = f"{method} {path}"
         if scope is not None and method != "WS" and name not in http_pages.WHO:
             section = whole.split(f"```text\n{name}\n```")[1].split("\n## ")[0]
-            assert f"**Who may call it:** an API key with the scope `{scope}`" in section, name
+            needed = " or ".join(f"`{one}`" for one in scope.split())
+            assert f"**Who may call it:** an API key with the scope {needed}" in section, name
 
 
 def test_routes_name_all_problems_and_no_others(http_pages: ModuleType, pages: dict[str, str]) -> None:
@@ -103,7 +106,8 @@ def test_links_between_the_pages_lead_somewhere(pages: dict[str, str]) -> None:
 
 def test_the_service_understands_every_example(pages: dict[str, str], service: Service) -> None:
     key, sent = service.key(), 0
-    session = service.client().post("/v1/session", json={"key": key}).json()["token"]
+    headers = {"origin": service.url}
+    session = http_post(f"{service.url}/v1/session", json={"key": key}, headers=headers).json()["token"]
     for name, text in pages.items():
         for command in re.findall(r"^```sh\n(curl.*?)```", text, re.M | re.S):
             answer = asked(command.replace("$KEY", key).replace("$SESSION", session), service.url)
@@ -120,15 +124,15 @@ def test_the_service_understands_every_example(pages: dict[str, str], service: S
 
 def asked(command: str, url: str) -> httpx.Response:
     """What curl would get."""
-    words = shlex.split(command.replace("\\\n", " "))
-    options = dict(zip(words[1:-1:2], words[2:-1:2], strict=True))
+    words = shlex.split(command.replace("\\\n", " ").replace(ADDRESS, url))
+    pairs = list(zip(words[1:-1:2], words[2:-1:2], strict=True))
+    options = dict(pairs)
     body: Any = options.get("--json")
     if body is not None:
         body = {"keystrokes": keystrokes_of(0, 9)} if body.startswith("@") else json.loads(body)
     method = options.get("--request", "GET" if body is None else "POST")
-    headers = dict([options["--header"].split(": ", 1)]) if "--header" in options else {}
-    address = words[-1].replace("http://127.0.0.1:8421", url)
-    return httpx.request(method, address, json=body, headers=headers, verify=UNENCRYPTED, timeout=60.0)
+    headers = dict(value.split(": ", 1) for name, value in pairs if name == "--header")
+    return httpx.request(method, words[-1], json=body, headers=headers, verify=UNENCRYPTED, timeout=60.0)
 
 
 def test_the_page_of_watched_sessions_has_every_frame_and_field() -> None:

@@ -71,7 +71,7 @@ def test_a_link_opens_the_page_for_a_tenant(served, run):
     page.post("/v1/users", json={"id": "ada"})
     assert "ada" in run("users", "list", "--tenant", "shop")
     # The link is no key; the session is listed beside it, and can be ended like it.
-    key, session = json.loads(run("keys", "list", "--json"))
+    key, session = sorted(json.loads(run("keys", "list", "--json")), key=lambda one: one["kind"])
     assert (key["kind"], key["scopes"], session["kind"]) == ("key", "enrol, verify", "session")
     run("keys", "revoke", session["id"])
     assert page.get("/v1/users").status_code == 401
@@ -96,7 +96,7 @@ def test_people_are_listed_exported_and_erased(served, run, tmp_path):
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     exported, again = json.loads(out.read_text()), client.get("/v1/users/ada/export").json()
     noted = [entry["action"] for entry in again.pop("audit")[len(exported.pop("audit")) :]]
-    assert (exported, noted) == (again, ["person.exported"] * 2)
+    assert (exported, noted) == (again, ["person.exported"])
     run("users", "erase", "ada", code=1)
     assert client.get("/v1/users/ada").status_code == 200
     run("users", "erase", "ada", "--yes")

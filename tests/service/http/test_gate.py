@@ -85,6 +85,12 @@ def test_a_body_that_trickles_in_is_given_up(impatient):
     assert problem_in(trickle)[0] == 408
 
 
+def test_the_rest_of_a_refused_request_is_not_waited_for_either(impatient):
+    """Without a key it is answered at once, and what trickles in after that ends with the connection."""
+    refused = raw(impatient, head(impatient, "Content-Length: 100"), *[b"x"] * 8, pause=0.1)
+    assert problem_in(refused)[0] == 401
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -145,7 +151,8 @@ def test_pipelined_requests_are_answered_in_order(small):
 def test_what_is_left_of_a_refused_body_is_no_request(small):
     """A request hidden in a body that is too large is never answered."""
     hidden = head(small, method="GET", path="/healthz")
-    answer = raw(small, head(small, f"Content-Length: {LARGEST + 1}"), hidden)
+    top = head(small, f"Content-Length: {LARGEST + 1}", path=VERIFY, key=small.key(next(NAMES)))
+    answer = raw(small, top, hidden)
     assert answer.count(b"HTTP/1.1 ") == 1
 
 

@@ -90,6 +90,19 @@ def fail(job: Job) -> None:
     raise RuntimeError("yvonne's job")
 
 
+def test_tenants_take_turns(sqlite_database: Database, tenant: Tenant, clock: MovableClock) -> None:
+    """However many jobs of one tenant wait, another's comes next."""
+    other, seen = new_tenant(sqlite_database, "b"), []
+    for number in range(6):
+        add(sqlite_database, tenant, clock, number=number)
+    for number in range(2):
+        add(sqlite_database, other, clock, number=number)
+    handlers = {"fit": lambda job: seen.append(job.tenant_id[0])}
+    with running(sqlite_database, tenant, clock, handlers) as outcomes:
+        assert [outcomes.next() for _ in range(8)] == [("fit", "done")] * 8
+    assert "".join(seen) == "ababaaaa"
+
+
 def test_jobs_are_run_as_soon_as_they_are_committed(
     sqlite_database: Database, tenant: Tenant, clock: MovableClock
 ) -> None:

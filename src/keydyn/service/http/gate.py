@@ -230,9 +230,8 @@ class HttpProtocol(HttpToolsProtocol):
     # Seconds in which the headers must have arrived; the gate waits for the body.
     arrival_s = 15.0
     _deadline: asyncio.TimerHandle | None = None
-    _in_head, _head = True, 0
-    # Whether a request has arrived in full, and whether the rest of one is thrown away.
-    _whole, _discarding = True, False
+    # Whether headers are expected, the bytes of this request so far, and whether its rest is thrown away.
+    _in_head, _head, _discarding = True, 0, False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected, and must send a request in time."""
@@ -259,7 +258,6 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins: its headers must arrive in time."""
         super().on_message_begin()
-        self._whole = False
         self._begin()
 
     def on_headers_complete(self) -> None:
@@ -276,13 +274,12 @@ class HttpProtocol(HttpToolsProtocol):
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
-        self._in_head, self._head, self._whole = True, 0, True
+        self._in_head, self._head = True, 0
 
     def on_response_complete(self) -> None:
         """Throw the rest of a request away that was answered before its end; it must arrive in time too."""
         super().on_response_complete()
-        closing = self.transport.is_closing()
-        if not self._whole and self.cycle.response_complete and not closing and not self._discarding:
+        if not self._in_head and self.cycle.response_complete and not self.transport.is_closing():
             self._discarding = True
             self._deadline = self.loop.call_later(self.arrival_s, self.transport.close)
 

@@ -61,8 +61,9 @@ def erase_user(call: Call, id: Id) -> Erased:
 @routes.route("GET", "/{id}/export", ADMIN, heavy=True)
 def export_user(call: Call, id: Id) -> dict[str, Any]:
     """Export everything that is stored about a user."""
+    found = registry.export(call.context, call.caller.tenant, id)
     _note(call, id, "person.exported")
-    return registry.export(call.context, call.caller.tenant, id)
+    return found
 
 
 @routes.route("GET", "/{id}/densities", ADMIN, heavy=True)
