@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, insert, select, update
 
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
@@ -134,7 +134,9 @@ def change_tenant(connection: Connection, keys: MasterKeys, tenant_id: str, **va
     connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(own))
 
 
-_TENANT = select(*(tenants.c[name] for name in COVERED[tenants]), tenants.c.wrapped_key, tenants.c.mac)
+_TENANT: Select[Any] = select(
+    *(tenants.c[name] for name in COVERED[tenants]), tenants.c.wrapped_key, tenants.c.mac
+)
 _ONE_TENANT = _TENANT.where(tenants.c.id == bindparam("tenant"))
 
 

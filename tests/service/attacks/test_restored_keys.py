@@ -60,6 +60,12 @@ def test_keys_and_sessions_are_revoked(backup, other_url):
     other.close()
 
 
+def test_a_restored_file_leaves_no_other_beside_it(sqlite_database, tmp_path):
+    back_up(sqlite_database, tmp_path / "backup")
+    restored(tmp_path / "backup", f"sqlite:///{tmp_path / 'other' / 'service.db'}")
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["service.db"]
+
+
 def test_keys_are_kept_if_the_operator_says_so(backup, other_url):
     file, keys, presented = backup
     assert restored(file, other_url, "--keep-keys")["revoked"] == 0

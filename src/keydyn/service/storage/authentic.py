@@ -22,15 +22,8 @@ logger = logging.getLogger(__name__)
 COVERED = {
     tenants: ("id", "name", "created_at", "settings", "key_since", "previous_key", "lasting_key"),
     api_keys: (
-        "id",
-        "tenant_id",
-        "name",
-        "scopes",
-        "hash",
-        "created_at",
-        "kind",
-        "expires_at",
-        "made_with",
+        *("id", "tenant_id", "name", "scopes", "hash", "created_at"),
+        *("kind", "expires_at", "made_with"),
     ),
 }
 _COVERED = {table: attrgetter(*names) for table, names in COVERED.items()}

@@ -58,12 +58,15 @@ def restore(url: str, file: Path, secure: Callable[[Database], None] = lambda da
 
 
 def _secure(url: URL, secure: Callable[[Database], None]) -> None:
-    with closing(Database(url.render_as_string(hide_password=False))) as database:
-        secure(database)
-        if not database.truncate_log():
-            raise DatabaseUnavailableError("another program reads from the database that is being restored")
-    if database.is_sqlite:
-        Path(f"{url.database}-turns").unlink(missing_ok=True)
+    try:
+        with closing(Database(url.render_as_string(hide_password=False))) as database:
+            secure(database)
+            if not database.truncate_log():
+                raise DatabaseUnavailableError("another program reads from the database being restored")
+    finally:
+        if url.get_backend_name() == "sqlite":
+            # The queue of writers of a file that is about to have another name.
+            Path(f"{url.database}-turns").unlink(missing_ok=True)
 
 
 def _copy(source: Path, target: Path) -> None:
