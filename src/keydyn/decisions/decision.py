@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Integers, Truths
-from keydyn.detectors import Detector
+from keydyn.detectors.detector import Detector
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import find
 from keydyn.population.cells import located

@@ -18,10 +18,12 @@ from keydyn.decisions.calibration.comparisons import Comparisons
 from keydyn.decisions.decision import Evidence, evidence
 from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
 from keydyn.decisions.liveness.not_typed import not_typed, remarks, tick_of, times_of
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.keystrokes.impossible import without_impossible
 from keydyn.keystrokes.samples import Samples
-from keydyn.population import PopulationModel, Template
+from keydyn.population.model import PopulationModel
+from keydyn.population.parameters import Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
 
 # Variance of the drift between two samples, in units of that between people.

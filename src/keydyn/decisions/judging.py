@@ -16,7 +16,8 @@ from keydyn.decisions.decision import Candidate, Decision, Evidence, Identificat
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.liveness.copies import copy_evidence
 from keydyn.decisions.liveness.not_typed import not_typed, remarks
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 
 # Probability that a sample to identify is a stranger's, before it is looked at.

@@ -13,7 +13,7 @@ from keydyn.decisions.calibration.comparisons import LEAST_PEOPLE, Comparisons, 
 from keydyn.decisions.calibration.trials import LARGEST_COHORT, open_set_scores, spread
 from keydyn.decisions.decision import evidence
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.detectors import Detector
+from keydyn.detectors.detector import Detector
 from keydyn.keystrokes.samples import Samples
 
 # Comparisons that are kept of each person: others claimed, and samples that claim them.

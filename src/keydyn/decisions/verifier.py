@@ -9,10 +9,9 @@ from os import PathLike
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Self, TypeGuard
+from typing import TYPE_CHECKING, Self, TypeGuard
 
 import numpy as np
-import pandas as pd
 
 from keydyn.arrays import Floats
 from keydyn.decisions.calibration.background import Background, nobody, shipped_background
@@ -28,7 +27,8 @@ from keydyn.decisions.own_people import beside_own, compared, place_of
 from keydyn.decisions.watching.sessions import WatchedSessions, watched_sessions
 from keydyn.decisions.watching.watch import Watch
 from keydyn.decisions.watching.watched import Watching
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.keystrokes.one_sample import recorded_samples
@@ -36,7 +36,11 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 from keydyn.population import PopulationModel
 
-Typing = pd.DataFrame | Samples
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Typing = pd.DataFrame | Samples
+
 # A sample may update a template where at most this share of strangers would score as high.
 CONFIDENT = 0.001
 UNCALIBRATED = "the verifier is not calibrated: call calibrate, or use shipped or learn"

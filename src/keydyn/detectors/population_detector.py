@@ -51,10 +51,6 @@ class PopulationDetector(Detector):
         self.without = without
         self.population = population
 
-    def __sklearn_clone__(self) -> Self:
-        """Share the population, which never changes, instead of copying it."""
-        return type(self)(self.hidden_states, self.without, self.population)
-
     @property
     def needs_everyone(self) -> bool:
         return self.population is None

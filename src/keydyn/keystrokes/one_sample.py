@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.impossible import without_impossible
 from keydyn.keystrokes.samples import Samples, check_sensor_names, families_of
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, beyond, check_times, refuse
-from keydyn.model import Sequences
+from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import Types
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What a list of numbers may hold; None is a value that was not seen.
 _NUMBERS = {int, float, np.int64, np.float64, type(None)}

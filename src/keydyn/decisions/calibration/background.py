@@ -26,11 +26,13 @@ from keydyn.decisions.calibration.trials import (
     spread,
     together,
 )
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.detectors.templates import fit_templates
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
-from keydyn.population import PopulationModel, Template
+from keydyn.population.model import PopulationModel
+from keydyn.population.parameters import Template
 from keydyn.regular_files import read_regular
 
 # The number of groups in which people are left out when the detector learns from the people who calibrate it.

@@ -10,13 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from keydyn import files
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.trials import LEAST_TRIALS, Trials
-from keydyn.evaluation.continuous.rejection import rejection_times
 from keydyn.evaluation.rates.confidence import Claims, Estimate
 from keydyn.files import Tensor, Tensors, check_tensors, within
 
@@ -345,6 +342,10 @@ def _with_lapses(ratio: Floats, lapse: Floats | float) -> Floats:
 
 def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float, float]:
     """Intercept, positive slope and lapse that cost least, both kinds with equal weight."""
+    # Only whoever calibrates needs these.
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
     # Without lapses a few samples that are unlike their owner's others would make all ratios small.
     scores = np.concatenate([genuine, impostor])
     centre, width = float(np.median(scores)), float(scores.std()) or 1.0
@@ -385,6 +386,8 @@ def _intervals(trials: Trials, which: Truths, g: int, reached: Floats) -> tuple[
 
 def locked_at(levels: Floats, offsets: Integers, limits: Floats) -> Integers:
     """(n,) the first key, from 0, whose level (N,) is above the session's limit (n,); its length if none."""
+    from keydyn.evaluation.continuous.rejection import rejection_times
+
     return rejection_times(levels[:, None], offsets, limits[:, None])[:, 0]
 
 

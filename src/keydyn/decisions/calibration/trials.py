@@ -13,14 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.sequential import ALLOWED, increments, suspicion
 from keydyn.decisions.liveness.not_typed import times_of
-from keydyn.detectors import Detector
+from keydyn.detectors.detector import Detector
 from keydyn.detectors.templates import fit_templates
-from keydyn.evaluation.protocols.running import sums_after
 from keydyn.keystrokes.samples import Samples
 
 # Numbers of keys after which scores are taken, as far as samples are longer.
@@ -110,7 +108,7 @@ class Typists:
     @classmethod
     def of(cls, samples: Samples) -> Typists:
         """The people of these samples; a `ValueError` if a calibration needs more of them."""
-        people, users = pd.factorize(samples.users)
+        people, users = samples.people
         several = int((np.bincount(people, minlength=len(users)) > 1).sum())
         if several < LEAST_PEOPLE:
             raise ValueError(
@@ -232,6 +230,8 @@ def spread(chosen: Integers, most: int) -> Integers:
 
 def _scores_after(events: Floats, query: Samples, lengths: Integers, counts: Truths) -> Floats:
     """(n U, G) open-set scores of first keys, from `events` (N, U + C); `counts` (U, C) says who counts."""
+    from keydyn.evaluation.protocols.running import sums_after
+
     offsets, keys = query.sequences.offsets, query.sequences.lengths
     n, U = len(query), len(counts)
     scores = np.full((n, U, len(lengths)), np.nan)

@@ -16,7 +16,8 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.comparisons import COMPARISONS, Comparisons
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.liveness.copies import Fingerprints
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.files import Field, Kind, Tensor, Tensors, Values, declared, whole
 from keydyn.population import PopulationModel
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Given, Integers
@@ -28,6 +27,9 @@ from keydyn.model.data.input_forms import (
 )
 from keydyn.model.data.settings import check_number
 from keydyn.model.data.vocabulary import MISSING, Types
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)

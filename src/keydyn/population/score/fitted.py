@@ -12,8 +12,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
@@ -88,7 +86,7 @@ class Fitted:
 
     def enrolled_each(self, samples: Samples) -> list[Template]:
         """The people who typed these samples, in the order in which they first appear."""
-        people, users = pd.factorize(samples.users)
+        people, users = samples.people
         order = np.argsort(people, kind="stable")
         begins = np.searchsorted(people[order], np.arange(len(users) + 1))
         return self._enrolled(self.parameters.seen(samples), Chosen(order, begins))
@@ -157,6 +155,8 @@ class Fitted:
         if len(pieces) == 1:
             filled(ready.typing, columns, self.shared, asked)
         else:
+            from joblib import Parallel, delayed
+
             Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
         if asked.terms.size:
             asked.terms[:] += ready.shift[..., None]
