@@ -92,7 +92,7 @@ def drift(population: PopulationModel, template: Template, sample: Samples) -> F
     known, ready = population.parameters, population.ready_for(sample)
     variances = replace(known.variances, cell=DRIFT * known.variances.cell, key=DRIFT * known.variances.key)
     prior = Prior.of(known.cells, np.sqrt(DRIFT) * known.loadings, variances)
-    typing = ready.typing._replace(y=ready.typing.y - template.mean[ready.cell], cell=ready.cell)
+    typing = ready.typing._replace(y=ready.typing.y - template.mean[ready.typing.cell])
     moved = fit_people(typing, Chosen.one_person(len(typing.offsets) - 1), prior)
     found: Floats = moved.mean[0]
     return found

@@ -114,9 +114,9 @@ class Judge:
         """(U,) likelihood ratios and false-match rates of scores, by how much each person enrolled with."""
         llr, rates = np.empty(len(scores)), np.empty(len(scores))
         keys = np.full(len(scores), max(evidence(sample, people[0].template)[0].known, 1))
-        calibrations = [self.background.calibrations.at(one.keys) for one in people]
-        for calibration in set(calibrations):
-            same = np.array([one is calibration for one in calibrations])
+        amounts = np.array([one.keys for one in people])
+        for amount in set(amounts.tolist()):
+            same, calibration = amounts == amount, self.background.calibrations.at(amount)
             llr[same] = calibration.llr(scores[same], keys[same])
             rates[same] = calibration.false_match_rates(scores[same], keys[same])
         return llr, rates

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import signature
@@ -64,13 +65,13 @@ class Detector(ABC):
 
     def __repr__(self) -> str:
         """The parameters that are not the usual ones."""
-        usual = {name: one.default for name, one in signature(type(self)).parameters.items()}
+        usual = _parameters(type(self))
         given = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not usual[name]]
         return f"{type(self).__name__}({', '.join(given)})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name."""
-        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+        return {name: getattr(self, name) for name in _parameters(type(self))}
 
     def set_params(self, **parameters: Any) -> Self:
         """Change parameters; a `ValueError` names one that there is not."""
@@ -171,6 +172,12 @@ class Detector(ABC):
 
 
 _DETECTORS: dict[str, type[Detector]] = {}
+
+
+@cache
+def _parameters(kind: type[Detector]) -> dict[str, Any]:
+    """The parameters of a detector's constructor, and their usual values."""
+    return {name: one.default for name, one in signature(kind).parameters.items()}
 
 
 def register(kind: type[Detector]) -> type[Detector]:

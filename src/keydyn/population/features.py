@@ -21,8 +21,7 @@ HOLD_PARENTS = ((0, 0), (1, 1), (0, 1))
 CLIP = 3.0
 
 
-@dataclass(frozen=True, eq=False)
-class Around:
+class Around(NamedTuple):
     """What stands around each event, (N,); len(vocabulary) is the code of no key and of an unknown one."""
 
     # Codes of keys

@@ -6,6 +6,7 @@ them, on a logarithmic scale of keys.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -182,8 +183,7 @@ class Calibration:
 
     def false_match_rate(self, score: float, keys: int) -> MatchRate:
         """The share of strangers who reach this score with this number of keys, and its interval."""
-        one, of = np.array([score]), np.array([keys])
-        value, low, high = (float(self._shares(one, of, table)[0]) for table in self._reached)
+        value, low, high = (self._share(score, keys, table) for table in self._reached)
         return MatchRate(value, min(value, low), max(value, high))
 
     def false_match_rates(self, scores: Floats, keys: Integers) -> Floats:
@@ -294,6 +294,23 @@ class Calibration:
         each = np.arange(len(scores))
         found: Floats = np.exp((1.0 - share) * logs[before, each] + share * logs[after, each])
         return np.where(found > 2.0 * NOTHING, found, 0.0)
+
+    def _share(self, score: float, keys: int, table: Table) -> float:
+        """The rate of one score in a table."""
+        if keys not in self._kept:
+            before, after, share = self._between(np.array([keys]))
+            self._kept[keys] = int(before[0]), int(after[0]), float(share[0])
+        before, after, share = self._kept[keys]
+        log = float(np.interp(score, *table[before]))
+        if share:
+            log = (1.0 - share) * log + share * float(np.interp(score, *table[after]))
+        found = math.exp(log)
+        return found if found > 2.0 * NOTHING else 0.0
+
+    @cached_property
+    def _kept(self) -> dict[int, tuple[int, int, float]]:
+        """The neighbours of numbers of keys that were asked for."""
+        return {}
 
     @cached_property
     def _places(self) -> Floats:

@@ -259,24 +259,32 @@ def open_set_scores(
     """
     if cohort.shape[1] == 0:
         raise ValueError("there is nobody in the cohort")
-    counts = np.ones(cohort.shape, dtype=bool) if left_out is None else ~left_out
-    n = counts.sum(axis=1, keepdims=True)
-    if np.any(n == 0):
-        raise ValueError("everybody in the cohort is left out")
-    # Highest first; those who do not count come last, and add nothing to the sums.
     others = np.clip(np.nan_to_num(cohort, nan=LOWEST), LOWEST, HIGHEST)
-    others = -np.sort(np.where(counts, -others, np.inf), axis=1)
-    others = np.where(np.isfinite(others), others, 0.0)
-    middle = np.take_along_axis(others, (n - 1) // 2, axis=1), np.take_along_axis(others, n // 2, axis=1)
-    median = (middle[0] + middle[1]) / 2.0
-    few = np.minimum(LEAST_NEAREST, n)
-    best, upper = np.maximum(np.rint(NEAREST * n).astype(np.int64), few), (n + 1) // 2
-    highest = np.take_along_axis(np.cumsum(others, axis=1), best - 1, axis=1) / best
-    squares = np.take_along_axis(np.cumsum((others - median) ** 2, axis=1), upper - 1, axis=1)
-    usual = np.maximum(np.asarray(keys, dtype=np.float64), 1.0)[:, None]
-    spread = np.sqrt((squares + SPREAD_LEANS * usual) / (upper + SPREAD_LEANS))
-    scores = (np.clip(claimed, LOWEST, HIGHEST) - highest) / spread
+    n = np.full(len(others), cohort.shape[1])
+    if left_out is not None:
+        n = (~left_out).sum(axis=1)
+        others[left_out] = -np.inf
+        if (n == 0).any():
+            raise ValueError("everybody in the cohort is left out")
+    # Highest first; those who do not count come last.
+    others = -np.sort(-others, axis=1)
+    scores = np.empty(claimed.shape)
+    for size in set(n.tolist()):
+        rows = np.flatnonzero(n == size) if left_out is not None else slice(None)
+        scores[rows] = _beside(claimed[rows], others[rows, :size], np.asarray(keys, dtype=np.float64)[rows])
     # The claimed person does not explain the sample at all: nothing speaks for the claim.
     scores[~(claimed > LOWEST)] = LOWEST
     clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
     return clipped
+
+
+def _beside(claimed: Floats, others: Floats, keys: Floats) -> Floats:
+    """(n, U) the scores beside others who all count, (n, C), the highest first."""
+    n = others.shape[1]
+    best, upper = max(round(NEAREST * n), min(LEAST_NEAREST, n)), (n + 1) // 2
+    median = (others[:, (n - 1) // 2] + others[:, n // 2]) / 2.0
+    highest = others[:, :best].sum(axis=1) / best
+    squares = ((others[:, :upper] - median[:, None]) ** 2).sum(axis=1)
+    spread = np.sqrt((squares + SPREAD_LEANS * np.maximum(keys, 1.0)) / (upper + SPREAD_LEANS))
+    scores: Floats = (np.clip(claimed, LOWEST, HIGHEST) - highest[:, None]) / spread[:, None]
+    return scores

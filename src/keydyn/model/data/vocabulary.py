@@ -60,7 +60,7 @@ def encode(labels: NDArray[Any]) -> tuple[Integers, Types]:
         raise ValueError(f"event types must be text or whole numbers: {error}") from None
     if len(distinct) == 0:
         return codes.astype(np.int64), np.array([], dtype=str)
-    as_type = _as_text if isinstance(distinct[0], str) else _as_number
+    as_type = as_text if isinstance(distinct[0], str) else _as_number
     known = []
     for code, label in enumerate(distinct):
         try:
@@ -90,7 +90,8 @@ def _factorised(labels: NDArray[Any]) -> tuple[Integers, Any]:
     return factorised
 
 
-def _as_text(label: Any) -> str:
+def as_text(label: Any) -> str:
+    """A label that is text; a `ValueError` says why it can be no event type."""
     if not isinstance(label, str):
         raise ValueError(
             f"event types must be all text or all whole numbers; found {label!r} ({type(label).__name__})"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -52,6 +53,17 @@ class Columns(NamedTuple):
     def some(self, users: slice) -> Columns:
         """Some of the templates, together in memory."""
         return Columns(*(np.ascontiguousarray(one[..., users]) for one in self))
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Templates of one population side by side, made once for the scores of many samples; immutable."""
+
+    population: str
+    columns: Columns
+
+    def __len__(self) -> int:
+        return int(self.columns.mean.shape[1])
 
 
 class Shared(NamedTuple):
