@@ -19,6 +19,7 @@ from keydyn.decisions.liveness.not_typed import not_typed, remarks
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.keystrokes.samples import Samples
+from keydyn.population.score.kernel import SideBySide
 
 # Probability that a sample to identify is a stranger's, before it is looked at.
 STRANGER = 0.5
@@ -66,10 +67,12 @@ class Judge:
             found.append(self._decision(user, claim, _loudest(one.template, claim.sample, own)))
         return found
 
-    def identifications(self, people: Mapping[str, Enrolled], samples: Samples) -> list[Identification]:
-        """Which of these people typed each of the samples, if any of them did."""
+    def identifications(
+        self, people: Mapping[str, Enrolled], samples: Samples, together: SideBySide | None = None
+    ) -> list[Identification]:
+        """Which of these people typed each of the samples; `together` are their templates, if laid out."""
         templates = {user: one.template for user, one in people.items()}
-        scores = self.background.scores(templates, samples)
+        scores = self.background.scores(templates, samples, together)
         return [self._identification(people, sample, scores[n]) for n, sample in enumerate(_each(samples))]
 
     def _decision(self, user: str, claim: Claim, spoke: tuple[Spokes, Spokes]) -> Decision:

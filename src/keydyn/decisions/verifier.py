@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from threading import Lock
@@ -34,7 +35,8 @@ from keydyn.evaluation.rates.confidence import Rate
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
-from keydyn.population import PopulationModel
+from keydyn.population.model import PopulationModel
+from keydyn.population.score.kernel import SideBySide
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +63,24 @@ class State:
     def everyone(self) -> dict[str, Enrolled]:
         """All who are enrolled."""
         return {**self.others, **self.people}
+
+    # Counts how often it was asked who typed a sample
+    _questions: Iterator[int] = field(default_factory=count, init=False, repr=False)
+
+    def together(self) -> SideBySide | None:
+        """The people's templates side by side, from the second question on; None without a population.
+
+        A program that makes a verifier for each question is quicker without, and has the memory for others.
+        """
+        return self._side_by_side if next(self._questions) else None
+
+    @cached_property
+    def _side_by_side(self) -> SideBySide | None:
+        everyone = [one.template for one in self.people.values()]
+        templates = [one.template_ for one in everyone if _of_population(one)]
+        if self.background is None or len(templates) < len(everyone):
+            return None
+        return self.background.population.side_by_side(templates)
 
     @cached_property
     def beside(self) -> Background | None:
@@ -346,7 +366,7 @@ class Verifier:
         if not state.people:
             raise ValueError("nobody is enrolled")
         typed = recorded_samples(samples, self.sensors)
-        return self._judge(background).identifications(state.people, typed)
+        return self._judge(background).identifications(state.people, typed, state.together())
 
     def watch(self, user: str, level: float | None = None) -> Watch:
         """Follow a session in a user's name, key by key.

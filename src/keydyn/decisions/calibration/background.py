@@ -168,12 +168,21 @@ class Background:
         _ = left.others
         return left
 
-    def scores(self, templates: Mapping[str, Detector], samples: Samples) -> Floats:
-        """(n, U) open-set score of each sample under each person's template, beside the others."""
-        claimed = type(self.pattern).score_many(list(templates.values()), samples)
+    def scores(
+        self, templates: Mapping[str, Detector], samples: Samples, together: SideBySide | None = None
+    ) -> Floats:
+        """(n, U) open-set score of each sample under each person's template, beside the others.
+
+        `together` are the templates side by side, if they are laid out.
+        """
+        if together is None:
+            claimed = type(self.pattern).score_many(list(templates.values()), samples)
+        else:
+            claimed = self.population.log_likelihoods(together, samples, n_jobs=1)
         cohort, keys = self.beside_scores(samples), samples.sequences.lengths
         scores = open_set_scores(claimed, cohort, keys)
-        for u, place in enumerate(map(self.place, templates)):
+        # Looked for only where the cohort has names.
+        for u, place in enumerate(map(self.place, templates)) if self._places else ():
             if place >= 0:
                 scores[:, [u]] = open_set_scores(claimed[:, [u]], np.delete(cohort, place, axis=1), keys)
         return scores
