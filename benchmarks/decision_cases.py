@@ -97,7 +97,8 @@ def _command() -> dict[str, float]:
         verifier.enrol("ada", typing[: ENROLLED * KEYS])
         verifier.save(Path(folder) / "people")
         typing[ENROLLED * KEYS :].to_csv(Path(folder) / "asked.csv", index=False)
-        return _process([COMMAND, "verify", f"{folder}/asked.csv", "--models", f"{folder}/people"])
+        models = ["--models", f"{folder}/people", "--user", "ada"]
+        return _process([COMMAND, "verify", f"{folder}/asked.csv", *models])
 
 
 def _process(arguments: list[str]) -> dict[str, float]:

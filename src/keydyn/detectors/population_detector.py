@@ -40,6 +40,8 @@ class PopulationDetector(Detector):
     scores_events: ClassVar[bool] = True
     learns_people: ClassVar[bool] = True
     stores_templates: ClassVar[bool] = True
+    prepared_people_: PopulationModel
+    template_: Template
 
     def __init__(
         self,

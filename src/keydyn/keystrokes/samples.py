@@ -164,7 +164,7 @@ class Samples:
     @cached_property
     def users(self) -> Types:
         """The user of each sample."""
-        labels = [user for user, _ in self.names]
+        labels: list[Any] = [user for user, _ in self.names]
         kinds = set(map(type, labels))
         if kinds == {str}:
             return np.array(labels, dtype=object)

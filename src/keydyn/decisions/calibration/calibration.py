@@ -298,8 +298,8 @@ class Calibration:
     def _share(self, score: float, keys: int, table: Table) -> float:
         """The rate of one score in a table."""
         if keys not in self._kept:
-            before, after, share = self._between(np.array([keys]))
-            self._kept[keys] = int(before[0]), int(after[0]), float(share[0])
+            between = (one[0] for one in self._between(np.array([keys])))
+            self._kept[keys] = int(next(between)), int(next(between)), float(next(between))
         before, after, share = self._kept[keys]
         log = float(np.interp(score, *table[before]))
         if share:

@@ -31,7 +31,7 @@ class Arrived(NamedTuple):
 class Followed(NamedTuple):
     """How many events came in each of S sessions, (S,), and what is known of the last ones."""
 
-    count: Integers
+    number: Integers
     codes: Integers  # (S, 3) the keys of the last three
     in_word: Integers  # (S,) the place of the last in its word
     values: Floats  # (S, F) of the last
@@ -100,7 +100,7 @@ def follow(
     """
     for b in range(len(session)):
         s = session[b]
-        number, last = followed.count[s], followed.codes[s]
+        number, last = followed.number[s], followed.codes[s]
         around.two_before[b], around.before[b], around.key[b] = last[0], last[1], last[2]
         around.after[b], around.position[b], around.in_word[b] = key[b], number - 1, followed.in_word[s]
         if number == 0:
@@ -115,7 +115,7 @@ def follow(
         else:
             followed.in_word[s] = min(followed.in_word[s] + 1, LAST_IN_WORD)
         last[0], last[1], last[2] = last[1], last[2], key[b]
-        followed.count[s] = number + 1
+        followed.number[s] = number + 1
 
 
 @partial(compiled, _nrt=False)
