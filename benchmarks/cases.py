@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import workloads
+from decision_cases import decide
 from measuring import measured, speed_up
 from online_cases import online
 from peers import PEERS, our_hmm
@@ -138,4 +139,5 @@ CASES: dict[str, Callable[..., Numbers]] = {
     "online": online,
     "stream": stream,
     "people": people,
+    "decide": decide,
 }

@@ -45,6 +45,15 @@ TITLES = {
     "online list": "online, 5,000 sessions, list",
     "online objects": "online, 5,000 sessions, objects",
     "online population": "online, 200 × 200 models",
+    "decide import": "import of the verifier, a process",
+    "decide command": "`keydyn verify`, a process",
+    "decide verify frame": "verify 60 keys, a data frame",
+    "decide verify samples": "verify 60 keys, arrays",
+    "decide enrol frame": "enrol 300 keys, a data frame",
+    "decide enrol samples": "enrol 300 keys, `Samples`",
+    "decide identify 1000": "identify among 1,000",
+    "decide identify 10000": "identify among 10,000",
+    "decide watch": "watch, one key",
 }
 START_UP, STREAM, PEOPLE = "start-up", "stream", "people"
 

@@ -20,6 +20,15 @@ TARGETS: dict[str, Callable[[Known], float]] = {
     # Time must not grow with the square of the number of types.
     "growth 20000": lambda known: 3.0 * known["growth 50"],
     "online": lambda known: 2_000.0,
+    "decide import": lambda known: 0.7e9,
+    "decide command": lambda known: 1e9,
+    "decide verify frame": lambda known: 0.5e6,
+    "decide verify samples": lambda known: 0.5e6,
+    "decide enrol frame": lambda known: 2e6,
+    "decide enrol samples": lambda known: 0.7e6,
+    "decide identify 1000": lambda known: 4e6,
+    "decide identify 10000": lambda known: 40e6,
+    "decide watch": lambda known: 20e3,
     **dict.fromkeys(("online codes", "online texts", "online list", "online objects"), lambda known: 60.0),
 }
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 HEAVY = {"numpy", "numba", "scipy", "pandas", "sklearn", "matplotlib", "pyarrow", "joblib", "distributed"}
 SOURCES = Path(__file__).parents[1] / "src" / "keydyn"
@@ -28,6 +31,46 @@ def test_help_and_a_bare_import_leave_the_numerical_stack_alone():
         loaded = set(re.findall(r"'([^']*)'", printed(f"import sys; {work}; {imported}").splitlines()[-1]))
         assert "keydyn" in loaded
         assert not loaded & HEAVY
+
+
+DECIDE = """
+from keydyn.decisions import Verifier
+from keydyn.keystrokes import Samples, one_sample
+verifier, keys = Verifier.shipped(), list("thequickbrownfox")
+typed = [one_sample(keys, range(0, 2400, 150), range(90, 2490, 150), "ann", n) for n in range(3)]
+verifier.enrol("ann", Samples.joined(typed[:2]))
+verifier.verify("ann", typed[2])
+verifier.identify(typed[2])
+verifier.watch("ann").update_values([[None, 90.0], [150.0, 90.0]], ["t", "h"])
+"""
+
+
+def test_decisions_from_arrays_load_neither_data_frames_nor_what_only_learning_needs():
+    """The import of the verifier, and all that it is asked of plain arrays."""
+    imported = "import sys; print(sorted(sys.modules))"
+    for work in ("from keydyn.decisions import Verifier", DECIDE):
+        loaded = set(re.findall(r"'([^']*)'", printed(f"{work}\n{imported}").splitlines()[-1]))
+        assert "keydyn.decisions.verifier" in loaded
+        unwanted = {
+            "pandas",
+            "sklearn",
+            "scipy.optimize",
+            "scipy.stats",
+            "scipy.special",
+            "keydyn.model.pohmm",
+        }
+        assert not loaded & unwanted
+
+
+@pytest.mark.parametrize(
+    "package", ["", ".decisions", ".detectors", ".evaluation", ".keystrokes", ".model", ".datasets"]
+)
+def test_names_on_demand_are_those_that_a_package_lists(package):
+    module = import_module(f"keydyn{package}")
+    assert set(dir(module)) | {"__version__", "one_sample"} >= set(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = module.nothing
 
 
 def test_there_is_one_way_to_compile():

@@ -1,7 +1,8 @@
 """keydyn recognises people by the rhythm of their typing."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from keydyn.on_demand import on_demand
 
 if TYPE_CHECKING:
     from keydyn.decisions import Verifier
@@ -37,16 +38,12 @@ __all__ = [
     "intervals",
     "load",
 ]
-# Where names come from that are not the model's.
-_ELSEWHERE = {"PopulationModel": "keydyn.population", "Verifier": "keydyn.decisions"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import the numerical stack only when something of it is asked for."""
-    if name in __all__:
-        return getattr(import_module(_ELSEWHERE.get(name, "keydyn.model")), name)
-    raise AttributeError(f"module 'keydyn' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_demand(
+    __name__,
+    {
+        ".decisions": "Verifier",
+        ".model": "HMM POHMM ContextHMM POHMMClassifier PartiallyHMM PartlyHMM SequenceTransformer Sequences "
+        "fit_many intervals load",
+        ".population": "PopulationModel",
+    },
+)

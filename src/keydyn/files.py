@@ -320,22 +320,6 @@ def declared(kind: Kind[Stored]) -> Kind[Stored]:
     return kind
 
 
-def load(path: Path_) -> Any:
-    """Read a model that `save` wrote: a `POHMM`, an `HMM`, one of their relatives, or a `POHMMClassifier`.
-
-    A `ModelFileError` says what is wrong with any other file.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn import HMM, load
-    >>> HMM(emission="normal").fit(np.random.default_rng(0).normal(size=(50, 1))).save("model.keydyn")
-    >>> type(load("model.keydyn")).__name__
-    'HMM'
-    """
-    return parsed(read(path), path)
-
-
 def read(path: Path_) -> bytes:
     """The contents of a file that is to be parsed."""
     try:

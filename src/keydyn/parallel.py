@@ -14,8 +14,6 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed, parallel_config, register_parallel_backend
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Progress = Callable[[int], object]
@@ -123,6 +121,8 @@ def each(
         raise ValueError(f"names has {len(labels)} entries for {len(tasks)} tasks")
     if not tasks:
         return
+    from joblib import delayed
+
     with _workers(engine or _ENGINE.get(), n_jobs, threads) as parallel:
         # All in one tuple: joblib would keep a large argument on a single worker of a cluster, and it would
         # be lost with that worker. A tuple travels with its task.
@@ -148,6 +148,8 @@ def _run(item: tuple[Callable[[Any], Any], Any, str]) -> Any:
 @contextmanager
 def _workers(engine: str | None, n_jobs: int | None, threads: bool) -> Iterator[Any]:
     """joblib's `Parallel` over this machine's cores or over the cluster."""
+    from joblib import Parallel
+
     if engine is None:
         yield Parallel(n_jobs=n_jobs, prefer="threads" if threads else "processes", return_as="generator")
         return
@@ -161,6 +163,8 @@ def on_cluster(engine: str) -> Iterator[None]:
 
     An `EngineError` says why it cannot, or why the work had to stop.
     """
+    from joblib import parallel_config, register_parallel_backend
+
     address = ADDRESS.fullmatch(engine)
     if address is None:
         raise ValueError(f"engine must be dask://HOST:PORT, not {engine!r}")

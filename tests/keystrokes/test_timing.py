@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from keydyn.datasets import make_typists
-from keydyn.keystrokes.samples import Samples, fixed_text_vectors, is_fixed_text
+from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
+from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import check_keystrokes
 from keydyn.keystrokes.timing import GROUPS, event_types, key_group, sequences_of, timing_features
 

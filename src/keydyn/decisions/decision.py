@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from keydyn.arrays import Integers, Truths
-from keydyn.detectors import Detector
+from keydyn.detectors.detector import Detector
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import find
 from keydyn.population.cells import located
@@ -158,8 +158,7 @@ class Decision:
         return self.answer == "accept"
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """An enrolled user who may have typed a sample."""
 
     user: str

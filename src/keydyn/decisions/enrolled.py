@@ -18,10 +18,12 @@ from keydyn.decisions.calibration.comparisons import Comparisons
 from keydyn.decisions.decision import Evidence, evidence
 from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
 from keydyn.decisions.liveness.not_typed import not_typed, remarks, tick_of, times_of
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.keystrokes.impossible import without_impossible
 from keydyn.keystrokes.samples import Samples
-from keydyn.population import PopulationModel, Template
+from keydyn.population.model import PopulationModel
+from keydyn.population.parameters import Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
 
 # Variance of the drift between two samples, in units of that between people.
@@ -92,7 +94,7 @@ def drift(population: PopulationModel, template: Template, sample: Samples) -> F
     known, ready = population.parameters, population.ready_for(sample)
     variances = replace(known.variances, cell=DRIFT * known.variances.cell, key=DRIFT * known.variances.key)
     prior = Prior.of(known.cells, np.sqrt(DRIFT) * known.loadings, variances)
-    typing = ready.typing._replace(y=ready.typing.y - template.mean[ready.cell], cell=ready.cell)
+    typing = ready.typing._replace(y=ready.typing.y - template.mean[ready.typing.cell])
     moved = fit_people(typing, Chosen.one_person(len(typing.offsets) - 1), prior)
     found: Floats = moved.mean[0]
     return found

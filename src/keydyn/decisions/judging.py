@@ -16,8 +16,10 @@ from keydyn.decisions.decision import Candidate, Decision, Evidence, Identificat
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.liveness.copies import copy_evidence
 from keydyn.decisions.liveness.not_typed import not_typed, remarks
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.keystrokes.samples import Samples
+from keydyn.population.score.kernel import SideBySide
 
 # Probability that a sample to identify is a stranger's, before it is looked at.
 STRANGER = 0.5
@@ -65,10 +67,12 @@ class Judge:
             found.append(self._decision(user, claim, _loudest(one.template, claim.sample, own)))
         return found
 
-    def identifications(self, people: Mapping[str, Enrolled], samples: Samples) -> list[Identification]:
-        """Which of these people typed each of the samples, if any of them did."""
+    def identifications(
+        self, people: Mapping[str, Enrolled], samples: Samples, together: SideBySide | None = None
+    ) -> list[Identification]:
+        """Which of these people typed each of the samples; `together` are their templates, if laid out."""
         templates = {user: one.template for user, one in people.items()}
-        scores = self.background.scores(templates, samples)
+        scores = self.background.scores(templates, samples, together)
         return [self._identification(people, sample, scores[n]) for n, sample in enumerate(_each(samples))]
 
     def _decision(self, user: str, claim: Claim, spoke: tuple[Spokes, Spokes]) -> Decision:
@@ -111,9 +115,9 @@ class Judge:
         """(U,) likelihood ratios and false-match rates of scores, by how much each person enrolled with."""
         llr, rates = np.empty(len(scores)), np.empty(len(scores))
         keys = np.full(len(scores), max(evidence(sample, people[0].template)[0].known, 1))
-        calibrations = [self.background.calibrations.at(one.keys) for one in people]
-        for calibration in set(calibrations):
-            same = np.array([one is calibration for one in calibrations])
+        amounts = np.array([one.keys for one in people])
+        for amount in set(amounts.tolist()):
+            same, calibration = amounts == amount, self.background.calibrations.at(amount)
             llr[same] = calibration.llr(scores[same], keys[same])
             rates[same] = calibration.false_match_rates(scores[same], keys[same])
         return llr, rates

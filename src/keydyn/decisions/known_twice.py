@@ -97,7 +97,7 @@ def find_twice(
     """
     short = clean(keystrokes, CleaningRules(longest=LONGEST))[0]
     samples = recorded_samples(short[["user", "session", "keyname", "timepress", "timerelease"]])
-    people, users = pd.factorize(samples.users)
+    people, users = samples.people
     lengths = samples.sequences.lengths
     enough = np.bincount(people, lengths, len(users)) >= LEAST_KEYS
     if enough.sum() < FEWEST:

@@ -13,7 +13,7 @@ from keydyn.decisions.calibration.comparisons import LEAST_PEOPLE, Comparisons, 
 from keydyn.decisions.calibration.trials import LARGEST_COHORT, open_set_scores, spread
 from keydyn.decisions.decision import evidence
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.detectors import Detector
+from keydyn.detectors.detector import Detector
 from keydyn.keystrokes.samples import Samples
 
 # Comparisons that are kept of each person: others claimed, and samples that claim them.
@@ -63,11 +63,12 @@ def compared(
         others = np.array([n for n, name in enumerate(users) if name != user])
         claimed = [users[n] for n in _from(others, users.index(user), MOST_CLAIMED).tolist()]
         templates = [people[name].template for name in claimed]
-        raw = type(background.pattern).score_many([*templates, *background.others, *cohort.values()], asked)
+        raw = type(background.pattern).score_many([*templates, *cohort.values()], asked)
+        everyone = np.hstack([background.beside_scores(asked), raw[:, len(claimed) :]])
         scores = np.empty((len(asked), len(claimed)))
         for v, name in enumerate(claimed):
             counts = np.array([True] * C + [one not in (user, name) for one in names])
-            beside = raw[:, len(claimed) :][:, counts]
+            beside = everyone[:, counts]
             scores[:, [v]] = open_set_scores(raw[:, [v]], beside, asked.sequences.lengths)
         keys = np.array([max(one.known, 1) for one in evidence(asked, templates[0])], dtype=np.int64)
         amounts = np.array([people[name].keys for name in claimed], dtype=np.int64)

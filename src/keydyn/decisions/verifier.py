@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from os import PathLike
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Self, TypeGuard
+from typing import TYPE_CHECKING, Self, TypeGuard
 
 import numpy as np
-import pandas as pd
 
 from keydyn.arrays import Floats
 from keydyn.decisions.calibration.background import Background, nobody, shipped_background
@@ -29,15 +29,21 @@ from keydyn.decisions.watching.recordings import Recording
 from keydyn.decisions.watching.sessions import WatchedSessions, watched_sessions
 from keydyn.decisions.watching.watch import Watch
 from keydyn.decisions.watching.watched import Watching
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
-from keydyn.population import PopulationModel
+from keydyn.population.model import PopulationModel
+from keydyn.population.score.kernel import SideBySide
 
-Typing = pd.DataFrame | Samples
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Typing = pd.DataFrame | Samples
+
 # A sample may update a template where at most this share of strangers would score as high.
 CONFIDENT = 0.001
 UNCALIBRATED = "the verifier is not calibrated: call calibrate, or use shipped or learn"
@@ -58,6 +64,24 @@ class State:
     def everyone(self) -> dict[str, Enrolled]:
         """All who are enrolled."""
         return {**self.others, **self.people}
+
+    # Counts how often it was asked who typed a sample
+    _questions: Iterator[int] = field(default_factory=count, init=False, repr=False)
+
+    def together(self) -> SideBySide | None:
+        """The people's templates side by side, from the second question on; None without a population.
+
+        A program that makes a verifier for each question is quicker without, and has the memory for others.
+        """
+        return self._side_by_side if next(self._questions) else None
+
+    @cached_property
+    def _side_by_side(self) -> SideBySide | None:
+        everyone = [one.template for one in self.people.values()]
+        templates = [one.template_ for one in everyone if _of_population(one)]
+        if self.background is None or len(templates) < len(everyone):
+            return None
+        return self.background.population.side_by_side(templates)
 
     @cached_property
     def beside(self) -> Background | None:
@@ -343,7 +367,7 @@ class Verifier:
         if not state.people:
             raise ValueError("nobody is enrolled")
         typed = recorded_samples(samples, self.sensors)
-        return self._judge(background).identifications(state.people, typed)
+        return self._judge(background).identifications(state.people, typed, state.together())
 
     def watch(self, user: str, level: float | None = None) -> Watch:
         """Follow a session in a user's name, key by key.

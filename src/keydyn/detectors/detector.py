@@ -10,12 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import signature
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 
 from keydyn.arrays import Floats, Integers
 from keydyn.files import write
@@ -23,10 +25,16 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
 
 ENTRY_POINTS = "keydyn.detectors"
+# Where the detectors that come with keydyn are, in the order in which they are listed.
+_FILES = ("distances", "markov", "population_detector", "relatives")
+OWN = tuple(f"keydyn.detectors.{name}" for name in _FILES)
 
 
-class Detector(BaseEstimator, ABC):  # type: ignore[misc]
+class Detector(ABC):
     """One user's template, and how samples are scored against it.
+
+    Its parameters are those of the constructor, kept as attributes and never changed, as scikit-learn has it:
+    `get_params`, `set_params` and `sklearn.base.clone` work as there.
 
     Class attributes
     ----------------
@@ -55,10 +63,31 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
     learns_people: ClassVar[bool] = False
     stores_templates: ClassVar[bool] = False
 
+    def __repr__(self) -> str:
+        """The parameters that are not the usual ones."""
+        usual = _parameters(type(self))
+        given = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not usual[name]]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+        return {name: getattr(self, name) for name in _parameters(type(self))}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters; a `ValueError` names one that there is not."""
+        for name, value in parameters.items():
+            if name not in self.get_params():
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy with the same parameters."""
+        return type(self)(**self.get_params())
+
     def prepare(self, everyone: Samples) -> Self:
         """A copy that has learnt what it needs to know of all users, such as scales; nothing by default."""
-        prepared: Self = clone(self)
-        return prepared
+        return self.__sklearn_clone__()
 
     @property
     def needs_everyone(self) -> bool:
@@ -137,12 +166,18 @@ class Detector(BaseEstimator, ABC):  # type: ignore[misc]
 
     def fresh(self) -> Self:
         """An unfitted copy that keeps what `prepare` learnt."""
-        copied: Self = clone(self)
+        copied = self.__sklearn_clone__()
         copied.__dict__.update({k: v for k, v in self.__dict__.items() if k.startswith("prepared_")})
         return copied
 
 
 _DETECTORS: dict[str, type[Detector]] = {}
+
+
+@cache
+def _parameters(kind: type[Detector]) -> dict[str, Any]:
+    """The parameters of a detector's constructor, and their usual values."""
+    return {name: one.default for name, one in signature(kind).parameters.items()}
 
 
 def register(kind: type[Detector]) -> type[Detector]:
@@ -185,7 +220,7 @@ def detector_title(name: str) -> str | None:
         # A plug-in that cannot be loaded is reported where its detector is made; a table of results that
         # took hours must not fail over it.
         with suppress(ValueError):
-            _load_plugins()
+            _load_all()
         kind = _DETECTORS.get(name)
     return getattr(kind, "title", None)
 
@@ -199,8 +234,10 @@ def detector_names() -> tuple[str, ...]:
     >>> {"manhattan", "svm", "hmm", "pohmm", "pohmm-recommended", "population"} <= set(detector_names())
     True
     """
-    _load_plugins()
-    return tuple(_DETECTORS)
+    _load_all()
+    places = {module: place for place, module in enumerate(OWN)}
+    kinds = sorted(_DETECTORS.values(), key=lambda kind: places.get(kind.__module__, len(places)))
+    return tuple(kind.name for kind in kinds)
 
 
 def make_detector(name: str | Detector, **parameters: Any) -> Detector:
@@ -217,9 +254,9 @@ def make_detector(name: str | Detector, **parameters: Any) -> Detector:
             raise ValueError("parameters are for a detector given by its name")
         return name
     if name not in _DETECTORS:
-        _load_plugins()
+        _load_all()
     if name not in _DETECTORS:
-        raise ValueError(f"there is no detector {name!r}; there are {', '.join(_DETECTORS)}")
+        raise ValueError(f"there is no detector {name!r}; there are {', '.join(detector_names())}")
     return _DETECTORS[name](**parameters)
 
 
@@ -234,7 +271,10 @@ def _unregistered(name: str) -> type[Detector] | None:
     return None
 
 
-def _load_plugins() -> None:
+def _load_all() -> None:
+    """Import all modules with detectors, which register themselves: keydyn's own and those of plug-ins."""
+    for module in OWN:
+        import_module(module)
     for entry in entry_points(group=ENTRY_POINTS):
         try:
             kind = entry.load()

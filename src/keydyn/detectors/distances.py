@@ -50,6 +50,7 @@ class ScaledManhattan(MeanTemplate):
 
     name: ClassVar[str] = "manhattan-scaled"
     title: ClassVar[str] = "Manhattan (scaled)"
+    prepared_deviation_: Floats
 
     def __init__(self, scale: str = "everyone") -> None:
         self.scale = scale
@@ -243,6 +244,7 @@ class OneClass(Detector):
 
     name: ClassVar[str] = "svm"
     title: ClassVar[str] = "SVM (one-class)"
+    prepared_range_: tuple[Floats, Floats]
 
     def __init__(self, nu: float = 0.5, scale: str = "everyone") -> None:
         self.nu = nu

@@ -40,6 +40,8 @@ class PopulationDetector(Detector):
     scores_events: ClassVar[bool] = True
     learns_people: ClassVar[bool] = True
     stores_templates: ClassVar[bool] = True
+    prepared_people_: PopulationModel
+    template_: Template
 
     def __init__(
         self,
@@ -50,10 +52,6 @@ class PopulationDetector(Detector):
         self.hidden_states = hidden_states
         self.without = without
         self.population = population
-
-    def __sklearn_clone__(self) -> Self:
-        """Share the population, which never changes, instead of copying it."""
-        return type(self)(self.hidden_states, self.without, self.population)
 
     @property
     def needs_everyone(self) -> bool:

@@ -8,9 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
-from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, make_detector
@@ -56,6 +53,8 @@ class Population:
         self, scored: Callable[[list[Detector]], Floats], n_jobs: int | None, progress: Progress | None
     ) -> Floats:
         """The scores of all templates, one column each; threads take some templates at a time."""
+        from joblib import Parallel, delayed
+
         batches = _batches(len(self.detectors), n_jobs)
         tasks = (delayed(scored)([self.detectors[u] for u in batch]) for batch in batches)
         columns = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
@@ -101,7 +100,7 @@ def fit_population(
     >>> population.score(queries).shape  # queries, people
     (6, 3)
     """
-    codes, users = pd.factorize(samples.users)
+    codes, users = samples.people
     together = samples[np.argsort(codes, kind="stable")]
     ends = np.cumsum(np.bincount(codes, minlength=len(users)))
     groups = [together[first:end] for first, end in zip([0, *ends[:-1]], ends, strict=True)]
@@ -121,7 +120,7 @@ def fit_templates(
     templates: list[Detector] = []
     with warnings.catch_warnings():
         # A model knows its number among those of its batch at most; below the user is named.
-        warnings.filterwarnings("ignore", ".*not converged after max_iter", ConvergenceWarning)
+        warnings.filterwarnings("ignore", ".*not converged after max_iter")
         # Errors name the user already.
         for batch_templates in each(_fit_batch, tasks, n_jobs=n_jobs, names=[""] * len(tasks)):
             templates.extend(batch_templates)
@@ -129,6 +128,8 @@ def fit_templates(
                 progress(len(templates))
     limited = [k for k, template in enumerate(templates) if template.limited]
     if limited:
+        from sklearn.exceptions import ConvergenceWarning
+
         warnings.warn(
             f"{len(limited)} of {len(templates)} templates had not converged at the limit of iterations, the "
             f"first of them that of user {groups[limited[0]].users[0]}: raise the model's max_iter or tol",
@@ -147,6 +148,8 @@ def _batches(n_items: int, n_jobs: int | None, batch_size: int = 1) -> list[rang
     """Runs of item numbers: about eight per worker, or fewer, so that none is smaller than `batch_size`."""
     if n_items == 0:
         return []
+    from joblib import effective_n_jobs
+
     n_workers = effective_n_jobs(n_jobs)
     wanted = min(8 * n_workers, max(n_items // batch_size, n_workers))
     n_batches = min(n_items, max(wanted, -(-n_items // LARGEST_BATCH)))

@@ -1,7 +1,8 @@
 """How good a detector is: protocols, error rates and how certain they are, continuous verification."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from keydyn.on_demand import on_demand
 
 if TYPE_CHECKING:
     from keydyn.evaluation.continuous.event_ranks import EventRanks
@@ -56,27 +57,6 @@ if TYPE_CHECKING:
     )
     from keydyn.evaluation.scores import Scores
 
-# The names of each module.
-_NAMES = {
-    "continuous.event_ranks": "EventRanks",
-    "continuous.lockout": "PenaltyAndReward RankPenalty",
-    "continuous.online": "OnlinePenalties OnlinePenalty OnlineTrusts",
-    "continuous.penalty": "TrustSettings rank_penalty ranks",
-    "continuous.rejection": "Actions Continuous Times",
-    "protocols.failures": "Failures find_failures",
-    "protocols.protocol": "Chronological Enrolment KillourhyMaxion LeaveOneOut MonacoTappert "
-    "OpenSet Protocol Split",
-    "protocols.running": "Enrolled enrolments ranks_of score_protocol scores_after scores_and_ranks "
-    "scores_of",
-    "rates.confidence": "Rate compare_with_best mean_rate signed_rank_p trials_needed",
-    "rates.error_curve": "ErrorCurve equal_error_rate fnmr_at_fmr zero_miss_rate zero_rejection_rate",
-    "rates.fairness": "error_rates_by median_intervals",
-    "rates.identification": "Identification identification",
-    "rates.likelihood_ratios": "cllr min_cllr reliability",
-    "rates.verification": "TITLES MeanCurve Verification mean_curve recognition verification",
-    "scores": "Scores",
-}
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = ["Actions", "Continuous", "EventRanks", "OnlinePenalties", "OnlinePenalty", "OnlineTrusts"]
 __all__ += ["PenaltyAndReward", "RankPenalty", "Times", "TrustSettings", "rank_penalty", "ranks"]
 __all__ += ["Chronological", "Enrolled", "Enrolment", "Failures", "KillourhyMaxion", "LeaveOneOut"]
@@ -87,14 +67,25 @@ __all__ += ["compare_with_best", "equal_error_rate", "error_rates_by", "fnmr_at_
 __all__ += ["mean_curve", "mean_rate", "median_intervals", "min_cllr", "recognition", "reliability"]
 __all__ += ["signed_rank_p", "trials_needed", "verification", "zero_miss_rate", "zero_rejection_rate"]
 __all__ += ["Scores"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a module only when one of its names is needed."""
-    if name in _MODULES:
-        return getattr(import_module(f"keydyn.evaluation.{_MODULES[name]}"), name)
-    raise AttributeError(f"module 'keydyn.evaluation' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_demand(
+    __name__,
+    {
+        ".continuous.event_ranks": "EventRanks",
+        ".continuous.lockout": "PenaltyAndReward RankPenalty",
+        ".continuous.online": "OnlinePenalties OnlinePenalty OnlineTrusts",
+        ".continuous.penalty": "TrustSettings rank_penalty ranks",
+        ".continuous.rejection": "Actions Continuous Times",
+        ".protocols.failures": "Failures find_failures",
+        ".protocols.protocol": "Chronological Enrolment KillourhyMaxion LeaveOneOut MonacoTappert "
+        "OpenSet Protocol Split",
+        ".protocols.running": "Enrolled enrolments ranks_of score_protocol scores_after scores_and_ranks "
+        "scores_of",
+        ".rates.confidence": "Rate compare_with_best mean_rate signed_rank_p trials_needed",
+        ".rates.error_curve": "ErrorCurve equal_error_rate fnmr_at_fmr zero_miss_rate zero_rejection_rate",
+        ".rates.fairness": "error_rates_by median_intervals",
+        ".rates.identification": "Identification identification",
+        ".rates.likelihood_ratios": "cllr min_cllr reliability",
+        ".rates.verification": "TITLES MeanCurve Verification mean_curve recognition verification",
+        ".scores": "Scores",
+    },
+)

@@ -1,15 +1,22 @@
 """From raw key events to keystrokes, sequences and feature vectors."""
 
-from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
-from keydyn.keystrokes.impossible import without_impossible
-from keydyn.keystrokes.long_text import long_text_vectors, time_bounds
+from typing import TYPE_CHECKING
+
+# Not on demand: the module of this name would stand in its place.
 from keydyn.keystrokes.one_sample import one_sample
-from keydyn.keystrokes.pairing import events_of, pair_events
-from keydyn.keystrokes.quality import QualityReport, find_duplicates, quality_of
-from keydyn.keystrokes.reading_error import ReadingError
-from keydyn.keystrokes.samples import Samples, fixed_text_vectors, is_fixed_text
-from keydyn.keystrokes.schema import check_keystrokes
-from keydyn.keystrokes.timing import event_types, sequences_of, timing_features
+from keydyn.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
+    from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
+    from keydyn.keystrokes.impossible import without_impossible
+    from keydyn.keystrokes.long_text import long_text_vectors, time_bounds
+    from keydyn.keystrokes.pairing import events_of, pair_events
+    from keydyn.keystrokes.quality import QualityReport, find_duplicates, quality_of
+    from keydyn.keystrokes.reading_error import ReadingError
+    from keydyn.keystrokes.samples import Samples
+    from keydyn.keystrokes.schema import check_keystrokes
+    from keydyn.keystrokes.timing import event_types, sequences_of, timing_features
 
 __all__ = [
     "CleaningReport",
@@ -33,3 +40,18 @@ __all__ = [
     "timing_features",
     "without_impossible",
 ]
+__getattr__, __dir__ = on_demand(
+    __name__,
+    {
+        ".cleaning": "CleaningReport CleaningRules clean",
+        ".impossible": "without_impossible",
+        ".long_text": "long_text_vectors time_bounds",
+        ".pairing": "events_of pair_events",
+        ".quality": "QualityReport find_duplicates quality_of",
+        ".reading_error": "ReadingError",
+        ".samples": "Samples",
+        ".fixed_text": "fixed_text_vectors is_fixed_text",
+        ".schema": "check_keystrokes",
+        ".timing": "event_types sequences_of timing_features",
+    },
+)

@@ -74,4 +74,4 @@ def without_impossible(samples: Samples) -> Samples:
     wrong_intervals[first] = X[first, interval] <= 0
     X[wrong_intervals, interval] = np.nan
     X[wrong_holds, hold] = np.nan
-    return replace(samples, sequences=replace(sequences, X=X))
+    return replace(samples, sequences=sequences.with_values(X))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.impossible import without_impossible
-from keydyn.keystrokes.samples import Samples, check_sensor_names, families_of
-from keydyn.keystrokes.schema import COLUMNS, SAMPLE, beyond, check_times, refuse
-from keydyn.model import Sequences
-from keydyn.model.data.vocabulary import Types
+from keydyn.keystrokes.samples import Names, Samples, check_sensor_names, families_of
+from keydyn.keystrokes.schema import COLUMNS, LATEST, beyond, check_times, refuse
+from keydyn.keystrokes.timing import TIMINGS
+from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.vocabulary import Types, as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What a list of numbers may hold; None is a value that was not seen.
 _NUMBERS = {int, float, np.int64, np.float64, type(None)}
@@ -48,16 +52,51 @@ def one_sample(
     refuse(np.isnan(pressed), "timepress", "is missing")
     check_times(pressed, released, starts)
     check_sensor_names(tuple(sensors))
-    interval = np.empty(len(names))
-    np.subtract(pressed[1:], pressed[:-1], out=interval[1:])
-    interval[0] = np.median(interval[1:]) if len(names) > 1 else np.nan
-    columns = {"duration": released - pressed, "tau": interval}
-    columns |= {name: _numbers(values, name, len(names)) for name, values in sensors.items()}
+    further = {name: _numbers(values, name, len(names)) for name, values in sensors.items()}
+    return _samples(names, pressed, released, Labels([(user, session)], starts), further)
+
+
+class Labels(NamedTuple):
+    """The user and session of each sample, and the keystroke with which it begins."""
+
+    names: Names
+    starts: Integers
+
+    @classmethod
+    def of(cls, users: list[Any], sessions: list[Any]) -> Labels:
+        """Those of keystrokes, one after the other."""
+        pairs = list(zip(users, sessions, strict=True))
+        if pairs[0] == pairs[-1] and len(set(pairs)) == 1:
+            return cls(pairs[:1], np.zeros(1, dtype=np.int64))
+        starts = [0, *(n for n in range(1, len(pairs)) if pairs[n] != pairs[n - 1])]
+        return cls([pairs[n] for n in starts], np.array(starts))
+
+
+def _samples(
+    keys: list[str], press: Floats, release: Floats, labels: Labels, further: Mapping[str, Floats]
+) -> Samples:
+    """Samples of keystrokes that were checked."""
+    offsets = np.append(labels.starts, len(keys))
+    columns = {"duration": release - press, "tau": _intervals(press, offsets), **further}
     features = sorted(columns)
-    codes, types = _codes(names)
-    X, named = np.column_stack([columns[name] for name in features]), [(user, session)]
-    sequences = Sequences(X, codes, types, np.array([0, len(names)]), tuple(features), named)
-    return Samples(named, sequences, families_of(features))
+    codes, types = _codes(keys)
+    X = np.column_stack([columns[name] for name in features])
+    if not further or np.isfinite(X).all():
+        sequences = Sequences.of_checked(X, codes, types, offsets, tuple(features), labels.names)
+    else:
+        sequences = Sequences(X, codes, types, offsets, tuple(features), labels.names)
+    return Samples(labels.names, sequences, families_of(features))
+
+
+def _intervals(press: Floats, offsets: Integers) -> Floats:
+    """From press to press; a sample's first is the median of its others, NaN if there are none."""
+    interval = np.empty(len(press))
+    np.subtract(press[1:], press[:-1], out=interval[1:])
+    for first, end in pairwise(offsets.tolist()):
+        others = np.sort(interval[first + 1 : end])
+        n = len(others)
+        interval[first] = (others[(n - 1) // 2] + others[n // 2]) / 2.0 if n else np.nan
+    return interval
 
 
 def _names(keys: Any) -> list[str]:
@@ -74,7 +113,8 @@ def _codes(names: list[str]) -> tuple[Integers, Types]:
     """The place of each name among the different ones, which are sorted."""
     distinct = sorted(set(names))
     places = {name: place for place, name in enumerate(distinct)}
-    return np.fromiter(map(places.__getitem__, names), np.int64, len(names)), np.array(distinct, dtype=object)
+    types = np.array([as_text(name) for name in distinct])
+    return np.fromiter(map(places.__getitem__, names), np.int64, len(names)), types
 
 
 def _numbers(values: Any, column: str, n: int) -> Floats:
@@ -113,29 +153,39 @@ def recorded_samples(keystrokes: pd.DataFrame | Samples, sensors: tuple[str, ...
     (6, 480)
     """
     if isinstance(keystrokes, Samples):
-        samples = keystrokes
-    elif _is_plain(keystrokes, sensors):
-        keys, press, release = (keystrokes[name].to_numpy() for name in COLUMNS[2:])
-        user, session = (keystrokes[name].tolist()[0] for name in SAMPLE)
-        further = {name: keystrokes[name].to_numpy() for name in sensors}
-        samples = one_sample(keys, press, release, user, session, further)
-    else:
-        samples = Samples.without_vectors(keystrokes, sensors)
-    return without_impossible(samples)
+        return without_impossible(keystrokes)
+    plain = _plain(keystrokes, sensors)
+    return without_impossible(plain or Samples.without_vectors(keystrokes, sensors))
 
 
-def _is_plain(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> bool:
-    """Whether this is a single sample in columns of text and numbers, which `one_sample` reads faster."""
-    columns = keystrokes.columns
-    if len(keystrokes) == 0 or not columns.is_unique or not {*COLUMNS, *sensors} <= set(columns):
-        return False
-    numbers = (keystrokes[name].dtype for name in (*COLUMNS[3:], *sensors))
-    if not all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in numbers):
-        return False
-    if set(map(type, keystrokes["keyname"].tolist())) != {str}:
-        return False
-    for name in SAMPLE:
-        labels = keystrokes[name].tolist()
-        if not (set(map(type, labels)) in ({int}, {str}) and len(set(labels)) == 1):
-            return False
-    return True
+def _plain(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> Samples | None:
+    """The samples of plain columns, text and numbers in order, each read once; None for all others.
+
+    Others are converted, or refused with the place, by `Samples.without_vectors`, which takes longer.
+    """
+    columns = getattr(keystrokes, "columns", None)
+    if (
+        columns is None
+        or len(keystrokes) == 0
+        or not columns.is_unique
+        or set(sensors) & {*COLUMNS, *TIMINGS}
+    ):
+        return None
+    if not {*COLUMNS, *sensors} <= set(columns):
+        return None
+    numbers = [keystrokes[name].to_numpy() for name in (*COLUMNS[3:], *sensors)]
+    if any(one.dtype.kind not in "iuf" for one in numbers):
+        return None
+    press, release, *further = (one.astype(np.float64) for one in numbers)
+    users, sessions, keys = (keystrokes[name].tolist() for name in COLUMNS[:3])
+    if set(map(type, keys)) != {str} or not all(
+        set(map(type, one)) in ({int}, {str}) for one in (users, sessions)
+    ):
+        return None
+    labels = Labels.of(users, sessions)
+    falls = press[1:] < press[:-1]
+    falls[labels.starts[1:] - 1] = False
+    odd = falls.any() or not (np.abs(press) <= LATEST).all() or (release < press).any()
+    if odd or (np.abs(release) > LATEST).any() or len(set(labels.names)) < len(labels.names):
+        return None
+    return _samples(keys, press, release, labels, dict(zip(sensors, further, strict=True)))

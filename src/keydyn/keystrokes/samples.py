@@ -5,123 +5,21 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-from pandas.api.types import is_numeric_dtype
 
 from keydyn.arrays import Floats, Integers
-from keydyn.keystrokes.long_text import long_text_vectors
-from keydyn.keystrokes.schema import (
-    COLUMNS,
-    SAMPLE,
-    check_keystrokes,
-    sample_lengths,
-    sample_of_row,
-    sample_starts,
-)
-from keydyn.keystrokes.timing import INTERVALS, TIMINGS, sequences_of, timing_features
-from keydyn.model import Sequences
+from keydyn.keystrokes.schema import COLUMNS, SAMPLE, check_keystrokes
+from keydyn.keystrokes.timing import TIMINGS, sequences_of
+from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import Types
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The user and the session of each sample.
 Names = list[tuple[Hashable, Hashable]]
-
-
-def is_fixed_text(keystrokes: pd.DataFrame) -> bool:
-    """Whether all samples have the same keys in the same order.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.keystrokes import is_fixed_text
-    >>> is_fixed_text(make_typists(2, 3)), is_fixed_text(make_typists(2, 3, "free", 30))
-    (True, False)
-    """
-    starts = sample_starts(keystrokes)
-    n_keys = len(keystrokes) // len(starts)
-    if not np.array_equal(starts, np.arange(len(starts)) * n_keys) or n_keys * len(starts) != len(keystrokes):
-        return False
-    keys = keystrokes["keyname"].to_numpy(dtype=object).reshape(len(starts), n_keys)
-    return bool((keys == keys[0]).all())
-
-
-# A text is fixed if at least this share of all samples have the same keys: a few were mistyped.
-MOST = 0.8
-
-
-def same_keys(keystrokes: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which samples have the keys that most have, in order; none if these are less than four fifths."""
-    starts = sample_starts(keystrokes)
-    lengths = sample_lengths(starts, len(keystrokes))
-    sizes, counts = np.unique(lengths, return_counts=True)
-    usual = np.flatnonzero(lengths == sizes[np.argmax(counts)])
-    same = np.zeros(len(starts), dtype=bool)
-    if len(usual) < MOST * len(starts):
-        return same
-    codes = pd.factorize(keystrokes["keyname"])[0]
-    keys = codes[starts[usual][:, None] + np.arange(lengths[usual[0]])]
-    _, texts, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    same[usual[texts == np.argmax(counts)]] = True
-    return same if same.sum() >= MOST * len(starts) else np.zeros_like(same)
-
-
-def fixed_text_vectors(
-    keystrokes: pd.DataFrame, timings: Sequence[str] = ("duration", "tau"), sensors: Sequence[str] = ()
-) -> pd.DataFrame:
-    """One row per sample, indexed by (user, session): each timing and sensor at each key.
-
-    Intervals begin with the second key, so that 11 keys give 11 durations and 10 intervals of each kind.
-    Columns are called `duration_0`, `tau_1` and so on, by position.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.keystrokes import fixed_text_vectors
-    >>> vectors = fixed_text_vectors(make_typists(2, 3), timings=["duration", "tau"])
-    >>> vectors.shape
-    (6, 21)
-    >>> vectors.columns[:2].tolist(), vectors.columns[-2:].tolist()
-    (['duration_0', 'duration_1'], ['tau_9', 'tau_10'])
-    """
-    starts = sample_starts(keystrokes)
-    if not is_fixed_text(keystrokes):
-        odd = _first_odd_sample(keystrokes, starts)
-        raise ValueError(
-            f"not a fixed text: user {odd[0]}, session {odd[1]} has different keys from the first sample"
-        )
-    n_samples, n_keys = len(starts), len(keystrokes) // len(starts)
-    table = timing_features(keystrokes, first="missing")
-    columns = {}
-    for name in (*timings, *sensors):
-        source = table if name in table else keystrokes
-        values = source[name].to_numpy(dtype=np.float64).reshape(n_samples, n_keys)
-        for position in range(1 if name in INTERVALS else 0, n_keys):
-            columns[f"{name}_{position}"] = values[:, position]
-    index = pd.MultiIndex.from_frame(keystrokes.iloc[starts][SAMPLE])
-    return pd.DataFrame(columns, index=index)
-
-
-def mostly_fixed_vectors(
-    keystrokes: pd.DataFrame, same: NDArray[np.bool_], sensors: Sequence[str] = ()
-) -> pd.DataFrame:
-    """The vectors of the samples with the same keys, by `same_keys`; those of the others are missing."""
-    starts = sample_starts(keystrokes)
-    index = pd.MultiIndex.from_frame(keystrokes.iloc[starts][SAMPLE])
-    rows = same[sample_of_row(starts, len(keystrokes))]
-    vectors = fixed_text_vectors(keystrokes[rows].reset_index(drop=True), sensors=sensors)
-    full = np.full((len(index), vectors.shape[1]), np.nan)
-    full[same] = vectors.to_numpy()
-    return pd.DataFrame(full, index=index, columns=vectors.columns)
-
-
-def _first_odd_sample(keystrokes: pd.DataFrame, starts: np.ndarray) -> tuple[str, str]:
-    names = np.split(keystrokes["keyname"].to_numpy(dtype=object), starts[1:])
-    odd = next(s for s, keys in enumerate(names) if not np.array_equal(keys, names[0]))
-    user, session = (str(keystrokes[column].iloc[starts[odd]]) for column in SAMPLE)
-    return user, session
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,10 +57,11 @@ class Samples:
 
     def __post_init__(self) -> None:
         """Check that the parts belong together."""
-        if isinstance(self.names, pd.MultiIndex):
-            if self.names.names != SAMPLE:
-                raise ValueError(f"index must be of {' and '.join(SAMPLE)}, not of {self.names.names}")
-            object.__setattr__(self, "names", self.names.tolist())
+        if not isinstance(self.names, list):
+            index: pd.MultiIndex = self.names
+            if index.names != SAMPLE:
+                raise ValueError(f"index must be of {' and '.join(SAMPLE)}, not of {index.names}")
+            object.__setattr__(self, "names", index.tolist())
         n = len(self.names)
         rows = n if self.feature_table is None else len(self.feature_table)
         if not n == len(self.sequences) == rows:
@@ -198,6 +97,9 @@ class Samples:
         """
         if kind not in (None, "fixed text", "long text"):
             raise ValueError(f"kind must be 'fixed text' or 'long text', not {kind!r}")
+        from keydyn.keystrokes.fixed_text import fixed_text_vectors, mostly_fixed_vectors, same_keys
+        from keydyn.keystrokes.long_text import long_text_vectors
+
         keystrokes = check_keystrokes(keystrokes)
         plain = cls._of_checked(keystrokes, sensors, events, first)
 
@@ -238,27 +140,46 @@ class Samples:
             raise ValueError("samples of different kinds cannot be joined")
         names = [name for one in several for name in one.names]
         tables = [one.feature_table for one in several if one.feature_table is not None]
-        table = pd.concat(tables) if len(tables) == len(several) else None
+        table = None
+        if len(tables) == len(several):
+            import pandas as pd
+
+            table = pd.concat(tables)
         return cls(names, sequences, several[0].emission, table, several[0].kind)
 
     @cached_property
     def index(self) -> pd.MultiIndex:
         """The user and the session of each sample."""
+        import pandas as pd
+
         return pd.MultiIndex.from_tuples(self.names, names=SAMPLE)
 
     @property
     def table(self) -> pd.DataFrame:
         """The feature vector of each sample as a row; without columns if there are none."""
+        import pandas as pd
+
         return pd.DataFrame(index=self.index) if self.feature_table is None else self.feature_table
 
     @cached_property
     def users(self) -> Types:
         """The user of each sample."""
-        labels = [user for user, _ in self.names]
-        if set(map(type, labels)) == {str}:
+        labels: list[Any] = [user for user, _ in self.names]
+        kinds = set(map(type, labels))
+        if kinds == {str}:
             return np.array(labels, dtype=object)
+        if kinds == {int} and all(-(2**63) <= user < 2**63 for user in labels):
+            return np.array(labels, dtype=np.int64)
         users: Types = self.index.get_level_values("user").to_numpy()
         return users
+
+    @cached_property
+    def people(self) -> tuple[Integers, Types]:
+        """The number of each sample's user, (n,), and the users, both in the order of first appearance."""
+        places: dict[Hashable, int] = {}
+        codes = [places.setdefault(user, len(places)) for user in self.users.tolist()]
+        first = np.unique(codes, return_index=True)[1]
+        return np.array(codes, dtype=np.int64), self.users[first]
 
     @property
     def vectors(self) -> Floats:
@@ -277,8 +198,12 @@ class Samples:
     @property
     def numbers(self) -> Integers:
         """The number of each sample within its user, from 0, in the order given."""
-        counted = pd.Series(self.users).groupby(self.users, sort=False).cumcount()
-        return np.asarray(counted, dtype=np.int64)
+        codes, _ = self.people
+        order = np.argsort(codes, kind="stable")
+        begins = np.searchsorted(codes[order], codes[order])
+        numbers = np.empty(len(codes), dtype=np.int64)
+        numbers[order] = np.arange(len(codes)) - begins
+        return numbers
 
     def __len__(self) -> int:
         return len(self.names)
@@ -343,6 +268,8 @@ def check_sensor_names(sensors: Sequence[str]) -> None:
 
 
 def _check_sensors(keystrokes: pd.DataFrame, sensors: Sequence[str]) -> None:
+    from pandas.api.types import is_numeric_dtype
+
     check_sensor_names(sensors)
     for name in sensors:
         if name in keystrokes and not is_numeric_dtype(keystrokes[name]):

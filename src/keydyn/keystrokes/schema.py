@@ -8,15 +8,16 @@ features.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.reading_error import Place, ReadingError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = ("user", "session", "keyname", "timepress", "timerelease")
 SAMPLE = ["user", "session"]
@@ -73,6 +74,8 @@ def check_keystrokes(
 
 def check_columns(frame: Any, wanted: Iterable[str]) -> None:
     """`ValueError` if this is no data frame with these columns, or has a column twice."""
+    import pandas as pd
+
     if not isinstance(frame, pd.DataFrame):
         raise ValueError(f"a data frame is needed, not a {type(frame).__name__}")
     absent = [column for column in wanted if column not in frame.columns]
@@ -87,6 +90,9 @@ def check_columns(frame: Any, wanted: Iterable[str]) -> None:
 
 def as_numbers(values: pd.Series[Any], column: str) -> pd.Series[Any]:
     """A column as numbers, whole ones kept whole; NaN where a value is none."""
+    import pandas as pd
+    from pandas.api.types import is_bool_dtype
+
     if values.dtype.kind in "mMc" or is_bool_dtype(values):
         raise ValueError(f"{column} must be a number; the column is of type {values.dtype}")
     try:
@@ -141,6 +147,9 @@ def name_parts(users: pd.Series[Any], sessions: pd.Series[Any], parts: Integers)
     The first part keeps its sample's session. The others get the user's next free numbers or, where
     sessions are not numbers, the sample's name followed by the part's number.
     """
+    import pandas as pd
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
     later = parts > 0
     if not later.any():
         return sessions

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.schema import SAMPLE, sample_lengths, sample_of_row, sample_starts
-from keydyn.model import Sequences
+from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import Types
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEFT_LETTERS = frozenset("qwertasdfgzxcvb")
 RIGHT_LETTERS = frozenset("yuiophjklnm")
@@ -67,6 +69,8 @@ def key_group(name: str) -> str:
 
 def key_groups(names: NDArray[Any]) -> NDArray[Any]:
     """The group of each key; each distinct name is looked up only once."""
+    import pandas as pd
+
     codes, distinct = pd.factorize(names)
     groups: NDArray[Any] = np.array([key_group(str(name)) for name in distinct], dtype=object)[codes]
     return groups
@@ -89,6 +93,8 @@ def timing_features(keystrokes: pd.DataFrame, first: str = "median") -> pd.DataF
     >>> timing_features(typed, first="missing").iloc[1].to_dict()
     {'duration': 80.0, 'tau': 140.0, 'release_press': 60.0, 'release_release': 140.0}
     """
+    import pandas as pd
+
     return pd.DataFrame(_timings(keystrokes, first, TIMINGS), index=keystrokes.index)
 
 
@@ -167,6 +173,8 @@ def sequences_of(
     (8, 88, (0, 0))
     >>> model = POHMM().fit(sequences)
     """
+    import pandas as pd
+
     absent = [name for name in features if name not in TIMINGS and name not in keystrokes]
     if absent:
         raise ValueError(
@@ -187,6 +195,8 @@ def sequences_of(
 
 def _with_medians(interval: Floats, starts: Integers) -> Floats:
     """The first interval of each sample replaced by the median of its others."""
+    import pandas as pd
+
     medians = pd.Series(interval).groupby(sample_of_row(starts, len(interval))).median().to_numpy()
     filled = interval.copy()
     filled[starts] = medians

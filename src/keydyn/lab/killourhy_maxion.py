@@ -14,7 +14,8 @@ from keydyn.detectors import Detector, make_detector
 from keydyn.evaluation.protocols.protocol import KillourhyMaxion
 from keydyn.evaluation.protocols.running import score_protocol
 from keydyn.evaluation.rates.error_curve import equal_error_rate, zero_miss_rate
-from keydyn.keystrokes.samples import Samples, fixed_text_vectors
+from keydyn.keystrokes.fixed_text import fixed_text_vectors
+from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 
 TIMINGS = ("duration", "tau", "release_press")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 NOT_STORED = ("verbose", "callback", "random_state", "warm_start")
 OF_THE_MARGINAL = ("startprob", "transmat", "transmat_from", "transmat_to")
 CLASSES: dict[str, Any] = {}
+_FILES = ("pohmm", "classifier", "relatives.context_hmm", "relatives.partially_hmm", "relatives.partly_hmm")
+# Where the classes that can be saved are defined.
+WITH_FILES = tuple(f"keydyn.model.{name}" for name in _FILES)
 
 
 def restorable(kind: Any) -> Any:
@@ -333,3 +337,22 @@ def emissions(prefix: str, tensors: Tensors, families: list[Family]) -> list[Emi
 
 
 MODEL = Kind("POHMM", _FIELDS, _declared, _built)
+
+
+def load(path: files.Path_) -> Any:
+    """Read a model that `save` wrote: a `POHMM`, an `HMM`, one of their relatives, or a `POHMMClassifier`.
+
+    A `ModelFileError` says what is wrong with any other file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM, load
+    >>> HMM(emission="normal").fit(np.random.default_rng(0).normal(size=(50, 1))).save("model.keydyn")
+    >>> type(load("model.keydyn")).__name__
+    'HMM'
+    """
+    # Each class makes its files known where it is defined.
+    for module in WITH_FILES:
+        import_module(module)
+    return files.parsed(files.read(path), path)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths, compiled
+from keydyn.arrays import Floats, Integers, Truths, compiled, inner, plain
 from keydyn.model.data.vocabulary import Types, translation
 from keydyn.population.features import Around
 
@@ -89,12 +90,37 @@ class Cells:
     def of(self, around: Around) -> Integers:
         """(N, F) the cell of each value."""
         cells = np.empty((len(around.key), self.n_features), dtype=np.int64)
-        ending, beginning = self.pair_codes(around)
-        for f, pairs in enumerate(self.pairs):
-            cells[:, f] = f * self.n_codes + around.key
-            place, found = located(pairs, beginning if f == 1 else ending)
-            cells[found, f] = self.begins[f] + place[found]
+        around = Around(*map(plain, around))
+        fill_cells(around, len(self.vocabulary), self.before, self.after, self.begins, cells)
         return cells
+
+
+@inner
+def _found(table: Integers, begin: int, end: int, wanted: int) -> int:
+    """The place of a code in a sorted part of a table, from its begin to its end; −1 if it is not there."""
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) // 2
+        if table[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and table[low] == wanted else -1
+
+
+@compiled
+def fill_cells(
+    around: Around, m: int, ending: Integers, beginning: Integers, begins: Integers, cells: Integers
+) -> None:
+    """The cell of each event's features: that of its pair of keys or, where there is none, of its key."""
+    before, key, after = around.before, around.key, around.after
+    for n in range(len(key)):
+        k, known = key[n], key[n] < m
+        end = _found(ending, 0, len(ending), before[n] * (m + 1) + k) if known and before[n] < m else -1
+        begin = _found(beginning, 0, len(beginning), k * (m + 1) + after[n]) if known and after[n] < m else -1
+        for f in range(cells.shape[1]):
+            place = begin if f == 1 else end
+            cells[n, f] = f * (m + 1) + k if place < 0 else begins[f] + place
 
 
 def located(table: Integers, wanted: Integers) -> tuple[Integers, Truths]:
@@ -121,43 +147,56 @@ class WideEffects:
         """(N, F) the sum of the effects at each value; the vocabulary has m keys."""
         total = np.zeros((len(around.key), len(self.codes)))
         if any(self.codes):
-            for f, of_feature in enumerate(contexts(around, m)):
-                # While effects are being learnt, the last contexts have none yet.
-                for table, effect, context in zip(self.codes[f], self.effects[f], of_feature, strict=False):
-                    add_effects(table, effect, context, total[:, f])
+            add_effects(contexts(around, m), *self._flat, total)
         return total
+
+    @cached_property
+    def _flat(self) -> tuple[Integers, Integers, Floats]:
+        """(2, N_CONTEXTS + 1) where the effects of each context of intervals and of holds begin, and all."""
+        # While effects are being learnt, the last contexts have none yet.
+        sizes = np.array(
+            [[len(one) for one in own] + [0] * (N_CONTEXTS - len(own)) for own in self.codes[:2]]
+        )
+        ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)
+        begins = np.column_stack([ends[:, :1] - sizes[:, :1], ends]).astype(np.int64)
+        none: tuple[Any, ...] = (np.zeros(0),)
+        codes, effects = (
+            np.concatenate([one for own in both[:2] for one in own] or none)
+            for both in (self.codes, self.effects)
+        )
+        return begins, codes.astype(np.int64), effects.astype(np.float64)
 
 
 @compiled
-def add_effects(table: Integers, effects: Floats, context: Integers, total: Floats) -> None:
-    """To each total the effect of its context, if the sorted table has it."""
-    for n in range(len(context)):
-        low, high = 0, len(table)
-        while low < high:
-            middle = (low + high) // 2
-            if table[middle] < context[n]:
-                low = middle + 1
-            else:
-                high = middle
-        if low < len(table) and table[low] == context[n]:
-            total[n] += effects[low]
+def add_effects(
+    contexts: Integers, begins: Integers, codes: Integers, effects: Floats, total: Floats
+) -> None:
+    """To each total, (N, F), the effects of its contexts, (2, N_CONTEXTS, N), that the tables have."""
+    for f in range(len(begins)):
+        for k in range(contexts.shape[1]):
+            for n in range(len(total)):
+                place = _found(codes, begins[f, k], begins[f, k + 1], contexts[f, k, n])
+                if place >= 0:
+                    total[n, f] += effects[place]
 
 
-def contexts(around: Around, m: int) -> tuple[list[Integers], list[Integers]]:
-    """The code of each context of intervals, and of holds, at each event; −1 where a key is unknown."""
-    before, after = around.before, around.after
-    trigram, skipping = _joined((before, around.key, after), m), _joined((around.two_before, around.key), m)
-    places = [np.minimum(around.position, LAST_POSITION), np.minimum(around.in_word, LAST_IN_WORD)]
-    return (
-        [*places, np.where(after < m, after, -1), skipping, trigram],
-        [*places, np.where(before < m, before, -1), trigram, skipping],
-    )
+def contexts(around: Around, m: int) -> Integers:
+    """(2, N_CONTEXTS, N) the codes of the contexts of intervals, and of holds; −1 where a key is unknown."""
+    found = np.empty((2, N_CONTEXTS, len(around.key)), dtype=np.int64)
+    fill_contexts(Around(*map(plain, around)), m, found)
+    return found
 
 
-def _joined(keys: tuple[Integers, ...], m: int) -> Integers:
-    code = np.zeros(len(keys[0]), dtype=np.int64)
-    known = np.ones(len(code), dtype=bool)
-    for key in keys:
-        code = code * m + key
-        known &= key < m
-    return np.where(known, code, -1)
+@compiled
+def fill_contexts(around: Around, m: int, found: Integers) -> None:
+    """Position in the sample and in the word, the key on the other side, three keys, and two with a gap."""
+    for n in range(len(around.key)):
+        a, b, k, c = around.two_before[n], around.before[n], around.key[n], around.after[n]
+        trigram = (b * m + k) * m + c if b < m and k < m and c < m else -1
+        skipping = a * m + k if a < m and k < m else -1
+        for f in range(2):
+            found[f, 0, n] = min(around.position[n], LAST_POSITION)
+            found[f, 1, n] = min(around.in_word[n], LAST_IN_WORD)
+        found[0, 2, n], found[1, 2, n] = c if c < m else -1, b if b < m else -1
+        found[0, 3, n], found[0, 4, n] = skipping, trigram
+        found[1, 3, n], found[1, 4, n] = trigram, skipping

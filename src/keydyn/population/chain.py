@@ -13,7 +13,6 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.keystrokes.timing import key_group
@@ -79,7 +78,8 @@ class Chain:
     def constant(self) -> Floats:
         """(S,) the height of each standard Student t at 0."""
         nu = self.degrees
-        height: Floats = np.exp(gammaln((nu + 1) / 2) - gammaln(nu / 2)) / np.sqrt(nu * np.pi)
+        gammas = [math.exp(math.lgamma((n + 1) / 2) - math.lgamma(n / 2)) for n in nu.tolist()]
+        height: Floats = np.array(gammas) / np.sqrt(nu * np.pi)
         return height
 
     @property

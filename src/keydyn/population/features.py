@@ -21,8 +21,7 @@ HOLD_PARENTS = ((0, 0), (1, 1), (0, 1))
 CLIP = 3.0
 
 
-@dataclass(frozen=True, eq=False)
-class Around:
+class Around(NamedTuple):
     """What stands around each event, (N,); len(vocabulary) is the code of no key and of an unknown one."""
 
     # Codes of keys
@@ -67,7 +66,7 @@ class Observations:
         """What stands around each event."""
         m = len(vocabulary)
         before, first = self.neighbour(-1, m), self.position == 0
-        in_word = position_in_word(before, first, np.zeros(len(first), dtype=np.int64), spaces_of(vocabulary))
+        in_word = position_in_word(before, first, spaces_of(vocabulary))
         return Around(self.neighbour(-2, m), before, self.codes, self.neighbour(1, m), self.position, in_word)
 
 
@@ -88,8 +87,8 @@ def spaces_of(vocabulary: Types) -> Integers:
     return np.array([code for code, name in enumerate(vocabulary.tolist()) if name in SPACES], dtype=np.int64)
 
 
-def position_in_word(before: Integers, begins: Truths, at_begin: Integers, spaces: Integers) -> Integers:
-    """Keys since the last space, given those `at_begin` of runs; −1 where the vocabulary has no space."""
+def position_in_word(before: Integers, begins: Truths, spaces: Integers) -> Integers:
+    """Keys since the last space or the sample's beginning; −1 where the vocabulary has no space."""
     if len(spaces) == 0:
         return np.full(len(before), -1, dtype=np.int64)
     place = np.arange(len(before))
@@ -97,7 +96,7 @@ def position_in_word(before: Integers, begins: Truths, at_begin: Integers, space
     for space in spaces:
         known |= before == space
     last = np.maximum.accumulate(np.where(known, place, 0))
-    return place - last + np.where(begins, at_begin, 0)[last]
+    return place - last
 
 
 def feature_order(samples: Samples) -> tuple[str, ...]:

@@ -60,12 +60,12 @@ def test_the_evidence_of_one_pass_is_the_explanation(known):
 def test_shapes_that_do_not_fit_are_refused(known, what):
     model, templates, samples = known
     ready = model.ready_for(samples)
-    typing, columns, shared = ready.typing, Columns.of(templates, ready.used), model.fitted_.shared
+    typing, columns, shared = ready.typing, Columns.of(templates), model.fitted_.shared
     asked = Asked(samples=np.empty((len(samples), 6)))
     wide = np.zeros((3, 3, 6))
     if what in ("cells", "offsets", "classes"):
         changed = {
-            "cells": {"cell": typing.cell + len(ready.used)},
+            "cells": {"cell": typing.cell + len(columns.mean)},
             "offsets": {"offsets": typing.offsets[:-1]},
             "classes": {"classes": typing.classes[1:]},
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -98,7 +97,7 @@ def identify(
         objects.append(
             {
                 **sample,
-                "candidates": [asdict(candidate) for candidate in candidates],
+                "candidates": [candidate._asdict() for candidate in candidates],
                 "nobody": one.nobody,
                 "nobody_probability": one.nobody_probability,
                 "enough_evidence": not short,

@@ -8,16 +8,17 @@ summaries that `make_typists` lists.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from keydyn.arrays import Floats, Integers
 from keydyn.datasets.simulated import keyboard
 from keydyn.datasets.simulated.keyboard import CODES, DIGITS, KEYS, LETTERS, NUMPAD, PUNCTUATION
-from keydyn.model import POHMM
 from keydyn.model.data.settings import generator_of
+
+if TYPE_CHECKING:
+    from keydyn.model import POHMM
 
 # Each purpose has numbers of its own, so that the person does not change with what is typed.
 PERSON, TIMES, PREFERENCES, WORDS, MISTAKES = range(5)
@@ -153,6 +154,10 @@ def draw_people(streams: Streams, users: Integers) -> People:
 
 def as_model(people: People, person: int, keys: list[str]) -> POHMM:
     """One person as the model that samples are drawn from, over some keys; features are hold time and τ."""
+    from scipy.special import ndtr
+
+    from keydyn.model import POHMM
+
     codes = keyboard.key_codes(keys)
     start = ndtr(people.pause_start[person, codes])
     threshold = people.pause_after[person, codes, None] + people.pause_at[person, codes]

@@ -26,11 +26,14 @@ from keydyn.decisions.calibration.trials import (
     spread,
     together,
 )
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.detectors.templates import fit_templates
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
-from keydyn.population import PopulationModel, Template
+from keydyn.population.model import PopulationModel
+from keydyn.population.parameters import Template
+from keydyn.population.score.kernel import SideBySide
 from keydyn.regular_files import read_regular
 
 # The number of groups in which people are left out when the detector learns from the people who calibrate it.
@@ -81,6 +84,18 @@ class Background:
         """The templates that claims are compared with."""
         return self.cohort or nobody(self.pattern)
 
+    @cached_property
+    def _side_by_side(self) -> SideBySide | None:
+        """The templates that claims are compared with, side by side; None without a population."""
+        templates = [one.template_ for one in self.others if isinstance(one, PopulationDetector)]
+        return self.population.side_by_side(templates) if len(templates) == len(self.others) else None
+
+    def beside_scores(self, samples: Samples) -> Floats:
+        """(n, C) what each sample scores under the templates that claims are compared with."""
+        if self._side_by_side is None:
+            return type(self.pattern).score_many(self.others, samples)
+        return self.population.log_likelihoods(self._side_by_side, samples, n_jobs=1)
+
     @property
     def unnamed(self) -> list[Template]:
         """The templates of those in the cohort who have no name."""
@@ -121,7 +136,11 @@ class Background:
 
     def place(self, user: str) -> int:
         """A user's place in the cohort; −1 for a user who is not in it."""
-        return self.members.index(user) if user != UNNAMED and user in self.members else -1
+        return self._places.get(user, -1)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: n for n, name in enumerate(self.members) if name != UNNAMED}
 
     def beside(self, user: str) -> tuple[Detector, ...]:
         """The templates that claims to be a user are compared with: all but the user's own."""
@@ -149,14 +168,21 @@ class Background:
         _ = left.others
         return left
 
-    def scores(self, templates: Mapping[str, Detector], samples: Samples) -> Floats:
-        """(n, U) open-set score of each sample under each person's template, beside the others."""
-        U = len(templates)
-        raw = type(self.pattern).score_many([*templates.values(), *self.others], samples)
-        claimed, cohort = raw[:, :U], raw[:, U:]
-        keys = samples.sequences.lengths
+    def scores(
+        self, templates: Mapping[str, Detector], samples: Samples, together: SideBySide | None = None
+    ) -> Floats:
+        """(n, U) open-set score of each sample under each person's template, beside the others.
+
+        `together` are the templates side by side, if they are laid out.
+        """
+        if together is None:
+            claimed = type(self.pattern).score_many(list(templates.values()), samples)
+        else:
+            claimed = self.population.log_likelihoods(together, samples, n_jobs=1)
+        cohort, keys = self.beside_scores(samples), samples.sequences.lengths
         scores = open_set_scores(claimed, cohort, keys)
-        for u, place in enumerate(map(self.place, templates)):
+        # Looked for only where the cohort has names.
+        for u, place in enumerate(map(self.place, templates)) if self._places else ():
             if place >= 0:
                 scores[:, [u]] = open_set_scores(claimed[:, [u]], np.delete(cohort, place, axis=1), keys)
         return scores
@@ -170,12 +196,12 @@ class Background:
         """
         if not isinstance(template, PopulationDetector):
             return self.scores({user: template}, samples)[:, 0], None
-        people = template.people
-        cohort = [one.template_ for one in self.beside(user) if isinstance(one, PopulationDetector)]
+        people, place = template.people, self.place(user)
+        raw, terms = people.score_terms([template.template_, people.anyone()], samples, n_explained=2)
         # Without a cohort, anyone is who claims are compared with.
-        templates = [template.template_, people.anyone(), *(cohort if self.cohort else ())]
-        raw, terms = people.score_terms(templates, samples, n_explained=2)
-        beside = raw[:, 2 if self.cohort else 1 :]
+        beside = self.beside_scores(samples) if self.cohort else raw[:, 1:]
+        if place >= 0:
+            beside = np.delete(beside, place, axis=1)
         return open_set_scores(raw[:, :1], beside, samples.sequences.lengths)[:, 0], terms
 
     @classmethod

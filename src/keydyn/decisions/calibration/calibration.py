@@ -6,17 +6,15 @@ them, on a logarithmic scale of keys.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from keydyn import files
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.trials import LEAST_TRIALS, Trials
-from keydyn.evaluation.continuous.rejection import rejection_times
 from keydyn.evaluation.rates.confidence import Claims, Estimate
 from keydyn.files import Tensor, Tensors, check_tensors, within
 
@@ -185,8 +183,7 @@ class Calibration:
 
     def false_match_rate(self, score: float, keys: int) -> MatchRate:
         """The share of strangers who reach this score with this number of keys, and its interval."""
-        one, of = np.array([score]), np.array([keys])
-        value, low, high = (float(self._shares(one, of, table)[0]) for table in self._reached)
+        value, low, high = (self._share(score, keys, table) for table in self._reached)
         return MatchRate(value, min(value, low), max(value, high))
 
     def false_match_rates(self, scores: Floats, keys: Integers) -> Floats:
@@ -298,6 +295,23 @@ class Calibration:
         found: Floats = np.exp((1.0 - share) * logs[before, each] + share * logs[after, each])
         return np.where(found > 2.0 * NOTHING, found, 0.0)
 
+    def _share(self, score: float, keys: int, table: Table) -> float:
+        """The rate of one score in a table."""
+        if keys not in self._kept:
+            between = (one[0] for one in self._between(np.array([keys])))
+            self._kept[keys] = int(next(between)), int(next(between)), float(next(between))
+        before, after, share = self._kept[keys]
+        log = float(np.interp(score, *table[before]))
+        if share:
+            log = (1.0 - share) * log + share * float(np.interp(score, *table[after]))
+        found = math.exp(log)
+        return found if found > 2.0 * NOTHING else 0.0
+
+    @cached_property
+    def _kept(self) -> dict[int, tuple[int, int, float]]:
+        """The neighbours of numbers of keys that were asked for."""
+        return {}
+
     @cached_property
     def _places(self) -> Floats:
         """Where `lengths` are on the scale between them."""
@@ -345,6 +359,10 @@ def _with_lapses(ratio: Floats, lapse: Floats | float) -> Floats:
 
 def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float, float]:
     """Intercept, positive slope and lapse that cost least, both kinds with equal weight."""
+    # Only whoever calibrates needs these.
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
     # Without lapses a few samples that are unlike their owner's others would make all ratios small.
     scores = np.concatenate([genuine, impostor])
     centre, width = float(np.median(scores)), float(scores.std()) or 1.0
@@ -385,6 +403,8 @@ def _intervals(trials: Trials, which: Truths, g: int, reached: Floats) -> tuple[
 
 def locked_at(levels: Floats, offsets: Integers, limits: Floats) -> Integers:
     """(n,) the first key, from 0, whose level (N,) is above the session's limit (n,); its length if none."""
+    from keydyn.evaluation.continuous.rejection import rejection_times
+
     return rejection_times(levels[:, None], offsets, limits[:, None])[:, 0]
 
 

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
@@ -173,7 +172,7 @@ def claims_among(background: Background, samples: Samples) -> Trials:
     >>> int(trials.genuine.sum())
     9
     """
-    people, names = pd.factorize(samples.users)
+    people, names = samples.people
     if (np.bincount(people, minlength=1) < 2).any() or len(names) < 2:
         raise ValueError("two people or more are needed, with two samples or more each")
     places = {name: place for place, name in enumerate(names)}

@@ -13,14 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.sequential import ALLOWED, increments, suspicion
 from keydyn.decisions.liveness.not_typed import times_of
-from keydyn.detectors import Detector
+from keydyn.detectors.detector import Detector
 from keydyn.detectors.templates import fit_templates
-from keydyn.evaluation.protocols.running import sums_after
 from keydyn.keystrokes.samples import Samples
 
 # Numbers of keys after which scores are taken, as far as samples are longer.
@@ -110,7 +108,7 @@ class Typists:
     @classmethod
     def of(cls, samples: Samples) -> Typists:
         """The people of these samples; a `ValueError` if a calibration needs more of them."""
-        people, users = pd.factorize(samples.users)
+        people, users = samples.people
         several = int((np.bincount(people, minlength=len(users)) > 1).sum())
         if several < LEAST_PEOPLE:
             raise ValueError(
@@ -232,6 +230,8 @@ def spread(chosen: Integers, most: int) -> Integers:
 
 def _scores_after(events: Floats, query: Samples, lengths: Integers, counts: Truths) -> Floats:
     """(n U, G) open-set scores of first keys, from `events` (N, U + C); `counts` (U, C) says who counts."""
+    from keydyn.evaluation.protocols.running import sums_after
+
     offsets, keys = query.sequences.offsets, query.sequences.lengths
     n, U = len(query), len(counts)
     scores = np.full((n, U, len(lengths)), np.nan)
@@ -259,24 +259,32 @@ def open_set_scores(
     """
     if cohort.shape[1] == 0:
         raise ValueError("there is nobody in the cohort")
-    counts = np.ones(cohort.shape, dtype=bool) if left_out is None else ~left_out
-    n = counts.sum(axis=1, keepdims=True)
-    if np.any(n == 0):
-        raise ValueError("everybody in the cohort is left out")
-    # Highest first; those who do not count come last, and add nothing to the sums.
     others = np.clip(np.nan_to_num(cohort, nan=LOWEST), LOWEST, HIGHEST)
-    others = -np.sort(np.where(counts, -others, np.inf), axis=1)
-    others = np.where(np.isfinite(others), others, 0.0)
-    middle = np.take_along_axis(others, (n - 1) // 2, axis=1), np.take_along_axis(others, n // 2, axis=1)
-    median = (middle[0] + middle[1]) / 2.0
-    few = np.minimum(LEAST_NEAREST, n)
-    best, upper = np.maximum(np.rint(NEAREST * n).astype(np.int64), few), (n + 1) // 2
-    highest = np.take_along_axis(np.cumsum(others, axis=1), best - 1, axis=1) / best
-    squares = np.take_along_axis(np.cumsum((others - median) ** 2, axis=1), upper - 1, axis=1)
-    usual = np.maximum(np.asarray(keys, dtype=np.float64), 1.0)[:, None]
-    spread = np.sqrt((squares + SPREAD_LEANS * usual) / (upper + SPREAD_LEANS))
-    scores = (np.clip(claimed, LOWEST, HIGHEST) - highest) / spread
+    n = np.full(len(others), cohort.shape[1])
+    if left_out is not None:
+        n = (~left_out).sum(axis=1)
+        others[left_out] = -np.inf
+        if (n == 0).any():
+            raise ValueError("everybody in the cohort is left out")
+    # Highest first; those who do not count come last.
+    others = -np.sort(-others, axis=1)
+    scores = np.empty(claimed.shape)
+    for size in set(n.tolist()):
+        rows = np.flatnonzero(n == size) if left_out is not None else slice(None)
+        scores[rows] = _beside(claimed[rows], others[rows, :size], np.asarray(keys, dtype=np.float64)[rows])
     # The claimed person does not explain the sample at all: nothing speaks for the claim.
     scores[~(claimed > LOWEST)] = LOWEST
     clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
     return clipped
+
+
+def _beside(claimed: Floats, others: Floats, keys: Floats) -> Floats:
+    """(n, U) the scores beside others who all count, (n, C), the highest first."""
+    n = others.shape[1]
+    best, upper = max(round(NEAREST * n), min(LEAST_NEAREST, n)), (n + 1) // 2
+    median = (others[:, (n - 1) // 2] + others[:, n // 2]) / 2.0
+    highest = others[:, :best].sum(axis=1) / best
+    squares = ((others[:, :upper] - median[:, None]) ** 2).sum(axis=1)
+    spread = np.sqrt((squares + SPREAD_LEANS * np.maximum(keys, 1.0)) / (upper + SPREAD_LEANS))
+    scores: Floats = (np.clip(claimed, LOWEST, HIGHEST) - highest[:, None]) / spread[:, None]
+    return scores

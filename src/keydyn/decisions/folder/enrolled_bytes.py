@@ -6,7 +6,7 @@ Each is a safetensors file whose tensors are the contents of other files: those 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.comparisons import COMPARISONS, Comparisons
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.liveness.copies import Fingerprints
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.files import Field, Kind, Tensor, Tensors, Values, declared, whole
 from keydyn.population import PopulationModel
 
@@ -76,7 +77,7 @@ def enrolled_of(
     features = sorted(["duration", "tau", *sensors])
     own = parts.contents.pop("comparisons", None)
     comparisons = Comparisons.none() if own is None else COMPARISONS.parsed(own, "the comparisons")
-    templates = {
+    templates: dict[str, Any] = {
         name: pattern.with_template(file, f"the {name}", features) for name, file in parts.contents.items()
     }
     about = {name: parts.about[name] for name in ("samples", "keys")}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers, Truths
@@ -15,9 +14,9 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.calibration.sequential import faded, increments, suspicion
 from keydyn.decisions.calibration.trials import HIGHEST, LOWEST
-from keydyn.decisions.watching.streams import MarkovStreams, TermStreams
 from keydyn.decisions.watching.watched import ABSENT, Watched, Watching, faded_ratios
-from keydyn.detectors import Detector, Markov, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.files import Tensors
 from keydyn.keystrokes.impossible import out_of_reach
 from keydyn.keystrokes.one_sample import times_given
@@ -25,6 +24,11 @@ from keydyn.keystrokes.schema import check_columns, refuse
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 from keydyn.population.stream.session_state import joined, packed, packed_each, parsed, record_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from keydyn.decisions.watching.streams import MarkovStreams, TermStreams
 
 
 class Runs(NamedTuple):
@@ -357,6 +361,10 @@ def watched_sessions(
     if len(of_population) == len(everyone):
         own, cohort = of_population[:n], of_population[n:]
         return WatchedSessions(background.population, own, cohort, calibration, watching, left_out)
+    # Not loaded for a population's sessions, which are usual.
+    from keydyn.decisions.watching.streams import MarkovStreams
+    from keydyn.detectors.markov import Markov
+
     models = [one for one in everyone if isinstance(one, Markov)]
     if len(models) < len(everyone):
         raise ValueError(f"sessions cannot be followed key by key with {background.pattern.name}")

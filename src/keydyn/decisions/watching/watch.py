@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
@@ -16,8 +15,12 @@ from keydyn.decisions.liveness.copies import SHORTEST_SECRET, Fingerprints
 from keydyn.decisions.watching.recordings import Recording
 from keydyn.decisions.watching.sessions import WatchedSessions
 from keydyn.decisions.watching.watched import Watched, Watching
-from keydyn.detectors import Detector, PopulationDetector
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.population.parameters import Template
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TRUSTED, LOCKED = "trusted", "locked"
 # The number of places of the smallest pool.

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from scipy.special import expit
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.calibration import Calibration
@@ -97,7 +96,8 @@ class Watched:
 
         It is 1 / (1 + e^−ratio), and 0.5 before there is a ratio: nothing is known yet.
         """
-        trust: Floats = expit(np.where(np.isnan(self.ratio), 0.0, self.ratio))
+        # As a hyperbolic tangent nothing overflows.
+        trust: Floats = 0.5 + 0.5 * np.tanh(0.5 * np.where(np.isnan(self.ratio), 0.0, self.ratio))
         return trust
 
     def in_order(self, order: Integers) -> Watched:

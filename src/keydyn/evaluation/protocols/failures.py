@@ -87,7 +87,7 @@ def find_failures(
             raise ValueError(f"{name} must be 1 or more, not {value}")
     reasons = _reasons(samples, min_keys, vectors)
     usable = np.array([reason == "" for reason in reasons])
-    codes, users = pd.factorize(samples.users)
+    codes, users = samples.people
     n_usable = np.bincount(codes, usable, minlength=len(users)).astype(np.int64)
     few = n_usable < needed
     to_enrol = pd.DataFrame(

@@ -307,7 +307,7 @@ class OpenSet(Protocol):
         return self.inner.split
 
     def divided(self, samples: Samples) -> list[Split]:
-        codes, users = pd.factorize(samples.users)
+        codes, users = samples.people
         if len(users) < 3:
             raise ValueError(f"an open set needs 3 users or more; there are {len(users)}")
         n_groups = min(self.groups, len(users))
@@ -333,7 +333,7 @@ class OpenSet(Protocol):
 
 def user_counts(samples: Samples) -> tuple[Integers, Integers]:
     """Users in the order of first appearance, and how many samples each has."""
-    codes, users = pd.factorize(samples.users)
+    codes, users = samples.people
     return users, np.bincount(codes, minlength=len(users))
 
 

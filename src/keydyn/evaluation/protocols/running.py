@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats, Integers
@@ -107,7 +106,7 @@ def enrolments(
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 fitted = fit_templates(prepared, groups, n_jobs, counting_on(progress, len(templates)))
             templates.update(zip(batch, fitted, strict=True))
-    users: Types = pd.unique(samples.users)
+    _, users = samples.people
     return [
         Enrolled(
             split,
@@ -225,7 +224,7 @@ def sums_after(events: Floats, offsets: Integers, n: int | None = None) -> Float
 
 def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, raw_of: list[Floats]) -> Scores:
     """Scores of all splits, from the raw scores of each split's queries against its templates."""
-    users: Types = pd.unique(samples.users)
+    _, users = samples.people
     blocks = []
     for fold, (one, split_scores) in enumerate(zip(enrolled, raw_of, strict=True)):
         query = one.split.query
@@ -241,7 +240,7 @@ def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, raw_
 
 def _event_ranks(fold: int, one: Enrolled, samples: Samples, n_jobs: int | None) -> tuple[EventRanks, Floats]:
     """The ranks of a split, and the event scores (N, u) that they come from."""
-    users: Types = pd.unique(samples.users)
+    _, users = samples.people
     asked = samples[one.split.query]
     events = one.population.score_events(asked, n_jobs)
     scores = np.full((len(asked.sequences.X), len(users)), np.nan)
@@ -262,7 +261,7 @@ def _trials(one: Enrolled, owners: Types, users: Types) -> Mask:
 
 def _keys(protocol: Protocol, pattern: Detector, splits: list[Split], samples: Samples) -> list[list[Key]]:
     """The templates of each split, in the order of users."""
-    codes = pd.factorize(samples.users)[0]
+    codes = samples.people[0]
     from_training = protocol.prepared_on == "training samples" or pattern.learns_people
     by_split = pattern.needs_everyone and from_training
     return [
@@ -286,7 +285,7 @@ def _batches(
     keys: list[list[Key]], splits: list[Split], samples: Samples, scaled_by: int, events_at_a_time: int
 ) -> Iterator[dict[Key, Integers]]:
     """Each template with this scaling, once, with the samples that it learns from; in batches."""
-    codes, lengths = pd.factorize(samples.users)[0], samples.sequences.lengths
+    codes, lengths = samples.people[0], samples.sequences.lengths
     seen: set[Key] = set()
     batch: dict[Key, Integers] = {}
     events = 0

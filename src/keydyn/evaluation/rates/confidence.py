@@ -14,13 +14,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import wilcoxon
 
 from keydyn.arrays import Floats, Integers, Truths
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REPLICATES = 1000
 CONFIDENCE = 0.95
@@ -275,6 +277,8 @@ def signed_rank_p(one: Floats, other: Floats) -> float:
     differing = rounded[rounded != 0.0]
     if len(differing) == 0:
         return 1.0
+    from scipy.stats import wilcoxon
+
     return float(wilcoxon(differing).pvalue)
 
 
@@ -306,6 +310,8 @@ def compare_with_best(figures: pd.DataFrame, higher_is_better: bool, level: floa
     reference = figures[best].to_numpy()
     p = [1.0 if name == best else signed_rank_p(figures[name].to_numpy(), reference) for name in figures]
     corrected = level / max(len(figures.columns) - 1, 1)
+    import pandas as pd
+
     return pd.DataFrame(
         {
             "mean": means.to_numpy(),

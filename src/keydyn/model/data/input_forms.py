@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.vocabulary import MISSING, Types
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def read_arrays(
@@ -63,13 +64,19 @@ def _is_list_of_sequences(X: Any) -> bool:
         return X.dtype == object and X.ndim == 1 and len(X) > 0 and np.ndim(X[0]) == 2
     if not isinstance(X, (list, tuple)) or len(X) == 0:
         return False
-    tables = (np.ndarray, pd.DataFrame)
-    return any(isinstance(item, tables) and item.ndim == 2 for item in (X[0], X[-1])) or (
+    return any(_is_table(item) for item in (X[0], X[-1])) or (
         isinstance(X[0], (list, tuple)) and len(X[0]) > 0 and isinstance(X[0][0], (list, tuple, np.ndarray))
     )
 
 
+def _is_table(item: Any) -> bool:
+    """Whether this is a data frame or a two-dimensional array."""
+    return hasattr(item, "columns") or (isinstance(item, np.ndarray) and item.ndim == 2)
+
+
 def _check_flat(X: Any) -> Floats:
+    from sklearn.utils import check_array
+
     refuse_times("X", X)
     if isinstance(X, (list, tuple)) and len({np.size(item) for item in X[:2]}) > 1:
         raise ValueError(
@@ -175,6 +182,8 @@ def _is_nested(events: Any) -> bool:
 
 
 def check_columns(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    import pandas as pd
+
     if not isinstance(frame, pd.DataFrame):
         raise ValueError(f"a data frame is needed, not a {type(frame).__name__}")
     absent = [column for column in columns if column not in frame.columns]
@@ -212,6 +221,8 @@ def as_numbers(name: str, values: Any) -> Floats:
     try:
         array = np.asarray(unmasked(values))
         if array.dtype == object:
+            import pandas as pd
+
             array = np.where(pd.isna(array), np.nan, array)
         if array.dtype.kind != "c":
             return np.array(array, dtype=np.float64, order="C")
@@ -328,6 +339,8 @@ def intervals(times: Any, lengths: Given = None, unit: str = "s") -> Floats:
         steps = np.diff(values.astype(np.float64), prepend=np.nan)
     else:
         try:
+            import pandas as pd
+
             dates = pd.to_datetime(pd.Series(values), utc=True, format="ISO8601" if _text(values) else None)
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"times cannot be read as dates: {error}") from None

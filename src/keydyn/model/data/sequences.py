@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Given, Integers
@@ -28,6 +27,9 @@ from keydyn.model.data.input_forms import (
 )
 from keydyn.model.data.settings import check_number
 from keydyn.model.data.vocabulary import MISSING, Types
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,7 @@ class Sequences:
         self._check_finite()
 
     @classmethod
-    def _of(
+    def of_checked(
         cls,
         X: Floats,
         codes: Integers,
@@ -123,7 +125,7 @@ class Sequences:
 
     def __reduce__(self) -> Any:
         X, codes, offsets = self._owned
-        return Sequences._of, (X, codes, self.event_types, offsets, self.feature_names, self.names)
+        return Sequences.of_checked, (X, codes, self.event_types, offsets, self.feature_names, self.names)
 
     def with_values(self, X: Floats) -> Sequences:
         """Other values of the same shape with the same events; they share what is the same."""
@@ -190,7 +192,7 @@ class Sequences:
         events = None if event is None else frame[event].to_numpy()
         encoded = as_sequences(frame[features], events, lengths)
         X, codes, offsets = encoded.engine_arrays
-        return cls._of(X, codes, encoded.event_types, offsets, tuple(features), names)
+        return cls.of_checked(X, codes, encoded.event_types, offsets, tuple(features), names)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Sequences]) -> Sequences:
@@ -245,13 +247,13 @@ class Sequences:
         rows = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         names = None if self.names is None else [self.names[s] for s in chosen]
         types, features = self.event_types, self.feature_names
-        return Sequences._of(self.X[rows], self.codes[rows], types, offsets, features, names)
+        return Sequences.of_checked(self.X[rows], self.codes[rows], types, offsets, features, names)
 
     def _run(self, first: int, end: int) -> Sequences:
         """The sequences from the first up to the end, which is not one of them."""
         begin, stop = self.offsets[first], self.offsets[end]
         X, codes, offsets = self._owned
-        return Sequences._of(
+        return Sequences.of_checked(
             X[begin:stop],
             codes[begin:stop],
             self.event_types,
@@ -277,7 +279,7 @@ class Sequences:
         """These values with every event type missing."""
         X, codes, offsets = self._owned
         codes = np.full_like(codes, MISSING)
-        return Sequences._of(X, codes, self.event_types[:0], offsets, self.feature_names, self.names)
+        return Sequences.of_checked(X, codes, self.event_types[:0], offsets, self.feature_names, self.names)
 
     def labels(self) -> Types:
         """The event type of each event; None where it has none, and then an array of objects."""
@@ -308,7 +310,7 @@ def as_sequences(X: Any, events: Any = None, lengths: Given = None) -> Sequences
                 "X is a list of Sequences, which hold their events and lengths: do not give them again"
             )
         return concatenate(list(X))
-    sequences = Sequences._of(*read_arrays(X, events, lengths))
+    sequences = Sequences.of_checked(*read_arrays(X, events, lengths))
     sequences._check_finite()
     return sequences
 
@@ -340,7 +342,7 @@ def concatenate(parts: Sequence[Sequences]) -> Sequences:
         table[MISSING] = MISSING
         codes.append(table[part.codes])
     names = [name for part in parts for name in part.names or []]
-    return Sequences._of(
+    return Sequences.of_checked(
         np.concatenate([part.X for part in parts]),
         np.concatenate(codes),
         types,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn.arrays import Integers, Truths
@@ -16,6 +15,8 @@ MISSING = -1
 WHOLE = np.iinfo(np.int64)
 # The one event type of a model that was fitted without any.
 SINGLE_TYPE = "<any>"
+# So many labels are few.
+FEW = 10_000
 
 
 class LabelError(ValueError):
@@ -32,7 +33,7 @@ def as_labels(events: Any) -> NDArray[Any]:
     if isinstance(events, np.ma.MaskedArray):
         labels = np.asarray(np.ma.getdata(events)).astype(object)
         labels[np.ma.getmaskarray(events)] = None
-    elif isinstance(events, (np.ndarray, pd.Series, pd.Index)) or hasattr(events, "__array__"):
+    elif hasattr(events, "__array__"):
         labels = np.asarray(events)
     elif not isinstance(events, Iterable):
         raise ValueError(f"events must be one label per event, not {events!r}")
@@ -54,12 +55,12 @@ def encode(labels: NDArray[Any]) -> tuple[Integers, Types]:
     neighbour are taken as the whole numbers they are.
     """
     try:
-        codes, distinct = pd.factorize(labels, use_na_sentinel=True)
+        codes, distinct = _factorised(labels)
     except TypeError as error:
         raise ValueError(f"event types must be text or whole numbers: {error}") from None
     if len(distinct) == 0:
         return codes.astype(np.int64), np.array([], dtype=str)
-    as_type = _as_text if isinstance(distinct[0], str) else _as_number
+    as_type = as_text if isinstance(distinct[0], str) else _as_number
     known = []
     for code, label in enumerate(distinct):
         try:
@@ -74,7 +75,23 @@ def encode(labels: NDArray[Any]) -> tuple[Integers, Types]:
     return rank[codes], types[order]
 
 
-def _as_text(label: Any) -> str:
+def _factorised(labels: NDArray[Any]) -> tuple[Integers, Any]:
+    """Codes into the distinct labels, in the order of first appearance; −1 where one is missing."""
+    if len(labels) <= FEW:
+        # Without pandas, which takes longer to load than this.
+        items = labels.tolist()
+        if set(map(type, items)) <= {str, int}:
+            places: dict[Any, int] = {}
+            codes = [places.setdefault(label, len(places)) for label in items]
+            return np.array(codes, dtype=np.int64), list(places)
+    import pandas as pd
+
+    factorised: tuple[Integers, Any] = pd.factorize(labels, use_na_sentinel=True)
+    return factorised
+
+
+def as_text(label: Any) -> str:
+    """A label that is text; a `ValueError` says why it can be no event type."""
     if not isinstance(label, str):
         raise ValueError(
             f"event types must be all text or all whole numbers; found {label!r} ({type(label).__name__})"

@@ -52,7 +52,7 @@ class LabelledSequences(Sequences):
 
     def __reduce__(self) -> Any:
         X, codes, offsets = self.engine_arrays
-        plain = Sequences._of(X, codes, self.event_types, offsets, self.feature_names, self.names)
+        plain = Sequences.of_checked(X, codes, self.event_types, offsets, self.feature_names, self.names)
         return _with_labels, (plain, self.label_codes, self.label_types)
 
     def as_events(self) -> Sequences:

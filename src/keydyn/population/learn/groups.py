@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn import parallel
@@ -176,7 +175,7 @@ def gathered(
             continue
         features = features or feature_order(some)
         types = vocabulary.union(types, some.sequences.event_types)
-        codes, users = pd.factorize(some.users)
+        codes, users = some.people
         twice = people.intersection(users.tolist())
         if twice:
             raise ValueError(f"user {min(twice, key=str)} has samples in more than one part")

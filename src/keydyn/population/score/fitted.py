@@ -12,8 +12,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
@@ -21,7 +19,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.population.features import Observations, Typing
 from keydyn.population.parameters import Parameters, Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
-from keydyn.population.score.kernel import Asked, Columns, Shared, filled
+from keydyn.population.score.kernel import Asked, Columns, Shared, SideBySide, filled
 
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
 AT_A_TIME = 2_000_000
@@ -32,15 +30,14 @@ class Ready:
     """Samples, ready to be scored."""
 
     seen: Observations  # the samples as the population sees them
-    typing: Typing  # those without what people share; its cells are places in `used`
-    used: Integers  # the cells that occur
+    typing: Typing  # those without what people share
     shift: Floats  # (N, F) what makes densities of y those of what was measured
 
-    @property
-    def cell(self) -> Integers:
-        """(N, F) the cell of each value."""
-        cell: Integers = self.used[self.typing.cell]
-        return cell
+    @cached_property
+    def few(self) -> tuple[Integers, Typing]:
+        """The cells that occur, and the samples with cells that are places among these."""
+        used, place = np.unique(self.typing.cell, return_inverse=True)
+        return used, self.typing._replace(cell=place.reshape(self.typing.cell.shape))
 
     @cached_property
     def event_shift(self) -> Floats:
@@ -71,10 +68,16 @@ class Fitted:
         nothing, no_codes = np.zeros((0, len(self.parameters.features))), np.zeros(0, dtype=np.int64)
         return self.enrolled(Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
 
-    def check(self, templates: Sequence[Template]) -> None:
+    def check(self, templates: Sequence[Template] | SideBySide) -> None:
         """A `ValueError` if a template belongs to another population."""
-        if any(template.population != self.sha256 for template in templates):
+        one_by_one = [templates] if isinstance(templates, SideBySide) else templates
+        if any(template.population != self.sha256 for template in one_by_one):
             raise ValueError("the template belongs to another population: enrol the person with this one")
+
+    def side_by_side(self, templates: Sequence[Template]) -> SideBySide:
+        """These templates side by side."""
+        self.check(templates)
+        return SideBySide(self.sha256, Columns.of(templates))
 
     def fits(self, template: Template) -> bool:
         """Whether the template has the size of this population's."""
@@ -88,7 +91,7 @@ class Fitted:
 
     def enrolled_each(self, samples: Samples) -> list[Template]:
         """The people who typed these samples, in the order in which they first appear."""
-        people, users = pd.factorize(samples.users)
+        people, users = samples.people
         order = np.argsort(people, kind="stable")
         begins = np.searchsorted(people[order], np.arange(len(users) + 1))
         return self._enrolled(self.parameters.seen(samples), Chosen(order, begins))
@@ -119,14 +122,12 @@ class Fitted:
         known = self.parameters
         seen = known.seen(samples)
         y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
-        used, place = np.unique(cell, return_inverse=True)
-        classes = known.classes[seen.codes]
-        typing = Typing(y, place.reshape(y.shape), seen.offsets, classes)
-        return Ready(seen, typing, used, known.shift(seen.jacobian, y, cell))
+        typing = Typing(y, cell, seen.offsets, known.classes[seen.codes])
+        return Ready(seen, typing, known.shift(seen.jacobian, y, cell))
 
     def score(
         self,
-        templates: Sequence[Template],
+        templates: Sequence[Template] | SideBySide,
         ready: Ready,
         asked: Asked,
         n_jobs: int | None = 1,
@@ -136,27 +137,31 @@ class Fitted:
         self.check(templates)
         if len(templates) == 0:
             return asked
-        # Only what the samples need of templates, of which there may be many.
-        columns, offsets = Columns.of(templates, ready.used), ready.typing.offsets
+        if isinstance(templates, SideBySide):
+            columns, typed = templates.columns, ready.typing
+        else:
+            # Only what the samples need of templates, of which there may be many.
+            used, typed = ready.few
+            columns = Columns.of(templates, used)
+        offsets = typed.offsets
 
         def one(first: int, end: int, users: slice) -> None:
             rows = slice(offsets[first], offsets[end])
-            typing = Typing(
-                ready.typing.y[rows],
-                ready.typing.cell[rows],
-                offsets[first : end + 1] - offsets[first],
-                ready.typing.classes[rows],
-            )
+            whole = users == slice(0, len(templates))
+            own = offsets[first : end + 1] - offsets[first]
+            typing = Typing(typed.y[rows], typed.cell[rows], own, typed.classes[rows])
             places = (slice(first, end), users), (rows, users), (rows, ..., users), (rows, ..., users)
             part = Asked(*(np.empty(all_[place].shape) for all_, place in zip(asked, places, strict=True)))
-            filled(typing, columns.some(users), self.shared, part)
+            filled(typing, columns if whole else columns.some(users), self.shared, part)
             for all_, place, some in zip(asked, places, part, strict=True):
                 all_[place] = some
 
         pieces = _pieces(offsets, len(templates), at_a_time)
         if len(pieces) == 1:
-            filled(ready.typing, columns, self.shared, asked)
+            filled(typed, columns, self.shared, asked)
         else:
+            from joblib import Parallel, delayed
+
             Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
         if asked.terms.size:
             asked.terms[:] += ready.shift[..., None]
@@ -198,6 +203,7 @@ def _pieces(offsets: Integers, n_templates: int, most: int = AT_A_TIME) -> list[
         limit = offsets[first] + max(most // n_templates, 1)
         end = max(first + 1, int(np.searchsorted(offsets, limit, side="right")) - 1)
         some = max(1, most // max(1, int(offsets[end] - offsets[first])))
-        pieces += [(first, end, slice(u, u + some)) for u in range(0, n_templates, some)]
+        ends = [(u, min(u + some, n_templates)) for u in range(0, n_templates, some)]
+        pieces += [(first, end, slice(*of_templates)) for of_templates in ends]
         first = end
     return pieces

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ from keydyn.population.parameters import Template
 FORGET = 0.02
 # Densities of all features of an event are multiplied: a smaller product counts as this.
 LEAST_DENSITY = 1e-300
+# Densities of a sample's events are multiplied down to this product, or up to one divided by it.
+SMALLEST_PRODUCT = 1e-200
 # What is known of this many templates fits into the fastest memory.
 TEMPLATES = 64
 
@@ -52,6 +55,17 @@ class Columns(NamedTuple):
     def some(self, users: slice) -> Columns:
         """Some of the templates, together in memory."""
         return Columns(*(np.ascontiguousarray(one[..., users]) for one in self))
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Templates of one population side by side, made once for the scores of many samples; immutable."""
+
+    population: str
+    columns: Columns
+
+    def __len__(self) -> int:
+        return int(self.columns.mean.shape[1])
 
 
 class Shared(NamedTuple):
@@ -110,9 +124,9 @@ class Work(NamedTuple):
     d: Floats
     unsure: Floats
     alpha: Floats  # (S, T) probability of the hidden states
-    # (T,) ln density of the event, and the sum of the sample's
-    term: Floats
+    # (T,) the logarithm of the sample's density is `total` + ln `running`
     total: Floats
+    running: Floats
     # (F, T) what each feature adds to it, and e − d, in detail
     terms: Floats
     left: Floats
@@ -161,7 +175,8 @@ def score(typing: Typing, templates: Columns, shared: Shared, work: Work, asked:
                 step(event, templates, shared, work, block)
                 if asked.events.size > 0:
                     for u in range(size):
-                        asked.events[n, begin + u] = work.term[u]
+                        asked.events[n, begin + u] = math.log(work.density[u])
+                _add_term(work, block)
                 for f in range(F):
                     for u in range(min(size, n_terms - begin)):
                         asked.terms[n, f, begin + u] = work.terms[f, u]
@@ -169,14 +184,14 @@ def score(typing: Typing, templates: Columns, shared: Shared, work: Work, asked:
                         asked.residuals[n, f, begin + u] = work.left[f, u]
             if asked.samples.size > 0:
                 for u in range(size):
-                    asked.samples[q, begin + u] = work.total[u]
+                    asked.samples[q, begin + u] = work.total[u] + math.log(work.running[u])
 
 
 @merged
 def begin_sample(shared: Shared, work: Work, block: Block) -> None:
     """Nothing came before: d = 0, P = 1/η."""
     for u in range(block.size):
-        work.total[u] = 0.0
+        work.total[u], work.running[u] = 0.0, 1.0
     for f in range(len(shared.tempo)):
         for u in range(block.size):
             work.d[f, u], work.unsure[f, u] = 0.0, shared.tempo[f]
@@ -186,7 +201,7 @@ def begin_sample(shared: Shared, work: Work, block: Block) -> None:
 
 @merged
 def step(event: Event, templates: Columns, shared: Shared, work: Work, block: Block) -> None:
-    """ln Σ_s α⁻_s Π_f t(e_f) of one event; then the hidden states and the tempo after it."""
+    """Σ_s α⁻_s Π_f t(e_f) of one event, in `density`; then the hidden states and the tempo after it."""
     _predict_states(event, shared, work, block)
     for u in range(block.size):
         work.factor[u], work.density[u] = 1.0, 0.0
@@ -275,7 +290,7 @@ def _tell_detail(work: Work, block: Block, f: int) -> None:
 
 @merged
 def _filter_states(shared: Shared, work: Work, block: Block) -> None:
-    """α, and the term of the event."""
+    """α, and the density of the event."""
     alpha, likely, density = work.alpha, work.likely, work.density
     for u in range(block.size):
         density[u] = 0.0
@@ -287,9 +302,19 @@ def _filter_states(shared: Shared, work: Work, block: Block) -> None:
         for u in range(block.size):
             alpha[s, u] = likely[s, u] / density[u] if density[u] > 0.0 else start
     for u in range(block.size):
-        term = math.log(max(density[u] * work.factor[u], LEAST_DENSITY))
-        work.term[u] = term
-        work.total[u] += term
+        density[u] = max(density[u] * work.factor[u], LEAST_DENSITY)
+
+
+@merged
+def _add_term(work: Work, block: Block) -> None:
+    """Add the event to its sample: densities are multiplied while that is safe; logarithms take long."""
+    density, running, total = work.density, work.running, work.total
+    for u in range(block.size):
+        product = running[u] * density[u]
+        if product < SMALLEST_PRODUCT or product > 1.0 / SMALLEST_PRODUCT:
+            total[u] += math.log(running[u]) + math.log(density[u])
+            product = 1.0
+        running[u] = product
 
 
 @merged

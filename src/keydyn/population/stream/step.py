@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled, merged
+from keydyn.population.cells import LAST_IN_WORD
+from keydyn.population.features import Around
 from keydyn.population.score.kernel import TEMPLATES, Block, Columns, Event, Shared, Work, begin_sample, step
 
 
@@ -23,6 +26,15 @@ class Arrived(NamedTuple):
     # (B,) classes of the key before and of its own
     before: Integers
     key: Integers
+
+
+class Followed(NamedTuple):
+    """How many events came in each of S sessions, (S,), and what is known of the last ones."""
+
+    number: Integers
+    codes: Integers  # (S, 3) the keys of the last three
+    in_word: Integers  # (S,) the place of the last in its word
+    values: Floats  # (S, F) of the last
 
 
 class Left(NamedTuple):
@@ -79,6 +91,34 @@ def advanced(arrived: Arrived, sessions: Sessions, shared: Shared) -> Found:
 
 
 @partial(compiled, _nrt=False)
+def follow(
+    session: Integers, key: Integers, rows: Floats, followed: Followed, is_space: Integers, around: Around
+) -> None:
+    """What stands around the event before each of these, and its values in `rows`; `followed` goes on.
+
+    `session`, `key` and `rows` are those of events in the order in which they came.
+    """
+    for b in range(len(session)):
+        s = session[b]
+        number, last = followed.number[s], followed.codes[s]
+        around.two_before[b], around.before[b], around.key[b] = last[0], last[1], last[2]
+        around.after[b], around.position[b], around.in_word[b] = key[b], number - 1, followed.in_word[s]
+        if number == 0:
+            # The first interval is unknown, whatever stands in for it.
+            rows[b, 0] = np.nan
+        for f in range(rows.shape[1]):
+            rows[b, f], followed.values[s, f] = followed.values[s, f], rows[b, f]
+        if len(is_space) == 0:
+            followed.in_word[s] = -1
+        elif number == 0 or is_space[last[2]] == 1:
+            followed.in_word[s] = 0
+        else:
+            followed.in_word[s] = min(followed.in_word[s] + 1, LAST_IN_WORD)
+        last[0], last[1], last[2] = last[1], last[2], key[b]
+        followed.number[s] = number + 1
+
+
+@partial(compiled, _nrt=False)
 def _advance(arrived: Arrived, sessions: Sessions, shared: Shared, work: Work, found: Found) -> None:
     left, gathered = sessions.left, sessions.gathered
     U = gathered.columns.mean.shape[1]
@@ -98,7 +138,7 @@ def _advance(arrived: Arrived, sessions: Sessions, shared: Shared, work: Work, f
             step(event, gathered.columns, shared, work, block)
             _leave(left, session, work, block)
             for u in range(block.size):
-                found.terms[b, begin + u] = work.term[u]
+                found.terms[b, begin + u] = math.log(work.density[u])
         for s in range(found.states.shape[1]):
             found.states[b, s] = left.states[session, s, 0]
 
@@ -122,7 +162,6 @@ def _resume(left: Left, session: int, work: Work, block: Block) -> None:
     """Go on from what the session's events have left."""
     for u in range(block.size):
         at = block.begin + u
-        work.total[u] = 0.0
         for f in range(left.tempo.shape[1]):
             work.d[f, u], work.unsure[f, u] = left.tempo[session, f, at], left.variance[session, f, at]
             for k in range(3):

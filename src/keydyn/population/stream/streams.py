@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from keydyn.arrays import Floats, Integers
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import LabelCodes
-from keydyn.population.cells import LAST_IN_WORD
-from keydyn.population.features import HOLD, INTERVAL, Around, position_in_word, spaces_of
+from keydyn.population.features import HOLD, INTERVAL, Around, spaces_of
 from keydyn.population.parameters import Template
 from keydyn.population.score.fitted import Fitted
 from keydyn.population.score.kernel import Columns
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
-from keydyn.population.stream.step import Arrived, Sessions, advanced
+from keydyn.population.stream.step import Arrived, Followed, Sessions, advanced, follow
 
 # Events times templates of one compiled call: between calls signals are heard.
 AT_A_TIME = 2_000_000
@@ -38,7 +37,11 @@ class PopulationStreams:
         known = fitted.parameters
         vocabulary = known.cells.vocabulary
         self._labels, self._classes = LabelCodes(vocabulary), known.classes
-        self._spaces = spaces_of(vocabulary)
+        # Whether each code ends a word; empty if the vocabulary has no space, so that there are no words.
+        self._is_space: Integers = np.zeros(known.cells.n_codes, dtype=np.int64)
+        self._is_space[spaces_of(vocabulary)] = 1
+        if not self._is_space.any():
+            self._is_space = self._is_space[:0]
         self._times = np.array([name in (INTERVAL, HOLD) for name in known.features])
         self._check(cohort)
         C, F, n = known.cells.n_cells, len(known.features), len(claimed)
@@ -129,37 +132,14 @@ class PopulationStreams:
         typed = self._typed(keys, codes, len(which))
         if len(which) == 0:
             return np.empty((0, self.n_templates))
-        order = np.argsort(which, kind="stable")
-        s, rows, typed = which[order], rows[order], typed[order]
-        first = np.concatenate([[True], s[1:] != s[:-1]])
-        run = np.flatnonzero(first)
-        place = np.arange(len(s)) - np.repeat(run, np.diff([*run, len(s)]))
-        # The number of each event in its sample; what becomes known is the term of the event before it.
-        number = self._count[s] + place
-        rows[number == 0, 0] = np.nan
-        key = _before(typed, self._codes[s, 2], first)
-        before = _before(key, self._codes[s, 1], first)
-        begins = first | (number == 1)
-        at_begin = np.where(number == 1, 0, self._in_word[s])
-        two_before = _before(before, self._codes[s, 0], first)
-        in_word = position_in_word(before, begins, at_begin, self._spaces)
-        around = Around(two_before, before, key, typed, number - 1, in_word)
-        terms, filtered = self._terms(s, _before(rows, self._values[s], first), around)
-        last = np.concatenate([run[1:] - 1, [len(s) - 1]])
-        ended = s[last]
-        self._count[ended] = number[last] + 1
-        self._codes[ended] = np.stack([before[last], key[last], typed[last]], axis=1)
-        after_space = number[last] == 0
-        for space in self._spaces:
-            after_space |= key[last] == space
-        words = np.minimum(np.where(after_space, 0, around.in_word[last] + 1), LAST_IN_WORD)
-        self._in_word[ended] = words if len(self._spaces) else -1
-        self._values[ended] = rows[last]
-        out = np.empty_like(terms)
-        out[order] = terms
+        around = Around(*(np.empty(len(which), dtype=np.int64) for _ in Around._fields))
+        followed = Followed(self._count, self._codes, self._in_word, self._values)
+        # What becomes known is the term of the event before each, whose values come in place of its own.
+        follow(which, typed, rows, followed, self._is_space, around)
+        terms, filtered = self._terms(which, rows, around)
         if states is not None:
-            states[order] = filtered
-        return out
+            states[:] = filtered
+        return terms
 
     def end(self, sessions: ArrayLike | None = None) -> Floats:
         """(B, 1 + C) the terms of the last events, after which no key comes; then `restart`."""
@@ -220,7 +200,7 @@ class PopulationStreams:
         self.put_back(s, checked(state, present, self._labels.missing, self._times))
 
     def _terms(self, s: Integers, values: Floats, around: Around) -> tuple[Floats, Floats]:
-        """(B, 1 + C) of events in the order of their sessions, and their hidden states, (B, S), as claimed.
+        """(B, 1 + C) of events, those of a session in order, and their hidden states, (B, S), as claimed.
 
         NaN where the position is before a sample.
         """
@@ -297,13 +277,6 @@ def session_numbers(sessions: ArrayLike | None, n: int, distinct: bool) -> Integ
     if distinct and len(which) > 1 and len(np.unique(which)) < len(which):
         raise ValueError("a session is named twice")
     return which.astype(np.int64)
-
-
-def _before(typed: Any, at_first: Any, first: Any) -> Any:
-    """Of each event the one before: of the first of a run what is remembered, of others the row before."""
-    shifted = np.concatenate([typed[:1], typed[:-1]])
-    shifted[first] = at_first[first]
-    return shifted
 
 
 class PopulationStream:

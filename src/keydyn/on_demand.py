@@ -1,0 +1,32 @@
+"""Packages whose names are imported when they are first asked for, so that a process loads what it uses."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def on_demand(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package; `names` lists, by module, what the package offers.
+
+    Examples
+    --------
+    >>> from keydyn.on_demand import on_demand
+    >>> names = {".parameters": "Template", ".model": "PopulationModel"}
+    >>> find, listed = on_demand("keydyn.population", names)
+    >>> find("Template").__module__, listed()
+    ('keydyn.population.parameters', ['PopulationModel', 'Template'])
+    """
+    homes = {name: module for module, listed in names.items() for name in listed.split()}
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(homes[name], package), name)
+        # Found without this function from now on.
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return find, lambda: sorted(homes)
