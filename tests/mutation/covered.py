@@ -23,6 +23,9 @@ MODEL = (
     "model/watch",
     "model/theta",
     "model/families",
+    "model/check",
+    "model/relatives/test_enumeration.py",
+    "model/relatives/test_reduction.py",
     "model/data",
     "model/test_missing.py",
     "model/test_degenerate.py",
@@ -38,11 +41,16 @@ AREAS: dict[str, tuple[str, ...]] = {
     "service/people": SERVICE,
     "service/http": (*SERVICE, "service/pages/test_served_files.py"),
 }
-# Areas with compiled code: their tests run without the compiler as well, as far as they are quick then.
-COMPILED_AREAS = ("model/engine", "model/fit", "population", "decisions")
+# Those that may notice a change of compiled code without the compiler, as far as they are quick then.
+WITHOUT_COMPILER: dict[str, tuple[str, ...]] = {
+    "model/engine": MODEL,
+    "model/fit": MODEL,
+    "population": ("population",),
+    "decisions": ("decisions/liveness", "decisions/calibration"),
+}
 # Seconds of processor time that the tests asked about one change may take without it: the quick ones, of
 # which there may be MOST, and those asked when a survivor is tried again.
-BUDGET, MOST, THOROUGH = 6.0, 60, 40.0
+BUDGET, MOST, THOROUGH = 6.0, 120, 15.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,7 @@ class Covered:
     ) -> list[str]:
         """The quickest tests that call what was changed; for compiled code, that call a module using it.
 
-        Those of the file that bears the name of the changed one come first.
+        Those of the file that bears the name of the changed one come first, then those of its folder.
         """
         runs = self.runs[without_compiler]
         if change.compiled and not without_compiler:
@@ -79,9 +87,15 @@ class Covered:
             fitting = {
                 test: run for test, run in runs.items() if change.function in run.called.get(change.file, ())
             }
-        own, total, found = own_tests(change.file) + "::", 0.0, []
+        own, total, found = own_tests(change.file), 0.0, []
+        folder = own.rpartition("/")[0] + "/"
         for test, run in sorted(
-            fitting.items(), key=lambda item: (not item[0].startswith(own), item[1].seconds)
+            fitting.items(),
+            key=lambda item: (
+                not item[0].startswith(own + "::"),
+                not item[0].startswith(folder),
+                item[1].seconds,
+            ),
         ):
             total += run.seconds
             if found and (total > budget or (len(found) >= MOST and budget <= BUDGET)):
@@ -96,10 +110,10 @@ def own_tests(file: str) -> str:
     return path.with_name(f"test_{path.name}").as_posix()
 
 
-def files_of(tests: Path, areas: list[str]) -> list[str]:
+def files_of(tests: Path, areas: list[str], without_compiler: bool = False) -> list[str]:
     """The files of tests of some areas, below the folder of tests."""
-    found: dict[str, None] = {}
-    for name in dict.fromkeys(name for area in areas for name in AREAS[area]):
+    folders, found = WITHOUT_COMPILER if without_compiler else AREAS, dict[str, None]()
+    for name in dict.fromkeys(name for area in areas for name in folders.get(area, ())):
         path = tests / name
         for file in sorted(path.rglob("test_*.py")) if path.is_dir() else [path]:
             found[file.relative_to(tests).as_posix()] = None

@@ -25,7 +25,6 @@ from numba.core import event
 from tests.mutation.changes import Change
 from tests.mutation.covered import (
     BUDGET,
-    COMPILED_AREAS,
     THOROUGH,
     Covered,
     Run,
@@ -83,8 +82,7 @@ class Scratch:
         kept = self.folder / "covered"
         kept.mkdir(exist_ok=True)
         names = [(name, False) for name in files_of(self.tree / "tests", areas)]
-        compiled = [area for area in areas if area in COMPILED_AREAS]
-        names += [(name, True) for name in files_of(self.tree / "tests", compiled)]
+        names += [(name, True) for name in files_of(self.tree / "tests", areas, without_compiler=True)]
         for place, (name, without_compiler) in enumerate(names, 1):
             path = kept_at(kept, self.tree / "tests" / name, without_compiler)
             if not path.exists():
