@@ -45,8 +45,13 @@ AREAS: dict[str, tuple[str, ...]] = {
 WITHOUT_COMPILER: dict[str, tuple[str, ...]] = {
     "model/engine": MODEL,
     "model/fit": MODEL,
-    "population": ("population",),
-    "decisions": ("decisions/liveness", "decisions/calibration"),
+    "population": (
+        "population/score",
+        "population/stream/test_stream.py",
+        "population/person/test_person.py",
+        "population/learn/test_components.py",
+    ),
+    "decisions": ("decisions/liveness", "decisions/calibration/test_sequential.py"),
 }
 # Seconds of processor time that the tests asked about one change may take without it: the quick ones, of
 # which there may be MOST, and those asked when a survivor is tried again.

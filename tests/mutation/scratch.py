@@ -222,14 +222,26 @@ class _Listening:
                 item.session.shouldstop = "the other tests of this file are slow, too"
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """One that takes long fails, and is not chosen; what it shares with others may take its time."""
-        if self.learned is None:
+    def pytest_runtest_setup(self) -> Generator[None, object, object]:
+        """What a test shares with others may take its time, but not without the compiler."""
+        with self._limited(self.without_compiler):
             return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        with self._limited():
+            return (yield)
+
+    @contextlib.contextmanager
+    def _limited(self, wanted: bool = True) -> Iterator[None]:
+        """One that takes long fails, and is not chosen."""
+        if self.learned is None or not wanted:
+            yield
+            return
         signal.signal(signal.SIGVTALRM, self._too_slow)
         signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
         try:
-            return (yield)
+            yield
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
 

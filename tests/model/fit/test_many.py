@@ -101,7 +101,7 @@ def test_what_python_has_to_see_is_seen_in_every_fit(capsys):
 
 
 def test_a_parameter_that_can_be_changed_in_place_is_not_shared():
-    pattern = POHMM(emission=("lognormal", ["gamma"]))
+    pattern = POHMM(emission=("lognormal", ["gamma"]), fixed=("start",))
     first, second = many.unfitted(pattern, 2)
     assert first.emission == second.emission == pattern.emission
     assert len({id(one.emission[1]) for one in (first, second, pattern)}) == 3
