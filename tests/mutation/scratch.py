@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -45,9 +46,10 @@ LOADED = """
     websockets.sync.client typer.testing rich.console matplotlib.figure safetensors.numpy joblib
     pydantic psycopg fastapi_offline distributed
 """
-# Seconds after which tests that do not end have noticed a change: many times what they take. The first is for
-# the quick ones, the second for all of some files and for what is compiled again.
-LIMIT, LONG_LIMIT = 180.0, 900.0
+# Seconds of processor time, and of any time, after which tests that do not end have noticed a change: many
+# times what they take. The first of each is for the quick ones, the second for all of some files and for
+# what is compiled again.
+PROCESSOR_LIMITS, LIMITS = (60, 600), (600.0, 1800.0)
 # Seconds of processor time after which a test is too slow to be asked, and how many of those a file may have.
 LONGEST, FEW = 1.5, 3
 
@@ -112,8 +114,8 @@ class Scratch:
                 if tests:
                     first = self.noticed.setdefault(change.file, set())
                     listening = _Listening(self.folder / "failed", without_compiler, tests, first)
-                    limit = LONG_LIMIT if thorough or change.compiled > without_compiler else LIMIT
-                    said = self._ask(tests, self.own_cache, listening, limit)
+                    is_long = thorough or change.compiled > without_compiler
+                    said = self._ask(tests, self.own_cache, listening, is_long)
                     if said is not None:
                         first.add(said)
                         return "noticed", said
@@ -138,14 +140,12 @@ class Scratch:
             _without_byte_code(path)
             shutil.rmtree(self.own_cache, ignore_errors=True)
 
-    def _ask(
-        self, tests: list[str], cache: Path, listening: _Listening, limit: float = LONG_LIMIT
-    ) -> str | None:
+    def _ask(self, tests: list[str], cache: Path, listening: _Listening, is_long: bool = True) -> str | None:
         """Run tests in a process of its own; the first that failed, or None if none did."""
         listening.failed.unlink(missing_ok=True)
         files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
-        code = _forked(lambda: _run_tests(self.tree, files, cache, listening), limit, self.log)
-        if code is None:
+        code = _forked(lambda: _run_tests(self.tree, files, cache, listening), is_long, self.log)
+        if code in (None, -signal.SIGXCPU):
             return "it took too long"
         if code == 0 or listening.learned is not None:
             return None
@@ -290,12 +290,13 @@ def _run_tests(tree: Path, files: list[str], cache: Path, listening: _Listening)
     return int(pytest.main([*options, *files], plugins=[listening]))
 
 
-def _forked(run: Callable[[], int], limit: float, log: Path) -> int | None:
+def _forked(run: Callable[[], int], is_long: bool, log: Path) -> int | None:
     """Run in a process that has all modules of this one; its exit code, or None if it took too long."""
     sys.stdout.flush()
     process = os.fork()
     if process == 0:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_LIMITS[is_long], resource.RLIM_INFINITY))
         with log.open("w") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
@@ -308,7 +309,7 @@ def _forked(run: Callable[[], int], limit: float, log: Path) -> int | None:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
-    until = time.monotonic() + limit
+    until = time.monotonic() + LIMITS[is_long]
     while time.monotonic() < until:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
