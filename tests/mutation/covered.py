@@ -1,7 +1,8 @@
 """Which tests are asked about a change: quick ones that call the changed function, the quickest first.
 
 Each file of tests runs once without any change, and it is noted which functions of the source each test calls
-and how long it takes. What is compiled cannot be watched: a few small tests run without the compiler as well.
+and how long it takes. What is compiled cannot be watched: tests that are quick enough without the compiler
+run without it, too. To ask those about a change of compiled code spares compiling it again.
 """
 
 from __future__ import annotations
@@ -20,10 +21,16 @@ MODEL = (
     "model/ask",
     "model/fit",
     "model/watch",
-    "model/families/test_compiled.py",
-    "model/data/test_bad_input.py",
+    "model/theta",
+    "model/families",
+    "model/check",
+    "model/relatives/test_enumeration.py",
+    "model/relatives/test_reduction.py",
+    "model/data",
     "model/test_missing.py",
     "model/test_degenerate.py",
+    "model/test_model_files.py",
+    "model/test_summary.py",
 )
 SERVICE = ("service/people", "service/http", "service/wire")
 AREAS: dict[str, tuple[str, ...]] = {
@@ -34,16 +41,21 @@ AREAS: dict[str, tuple[str, ...]] = {
     "service/people": SERVICE,
     "service/http": (*SERVICE, "service/pages/test_served_files.py"),
 }
-# Small enough to run without the compiler: loops of a few events.
-BY_HAND = (
-    "model/engine/test_layout.py",
-    "model/engine/test_pairs.py",
-    "model/engine/test_maximisation.py",
-    "model/ask/test_enumeration.py",
-    "model/fit/test_algorithm.py",
-)
-# Seconds of processor time that the tests asked about one change may take without it.
-BUDGET = 6.0
+# Those that may notice a change of compiled code without the compiler, as far as they are quick then.
+WITHOUT_COMPILER: dict[str, tuple[str, ...]] = {
+    "model/engine": MODEL,
+    "model/fit": MODEL,
+    "population": (
+        "population/score",
+        "population/stream/test_stream.py",
+        "population/person/test_person.py",
+        "population/learn/test_components.py",
+    ),
+    "decisions": ("decisions/liveness", "decisions/calibration/test_sequential.py"),
+}
+# Seconds of processor time that the tests asked about one change may take without it: the quick ones, of
+# which there may be MOST, and those asked when a survivor is tried again.
+BUDGET, MOST, THOROUGH = 6.0, 120, 15.0
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,10 @@ class Covered:
         without_compiler: bool = False,
         budget: float = BUDGET,
     ) -> list[str]:
-        """The quickest tests that call what was changed; for compiled code, that call a module using it."""
+        """The quickest tests that call what was changed; for compiled code, that call a module using it.
+
+        Those of the file that bears the name of the changed one come first, then those of its folder.
+        """
         runs = self.runs[without_compiler]
         if change.compiled and not without_compiler:
             fitting = {test: run for test, run in runs.items() if not users.isdisjoint(run.called)}
@@ -77,19 +92,33 @@ class Covered:
             fitting = {
                 test: run for test, run in runs.items() if change.function in run.called.get(change.file, ())
             }
-        total, found = 0.0, []
-        for test, run in sorted(fitting.items(), key=lambda item: item[1].seconds):
+        own, total, found = own_tests(change.file), 0.0, []
+        folder = own.rpartition("/")[0] + "/"
+        for test, run in sorted(
+            fitting.items(),
+            key=lambda item: (
+                not item[0].startswith(own + "::"),
+                not item[0].startswith(folder),
+                item[1].seconds,
+            ),
+        ):
             total += run.seconds
-            if found and total > budget:
+            if found and (total > budget or (len(found) >= MOST and budget <= BUDGET)):
                 break
             found.append(test)
         return found
 
 
-def files_of(tests: Path, areas: list[str]) -> list[str]:
+def own_tests(file: str) -> str:
+    """The file of tests that bears the name of a file of the source, whether there is one or not."""
+    path = Path("tests", *Path(file).parts[2:])
+    return path.with_name(f"test_{path.name}").as_posix()
+
+
+def files_of(tests: Path, areas: list[str], without_compiler: bool = False) -> list[str]:
     """The files of tests of some areas, below the folder of tests."""
-    found: dict[str, None] = {}
-    for name in dict.fromkeys(name for area in areas for name in AREAS[area]):
+    folders, found = WITHOUT_COMPILER if without_compiler else AREAS, dict[str, None]()
+    for name in dict.fromkeys(name for area in areas for name in folders.get(area, ())):
         path = tests / name
         for file in sorted(path.rglob("test_*.py")) if path.is_dir() else [path]:
             found[file.relative_to(tests).as_posix()] = None
@@ -115,7 +144,7 @@ def read_runs(path: Path) -> dict[str, Run]:
 
 
 class Watching:
-    """Notes which functions of a folder are called, in all threads (for `sys.setprofile`)."""
+    """Notes which functions of a folder are called, in all threads (for `sys.settrace`)."""
 
     def __init__(self, tree: Path) -> None:
         self._source, self._start = str(tree / "src") + "/", len(str(tree)) + 1

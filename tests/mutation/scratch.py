@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -19,11 +20,22 @@ from pathlib import Path
 from typing import Any
 
 import numba
-import numpy as np
 import pytest
+from numba.core import event
 
 from tests.mutation.changes import Change
-from tests.mutation.covered import BY_HAND, Covered, Run, Watching, files_of, kept_at, read_runs, write_runs
+from tests.mutation.covered import (
+    BUDGET,
+    THOROUGH,
+    Covered,
+    Run,
+    Watching,
+    files_of,
+    kept_at,
+    own_tests,
+    read_runs,
+    write_runs,
+)
 
 # What tests load from elsewhere: loaded once, and then there in every process that is forked from this one.
 LOADED = """
@@ -34,10 +46,12 @@ LOADED = """
     websockets.sync.client typer.testing rich.console matplotlib.figure safetensors.numpy joblib
     pydantic psycopg fastapi_offline distributed
 """
-# Seconds after which tests that do not end have noticed a change: many times what they take.
-LIMIT = 900.0
+# Seconds of processor time, and of any time, after which tests that do not end have noticed a change: many
+# times what they take. The first of each is for the quick ones, the second for all of some files and for
+# what is compiled again.
+PROCESSOR_LIMITS, LIMITS = (60, 600), (600.0, 1800.0)
 # Seconds of processor time after which a test is too slow to be asked, and how many of those a file may have.
-LONGEST, FEW = 3.0, 5
+LONGEST, FEW = 1.5, 3
 
 
 class Scratch:
@@ -70,7 +84,7 @@ class Scratch:
         kept = self.folder / "covered"
         kept.mkdir(exist_ok=True)
         names = [(name, False) for name in files_of(self.tree / "tests", areas)]
-        names += [(name, True) for name in BY_HAND if any(area.startswith("model/") for area in areas)]
+        names += [(name, True) for name in files_of(self.tree / "tests", areas, without_compiler=True)]
         for place, (name, without_compiler) in enumerate(names, 1):
             path = kept_at(kept, self.tree / "tests" / name, without_compiler)
             if not path.exists():
@@ -82,27 +96,26 @@ class Scratch:
     def outcome(self, change: Change, thorough: bool = False) -> tuple[str, str]:
         """What becomes of a change: noticed, or survived; and the test that noticed it first.
 
-        If it is `thorough`, all tests of the files in which a quick one calls it are asked, and those of the
-        file that bears the name of the changed one.
+        About compiled code those tests are asked that are quick without the compiler, and others only if
+        there are none. If it is `thorough`, all are asked that call it, up to a limit of their time, and the
+        whole file that bears the name of the changed one.
         """
         users = users_of(self.tree / "src", change.file)
-        stages = [(False, self.covered.chosen(change, users))]
+        budget = THOROUGH if thorough else BUDGET
+        own = [own_tests(change.file)] if thorough and (self.tree / own_tests(change.file)).exists() else []
+        stages = [(False, [*own, *self.covered.chosen(change, users, budget=budget)])]
         if change.compiled:
-            stages = [(True, self.covered.chosen(change, users, without_compiler=True)), *stages]
-        if thorough:
-            path = Path("tests", *Path(change.file).parts[2:])
-            own = path.with_name(f"test_{path.name}")
-            files = {test.partition("::")[0] for test in self.covered.chosen(change, users, budget=np.inf)}
-            stages = [(False, sorted(files | ({own.as_posix()} if (self.tree / own).exists() else set())))]
+            interpreted = self.covered.chosen(change, users, without_compiler=True, budget=budget)
+            stages = [(True, interpreted), *(stages if thorough or not interpreted else [])]
         if not any(tests for _, tests in stages):
             return "survived", "no test calls it"
         with self._changed(change, users):
             for without_compiler, tests in stages:
                 if tests:
                     first = self.noticed.setdefault(change.file, set())
-                    some = None if thorough else tests
-                    listening = _Listening(self.folder / "failed", without_compiler, some, first)
-                    said = self._ask(tests, self.own_cache, listening)
+                    listening = _Listening(self.folder / "failed", without_compiler, tests, first)
+                    is_long = thorough or change.compiled > without_compiler
+                    said = self._ask(tests, self.own_cache, listening, is_long)
                     if said is not None:
                         first.add(said)
                         return "noticed", said
@@ -127,16 +140,33 @@ class Scratch:
             _without_byte_code(path)
             shutil.rmtree(self.own_cache, ignore_errors=True)
 
-    def _ask(self, tests: list[str], cache: Path, listening: _Listening) -> str | None:
+    def _ask(self, tests: list[str], cache: Path, listening: _Listening, is_long: bool = True) -> str | None:
         """Run tests in a process of its own; the first that failed, or None if none did."""
         listening.failed.unlink(missing_ok=True)
         files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
-        code = _forked(lambda: _run_tests(self.tree, files, cache, listening), LIMIT, self.log)
-        if code is None:
+        code = _forked(lambda: _run_tests(self.tree, files, cache, listening), is_long, self.log)
+        if code in (None, -signal.SIGXCPU):
             return "it took too long"
         if code == 0 or listening.learned is not None:
             return None
         return listening.failed.read_text() if listening.failed.exists() else f"pytest ended with {code}"
+
+
+class _Compiling(event.Listener):
+    """Seconds of processor time spent on compiling, which only the first test that needs it takes."""
+
+    def __init__(self) -> None:
+        self.depth, self.seconds, self._began = 0, 0.0, 0.0
+
+    def on_start(self, _: object) -> None:
+        if self.depth == 0:
+            self._began = time.process_time()
+        self.depth += 1
+
+    def on_end(self, _: object) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += time.process_time() - self._began
 
 
 class _Listening:
@@ -155,37 +185,70 @@ class _Listening:
         self.runs: dict[str, Run] = {}
         self.bad: set[str] = set()
         self.watching: Watching | None = None
+        self.compiling = _Compiling()
         self.slow = 0
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         if self.tests is not None:
             order = {test: place for place, test in enumerate(self.tests)}
-            items[:] = [item for item in items if item.nodeid in order]
-            items.sort(key=lambda item: (item.nodeid not in self.first, order[item.nodeid]))
+            last = len(order)
+            places = {id(item): self._place(item.nodeid, order) for item in items}
+            items[:] = [item for item in items if places[id(item)] < last]
+            items.sort(key=lambda item: (item.nodeid not in self.first, places[id(item)]))
+
+    def _place(self, test: str, order: dict[str, int]) -> int:
+        """That of a test or of its file among those to be run; after them, if it is not to be run."""
+        return order.get(test, order.get(test.partition("::")[0], len(order)))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Note what a test calls. One that takes long fails, and is not chosen; after a few none is."""
+        """Note what a test calls, and how long it takes."""
         if self.learned is None:
             return (yield)
         if self.watching is None:
             self.watching = Watching(Path.cwd())
+            event.register("numba:compile", self.compiling)  # type: ignore[no-untyped-call]
         self.watching.called()
-        began = time.process_time()
-        signal.signal(signal.SIGVTALRM, self._too_slow)
-        signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST, LONGEST)
-        threading.setprofile(self.watching)
-        sys.setprofile(self.watching)
+        began, compiling = time.process_time(), self.compiling.seconds
+        threading.settrace(self.watching)
+        sys.settrace(self.watching)
         try:
             return (yield)
         finally:
-            sys.setprofile(None)
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-            self.runs[item.nodeid] = Run(time.process_time() - began, self.watching.called())
+            sys.settrace(None)
+            seconds = time.process_time() - began - (self.compiling.seconds - compiling)
+            self.runs[item.nodeid] = Run(seconds, self.watching.called())
             if self.slow > FEW:
                 item.session.shouldstop = "the other tests of this file are slow, too"
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self) -> Generator[None, object, object]:
+        """What a test shares with others may take its time, but not without the compiler."""
+        with self._limited(self.without_compiler):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        with self._limited():
+            return (yield)
+
+    @contextlib.contextmanager
+    def _limited(self, wanted: bool = True) -> Iterator[None]:
+        """One that takes long fails, and is not chosen."""
+        if self.learned is None or not wanted:
+            yield
+            return
+        signal.signal(signal.SIGVTALRM, self._too_slow)
+        signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+
     def _too_slow(self, *_: object) -> None:
+        if self.compiling.depth:
+            signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
+            return
         self.slow += 1
         pytest.fail("too slow to be asked about changes")
 
@@ -194,6 +257,10 @@ class _Listening:
             self.bad.add(report.nodeid)
         if report.failed:
             self.failed.write_text(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.failed.write_text(f"{report.nodeid} as a whole")
 
     def pytest_sessionfinish(self) -> None:
         if self.learned is not None:
@@ -217,16 +284,19 @@ def _run_tests(tree: Path, files: list[str], cache: Path, listening: _Listening)
     options = ["-q", "--tb=short", "-p", "no:cacheprovider", "-m", "not slow"]
     # What is loaded already cannot be prepared for readable messages, which are not needed here.
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning", "--hypothesis-profile", "unshrunk"]
+    # Where compiled code divides by zero without a word, NumPy's numbers warn.
+    options += ["-W", "ignore::RuntimeWarning"] if listening.without_compiler else []
     options += [] if listening.learned else ["-x"]
     return int(pytest.main([*options, *files], plugins=[listening]))
 
 
-def _forked(run: Callable[[], int], limit: float, log: Path) -> int | None:
+def _forked(run: Callable[[], int], is_long: bool, log: Path) -> int | None:
     """Run in a process that has all modules of this one; its exit code, or None if it took too long."""
     sys.stdout.flush()
     process = os.fork()
     if process == 0:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_LIMITS[is_long], resource.RLIM_INFINITY))
         with log.open("w") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
@@ -239,7 +309,7 @@ def _forked(run: Callable[[], int], limit: float, log: Path) -> int | None:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
-    until = time.monotonic() + limit
+    until = time.monotonic() + LIMITS[is_long]
     while time.monotonic() < until:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:

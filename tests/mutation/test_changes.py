@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.changes import Change, changes_in
-from tests.mutation.covered import AREAS, BUDGET, BY_HAND, Covered, Run, files_of
+from tests.mutation.covered import AREAS, BUDGET, MOST, WITHOUT_COMPILER, Covered, Run, files_of, own_tests
 from tests.mutation.report import report
 from tests.mutation.run import ROOT, drawn
 from tests.mutation.scratch import users_of
@@ -70,7 +70,12 @@ def test_the_tests_of_every_area_are_there() -> None:
     for area in AREAS:
         names = files_of(ROOT / "tests", [area])
         assert names
-        assert all((ROOT / "tests" / name).is_file() for name in [*names, *BY_HAND])
+        assert all((ROOT / "tests" / name).is_file() for name in names)
+
+
+def test_every_area_with_compiled_code_is_tried_without_the_compiler() -> None:
+    found = {area for area in AREAS if any(change.compiled for change in drawn(area, 0, 100))}
+    assert found <= set(WITHOUT_COMPILER)
 
 
 def test_the_innermost_function_is_known_by_its_first_line() -> None:
@@ -97,6 +102,25 @@ def test_the_quickest_tests_that_call_a_function_are_asked() -> None:
     compiled = replace(change, compiled=True)
     assert covered.chosen(compiled, frozenset({"c.py"})) == ["other"]
     assert covered.chosen(compiled, nobody, without_compiler=True) == ["by hand"]
+
+
+def test_the_tests_of_the_same_name_are_asked_first_then_those_of_the_same_folder() -> None:
+    assert own_tests("src/keydyn/model/fit/many.py") == "tests/model/fit/test_many.py"
+    change = Change("src/keydyn/a.py", 4, 0, "constant", "1", "2", 0, 1, compiled=False, function=3)
+    called = {change.file: [3]}
+    covered = Covered()
+    covered.runs[False] = {f"tests/b/test_b.py::{n}": Run(0.01, called) for n in range(MOST + 10)}
+    covered.runs[False] |= {"tests/test_a.py::own": Run(1.0, called)}
+    asked = covered.chosen(change, frozenset())
+    assert asked[0] == "tests/test_a.py::own"
+    assert len(asked) == MOST
+    assert len(covered.chosen(change, frozenset(), budget=2 * BUDGET)) == MOST + 11
+    change = replace(change, file="src/keydyn/model/a.py")
+    covered.runs[False] = {
+        "tests/b/test_b.py::far": Run(0.1, {change.file: [3]}),
+        "tests/model/test_b.py::near": Run(0.5, {change.file: [3]}),
+    }
+    assert covered.chosen(change, frozenset()) == ["tests/model/test_b.py::near", "tests/b/test_b.py::far"]
 
 
 def test_code_is_used_through_other_modules(tmp_path: Path) -> None:

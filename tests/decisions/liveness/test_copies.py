@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from keydyn.decisions.liveness.copies import (
+    MARK,
     MOVES,
     Fingerprints,
     copy_evidence,
     fill_copy_evidence,
+    fingerprints_of,
 )
 from keydyn.decisions.liveness.not_typed import COPY_LIMIT, copy_reason
+from keydyn.files import marked
 from tests.decisions.typing import TEXT, samples, times
 
 SECRET = b"a secret of sixteen bytes or more"
@@ -155,3 +158,17 @@ def test_nothing_known_and_wrong_parts(enrolled):
         Fingerprints(np.zeros(3), np.array([0, 3]))
     with pytest.raises(ValueError, match="16 to 64 bytes"):
         Fingerprints.of(samples(*enrolled), b"short")
+
+
+@pytest.mark.parametrize("n_bytes", [0, 3, 9])
+def test_fingerprints_are_refused_if_they_are_no_whole_numbers(n_bytes):
+    with pytest.raises(ValueError, match="cut short"):
+        fingerprints_of(marked(MARK, bytes(n_bytes)))
+
+
+@pytest.mark.parametrize("words", [[2, 0], [1, 2, 7], [1, 0, 7]])
+def test_fingerprints_are_refused_if_hashes_are_missing_or_left_over(words):
+    """How many samples there are, how many hashes each has, and the hashes."""
+    assert len(fingerprints_of(marked(MARK, np.array([1, 1, 7], dtype="<u4").tobytes())).hashes) == 1
+    with pytest.raises(ValueError, match="as many hashes as they say"):
+        fingerprints_of(marked(MARK, np.array(words, dtype="<u4").tobytes()))

@@ -59,6 +59,16 @@ def test_a_fit_refuses_a_shape_that_does_not_fit(job, part, name, axis):
         job._replace(**{part: own._replace(**{name: larger})}).check(int(job.rules.features[-1, END]))
 
 
+def test_a_fit_refuses_a_sequence_for_which_there_is_no_room(job):
+    """The sequences have seven and five events."""
+    n_parameters = int(job.rules.features[-1, END])
+    room = job.work._replace(density=job.work.density[:7], largest=job.work.largest[:7])
+    job._replace(work=room).check(n_parameters)
+    room = job.work._replace(density=job.work.density[:6], largest=job.work.largest[:6])
+    with pytest.raises(ValueError, match="there is room for 6 events of a sequence of 7"):
+        job._replace(work=room).check(n_parameters)
+
+
 def test_a_lattice_refuses_a_shape_that_does_not_fit():
     zeros = np.zeros(4, dtype=np.int64)
     right = {

@@ -241,6 +241,21 @@ def test_a_share_of_seen_transitions(share):
     np.testing.assert_allclose(model.startprob_[1], model.marginal_.startprob, rtol=1e-12)
 
 
+@pytest.mark.parametrize("family", ["student", "logstudent", "gamma", "exponential"])
+def test_an_emission_with_less_than_the_least_count_stays(family):
+    """k3 is seen once, the others more often: a least count of one and a half lets these alone be learnt."""
+    rng = np.random.default_rng(33)
+    truth = Truth.random(rng, m=M_TYPES, n_states=1, families=(family,))
+    model = one_step(
+        truth, random_values(rng, (family,), len(CODES)), smoothing=None, count_floor=1.5, min_scale=1e-9
+    )
+    (found,) = model.emission_
+    for name, before in truth.emission[0][1].items():
+        after = found.params[name]
+        np.testing.assert_allclose(after[3], before[3], rtol=1e-12)
+        assert name == "df" or (np.abs(after[:3] - before[:3]) > 1e-6).all()
+
+
 def test_three_states_gamma_emissions_exact_marginals():
     """One whole maximisation step by hand: roots by bisection, marginals from what occurred together."""
     rng = np.random.default_rng(32)

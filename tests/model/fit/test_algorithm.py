@@ -230,6 +230,24 @@ def test_many_pairs_change_the_order_of_work_and_nothing_else():
 
 
 @pytest.mark.parametrize("n_states", [1, 2, 3])
+def test_the_states_of_a_type_without_its_emissions(n_states):
+    """P(z_n | Ω) of all events of a type, added up in plain loops with the weights of their sequences."""
+    rng = np.random.default_rng(7)
+    codes, lengths, weights = [0, 1, 1, 0, 2, 1, 0, 0, 2], [4, 1, 4], [1.0, 2.0, 0.5]
+    model = POHMM(n_states=n_states, tol=1e9).fit(
+        rng.lognormal(5.0, 0.5, (9, 1)), events=codes, lengths=lengths, sample_weight=weights
+    )
+    shares = np.zeros((3, n_states))
+    for sequence, weight in zip(np.split(codes, np.cumsum(lengths)[:-1]), weights, strict=True):
+        chances = model.startprob_[sequence[0]]
+        shares[sequence[0]] += weight * chances
+        for before, after in itertools.pairwise(sequence):
+            chances = chances @ model.transmat_[before, after]
+            shares[after] += weight * chances
+    np.testing.assert_allclose(model.stationary_, shares / shares.sum(axis=1, keepdims=True), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_states", [1, 2, 3])
 def test_a_fit_that_is_watched_is_the_same_fit(n_states, capsys):
     """A callback and messages make Python look at every iteration; not a bit changes."""
     rng = np.random.default_rng(5)

@@ -203,3 +203,22 @@ def test_states_are_ordered_by_the_leading_feature():
         X, events=events, lengths=lengths
     )
     assert unordered.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-12)
+
+
+def test_parameters_are_counted():
+    """Of those that the data bear on: "aab" has one start, two pairs and two types; all have two states."""
+    model = POHMM(emission="normal", tol=1e9).fit([[1.0], [2.0], [4.0]], events=list("aab"))
+    assert model.n_parameters_ == 1 + 2 * 2 + 2 * 2 * 2
+    assert model.n_parameters_full_ == 2 + 4 * 2 + 2 * 2 * 2
+    one = HMM.from_parameters([0.5, 0.5], np.full((2, 2), 0.5), [("normal", [0.0, 1.0], [1.0, 1.0])])
+    assert one.n_parameters_ == one.n_parameters_full_ == 1 + 2 + 2 * 2
+    fixed = POHMM(emission="normal", tol=1e9, fixed=("start", "transitions"))
+    assert fixed.fit([[1.0], [2.0], [4.0]], events=list("aab")).n_parameters_ == 2 * 2 * 2
+
+
+def test_starts_differ_without_a_seed():
+    model = POHMM(n_init=2, tol=1e9).fit(
+        np.random.default_rng(1).lognormal(5.0, 0.5, (20, 1)), events=list("abaab" * 4)
+    )
+    first, second = model.init_results_
+    assert first.history[0] != second.history[0]

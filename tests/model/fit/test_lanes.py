@@ -55,6 +55,23 @@ def fitted_both_ways(model, data):
     return together, alone
 
 
+def assert_same_fit(one, other):
+    assert (one.n_iter_, one.stop_reason_) == (other.n_iter_, other.stop_reason_)
+    np.testing.assert_allclose(one.history_, other.history_, rtol=1e-9)
+    assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=1e-9)
+    np.testing.assert_allclose(one.startprob_, other.startprob_, atol=1e-6)
+    np.testing.assert_allclose(one.transmat_, other.transmat_, atol=1e-5)
+    np.testing.assert_allclose(one.stationary_, other.stationary_, atol=1e-6)
+    np.testing.assert_allclose(
+        one._state.result.statistics.first_seen, other._state.result.statistics.first_seen, atol=1e-5
+    )
+    for a, b in zip(one.emission_, other.emission_, strict=True):
+        np.testing.assert_allclose(a.loc, b.loc, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(a.scale, b.scale, rtol=1e-4, atol=1e-7)
+    assert one.event_types_.tolist() == other.event_types_.tolist()
+    np.testing.assert_array_equal(one.event_prob_, other.event_prob_)
+
+
 @pytest.mark.parametrize("kind", [POHMM, POHMM.published, HMM, HMM.published])
 @pytest.mark.parametrize(
     "changes",
@@ -76,21 +93,22 @@ def test_lanes_give_what_each_fit_alone_gives(kind, changes, monkeypatch):
     together, alone = fitted_both_ways(model, items(many.FEW + 10))
     assert in_lanes == [many.FEW + 10]
     for one, other in zip(together, alone, strict=True):
-        assert (one.n_iter_, one.stop_reason_) == (other.n_iter_, other.stop_reason_)
-        np.testing.assert_allclose(one.history_, other.history_, rtol=1e-9)
-        assert one.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=1e-9)
-        np.testing.assert_allclose(one.startprob_, other.startprob_, atol=1e-6)
-        np.testing.assert_allclose(one.transmat_, other.transmat_, atol=1e-5)
-        np.testing.assert_allclose(one.stationary_, other.stationary_, atol=1e-6)
-        np.testing.assert_allclose(
-            one._state.result.statistics.first_seen, other._state.result.statistics.first_seen, atol=1e-5
-        )
-        for a, b in zip(one.emission_, other.emission_, strict=True):
-            np.testing.assert_allclose(a.loc, b.loc, rtol=1e-5, atol=1e-6)
-            np.testing.assert_allclose(a.scale, b.scale, rtol=1e-4, atol=1e-7)
-        assert one.event_types_.tolist() == other.event_types_.tolist()
-        np.testing.assert_array_equal(one.event_prob_, other.event_prob_)
+        assert_same_fit(one, other)
     assert len({model.n_iter_ for model in together}) > 1 or changes == {"max_iter": 3}
+
+
+def test_few_models_over_few_events(monkeypatch):
+    """Most lanes stay free; no model goes the long way instead."""
+    monkeypatch.setattr(many, "FEW", 3)
+    monkeypatch.setattr(many, "_fit_one", None)
+    rng = np.random.default_rng(3)
+    data = [
+        Sequences.from_arrays(np.exp(5.0 + scale * rng.standard_normal((6, 1))), list("abaabb"), [1, 5])
+        for scale in (0.01, 0.3, 1.0)
+    ]
+    together, alone = fitted_both_ways(POHMM(tol=0.1, max_iter=3), data)
+    for one, other in zip(together, alone, strict=True):
+        assert_same_fit(one, other)
 
 
 def test_results_do_not_depend_on_threads_or_company():

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn import HMM, POHMM, Sequences, fit_many
 from keydyn.model.data.vocabulary import SINGLE_TYPE
+from keydyn.model.fit import many
 
 
 def items(n=9, seed=0):
@@ -85,6 +86,25 @@ def test_one_warning_for_all_that_did_not_converge():
         fit_many(POHMM(max_iter=1, tol=0.0), data)
     assert len(caught) == 1
     assert caught[0].filename == __file__
+
+
+def test_what_python_has_to_see_is_seen_in_every_fit(capsys):
+    """Several starts, a callback, or a report of each iteration, each of them alone."""
+    data = items(2)
+    for one in fit_many(POHMM(tol=1e9, n_init=2, random_state=0), data):
+        assert len(one.init_results_) == 2
+    seen = []
+    fit_many(POHMM(tol=1e9, callback=seen.append), data)
+    assert [iteration.number for iteration in seen].count(1) == len(data)
+    fit_many(POHMM(tol=1e9, verbose=True), data)
+    assert capsys.readouterr().err.count("iteration 1:") == len(data)
+
+
+def test_a_parameter_that_can_be_changed_in_place_is_not_shared():
+    pattern = POHMM(emission=("lognormal", ["gamma"]), fixed=("start",))
+    first, second = many.unfitted(pattern, 2)
+    assert first.emission == second.emission == pattern.emission
+    assert len({id(one.emission[1]) for one in (first, second, pattern)}) == 3
 
 
 def test_an_error_names_the_model():
