@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
 
@@ -132,7 +132,7 @@ def together(found: Sequence[Identification]) -> Identification:
     (first,) = (part for part in found if candidates[0] in part.candidates)
     nobody = first.nobody or bool(posterior[-1] >= posterior[0])
     shares = zip(candidates, posterior[:-1].tolist(), strict=True)
-    ranked = tuple(replace(one, probability=share) for one, share in shares)
+    ranked = tuple(one._replace(probability=share) for one, share in shares)
     return Identification(ranked, nobody, float(posterior[-1]), first.evidence, first.reasons)
 
 
