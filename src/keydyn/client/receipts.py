@@ -55,8 +55,8 @@ def check_receipt(
     ...     key = service.receipt_key()  # stays the same: keep it
     ...     from_the_page = service.verify("bela", make_typists(1, 1, "free", 60)).receipt
     >>> receipt = check_receipt(from_the_page, key, user="bela")
-    >>> receipt.user, receipt.kind, receipt.level
-    ('bela', 'verify', 'standard')
+    >>> receipt.user, receipt.kind, receipt.text
+    ('bela', 'verify', 'free')
     """
     found = parts(receipt)
     if found is None:

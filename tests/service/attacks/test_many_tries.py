@@ -103,10 +103,10 @@ def test_a_second_factor_ends_the_delay_and_a_token_cannot_claim_one(service, cl
     assert service.client(token).post("/v1/users/ada/second-factor").status_code == 403
     assert attempt(client, 0, 6).status_code == 429
     assert client.post("/v1/users/ada/second-factor").json()["failed_attempts"] == 0
-    # Two at standard and three at high: what is left allows only high.
+    # Four at standard and one at high: what is left allows only high.
     found = attempt(client, 0, 6).json()
     assert (found["answer"], found["level"], found["judged_level"]) == ("accept", "standard", "high")
-    assert client.get("/v1/users/ada").json()["takeover_chance_spent"] == pytest.approx(0.023)
+    assert client.get("/v1/users/ada").json()["takeover_chance_spent"] == pytest.approx(0.041)
 
 
 def test_an_administrator_restores_the_budget_only_explicitly(client):

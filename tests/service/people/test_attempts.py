@@ -46,7 +46,7 @@ def test_no_sequence_of_failures_gives_strangers_more_than_the_chance_in_the_set
 
 
 def test_an_attempt_is_possible_again_when_enough_of_what_was_spent_has_expired():
-    # 20,000 are left of 50,000, and one attempt at high costs 1,000.
+    # All of 50,000 is spent, and one attempt at high costs 1,000.
     spent = [Spent(9 * DAY, 20_000), Spent(4 * DAY, 500), Spent(5 * DAY, 29_500)]
     assert attempts.spent_until(spent, SETTINGS, DAY) == 5 * DAY
     assert attempts.spent_until(spent[:2], SETTINGS, DAY) == DAY
@@ -58,8 +58,8 @@ def test_an_attempt_is_possible_again_when_enough_of_what_was_spent_has_expired(
 @pytest.mark.parametrize(
     ("asked", "spent", "judged"),
     [
-        ("standard", 15_000, "standard"),
-        ("standard", 15_001, "high"),
+        ("standard", 30_000, "standard"),
+        ("standard", 30_001, "high"),
         ("low", 0, "standard"),
         ("high", 49_000, "high"),
         ("high", 49_001, None),

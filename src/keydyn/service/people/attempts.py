@@ -33,7 +33,7 @@ FREE_FAILURES, FIRST_DELAY, LONGEST_DELAY = 5, 30 * SECOND, 3600 * SECOND
 # the whole of it, a few failures at `standard` would leave the owner without any attempt for a month.
 LEVELS: tuple[Level, ...] = get_args(Level)
 STRICTEST = LEVELS[-1]
-SHARES = {"low": 0.5, "standard": 0.5, "high": 1.0}
+SHARES = {"low": 0.8, "standard": 0.8, "high": 1.0}
 # Chances are counted in millionths, rounded against those who try.
 UNIT = 1_000_000
 # Days of the calendar that any 30 days touch.
