@@ -55,8 +55,9 @@ class Service:
 
     def page(self, tenant="default"):
         """A client with a session of the service's own pages, which are told everything."""
-        link = accounts.new_link(self.database, KEYS, self.clock, tenant, self.url).partition("#link=")[2]
-        session = accounts.open_page(self.database, self.clock, link=link)
+        keys = self.app.state.context.keys
+        link = accounts.new_link(self.database, keys, self.clock, tenant, self.url).partition("#link=")[2]
+        session = accounts.open_page(self.database, keys, self.clock, link=link)
         return self.client(session.token, origin=self.url)
 
     def client(self, key=None, **headers):

@@ -92,7 +92,7 @@ def test_a_complete_enrolment_takes_no_samples_of_a_stranger(service, short, lon
 
 
 def test_a_sample_that_is_added_has_to_be_the_owners_and_moves_the_template_little(service, short):
-    client = service.client(service.key("adding"))
+    client = service.page("adding")
     enrol(client, "bea", short[OWNER][:ENROLLED])
     verifier = offline(short[OWNER][:ENROLLED])
     headers = {"idempotency-key": "added"}
@@ -122,7 +122,7 @@ def test_an_administrator_opens_it_again(service, short):
 
 def test_a_huge_sample_does_not_outweigh_the_others(service, short, long):
     """Before enrolment is complete: it counts with twice the keys of the middle sample."""
-    client = service.client(service.key("outweighing"))
+    client = service.page("outweighing")
     four = short[OWNER][: ENROLLED - 1]
     enrol(client, "dora", [*four, long])
     expected = offline([*four, long.head(120)]).verify("ada", short[OWNER][ENROLLED])

@@ -53,7 +53,8 @@ def secret(context, tenant):
 
 def test_tokens_of_the_old_key_are_void_and_what_it_sealed_still_opens(context):
     before = found(context)
-    claims = TokenClaims(before.id, "key", "user", "verify", "", context.clock() + 1000, "n")
+    bound = "free", "keyboard", "standard", 5
+    claims = TokenClaims(before.id, "key", "user", "verify", "", context.clock() + 1000, "n", *bound)
     token = claims.signed(before)
     assert tokens.is_valid(token, before, claims, context.clock())
     known = secret(context, before)

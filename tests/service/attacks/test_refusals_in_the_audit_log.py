@@ -69,9 +69,10 @@ def test_a_missing_scope_and_a_wrong_user_are_noted(attacked, client):
 
 
 def test_throttled_attempts_and_refused_copies_are_noted(attacked, client):
-    enrol(client, "ada", 0)
-    again = {"keystrokes": keystrokes_of(0, 0)}
+    enrol(client, "ada", 0, samples=4)
+    again, last = ({"keystrokes": keystrokes_of(0, session)} for session in (0, 4))
     assert client.post("/v1/users/ada/samples", json=again).status_code == 422
+    assert client.post("/v1/users/ada/samples", json=last).status_code == 201
     other = [{"keystrokes": keystrokes_of(1, session)} for session in range(6)]
     answers = [client.post("/v1/users/ada/verify", json=body).status_code for body in other]
     assert answers[-1] == 429

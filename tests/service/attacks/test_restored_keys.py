@@ -29,7 +29,7 @@ NOW = 1_700_000_000_000
 def backup(database, tmp_path):
     """A backup with a key, a session that it opened, and a person; the key was revoked later."""
     keys = open_master_keys(database, None, {VARIABLE: text(OLD)})
-    key_id, key = accounts.new_key(database, keys, lambda: NOW, "shop")
+    key_id, key = accounts.new_key(database, keys, lambda: NOW, "shop", scopes=accounts.SCOPES)
     session = accounts.open_page(database, keys, lambda: NOW, key=key).token
     with database.reading() as connection:
         tenant = accounts.key_holder(connection, keys, key, NOW).tenant_id

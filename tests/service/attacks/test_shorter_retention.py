@@ -17,7 +17,7 @@ def stored(service):
 
 @pytest.mark.parametrize(("days", "left"), [(2, 1), (4, 6), (0, 0)])
 def test_what_is_now_too_old_is_deleted(service, client, days, left):
-    client.put("/v1/settings", json={"samples_needed": 5})
+    client.put("/v1/settings", json={"samples_needed": 6})
     enrol(client, "ada", 0)
     service.clock.now += 3 * DAY
     client.post("/v1/users/ada/samples", json={"keystrokes": keystrokes_of(0, 5)})
@@ -25,7 +25,7 @@ def test_what_is_now_too_old_is_deleted(service, client, days, left):
     another = service.client(service.key("another"))
     enrol(another, "bob", 1, samples=1)
     service.idle()
-    kept = client.put("/v1/settings", json={"samples_needed": 5, "retention_days": days})
+    kept = client.put("/v1/settings", json={"samples_needed": 6, "retention_days": days})
     assert kept.status_code == 200
     service.idle()
     # Those of the other tenant stay.

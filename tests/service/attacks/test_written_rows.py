@@ -69,7 +69,11 @@ def test_rows_written_by_hand_give_no_access(attacked):
         id=WRITTEN, other=ids[0])  # fmt: skip
     sql(attacked, "UPDATE api_keys SET kind = 'link' WHERE id = :id", id=ids[3])
     assert status(attacked, f"kdk_{WRITTEN}_{SECRET}") == 401
-    opened = http_post(f"{attacked.url}/v1/session", json={"link": f"kdl{link_key[3:]}"})
+    opened = http_post(
+        f"{attacked.url}/v1/session",
+        json={"link": f"kdl{link_key[3:]}"},
+        headers={"origin": attacked.url},
+    )
     assert opened.status_code == 401
     with attacked.database.reading() as connection:
         found = altered(connection, KEYS)
