@@ -145,7 +145,7 @@ def test_a_new_user_sees_trust_after_three_texts(visitor, service):
     visitor.enrol("ada", ADA)
     visitor.page.get_by_role("link", name="Watch yourself live").click()
     visitor.field.focus()
-    visitor.keyboard.type(typed(ADA, STORY))
+    visitor.keyboard.type(typed(ADA, STORY, 3))
     expect(visitor.page.locator("#trust-now")).to_have_text("100 %")
     expect(visitor.page.get_by_role("img", name="Trust 100 per cent")).to_be_visible()
 
@@ -154,7 +154,7 @@ def test_a_watched_session_locks_an_impostor_and_is_unlocked(ada, service):
     page = ada.page
     ada.field.focus()
     expect(page.locator("#watch-state")).to_have_text("Watching")
-    ada.keyboard.type(typed(ADA, STORY))
+    ada.keyboard.type(typed(ADA, STORY, 3))
     expect(page.locator("#keys .tile.active").nth(20)).to_be_visible()
     expect(page.locator("#lock")).to_be_hidden()
     ada.keyboard.type(typed(EVE, OTHER_STORY))
@@ -170,7 +170,7 @@ def test_a_watched_session_locks_an_impostor_and_is_unlocked(ada, service):
     page.get_by_role("button", name="Unlock").click()
     expect(page.locator("#lock")).to_be_hidden()
     assert watched(service)[-1].locked_at is None
-    ada.keyboard.type(typed(ADA, STORY[:60]))
+    ada.keyboard.type(typed(ADA, STORY[:60], 4))
     expect(page.locator("#spoken")).to_contain_text("Trust")
 
 
@@ -191,13 +191,13 @@ def test_a_page_that_is_loaded_again_goes_on_with_enrolment_and_with_a_session(v
         visitor.copy(ADA)
     page.get_by_role("link", name="Watch yourself live").click()
     visitor.field.focus()
-    visitor.keyboard.type(typed(ADA, STORY[:60]))
+    visitor.keyboard.type(typed(ADA, STORY[:60], 3))
     expect(page.locator("#trust-now")).not_to_be_empty()
     before = watched(service)[-1].id
     page.reload()
     visitor.field.focus()
     expect(page.locator("#watch-state")).to_have_text("Watching")
-    visitor.keyboard.type(typed(ADA, STORY[60:120]))
+    visitor.keyboard.type(typed(ADA, STORY[60:120], 3))
     expect(page.locator("#trust-now")).not_to_be_empty()
     page.get_by_role("link", name="Your data").click()
     expect(page.locator("#stored")).to_contain_text("Sessions watched1")
@@ -252,10 +252,10 @@ def test_lost_connections_are_shown_and_lose_nothing(visitor, service, tenant):
         visitor.field.focus()
         expect(page.locator("#watch-state")).to_have_text("Watching")
         fate[0] = LOST
-        visitor.keyboard.type(typed(ADA, STORY[:50]))
+        visitor.keyboard.type(typed(ADA, STORY[:50], 3))
         expect(page.locator("#watch-state")).to_contain_text("Connection lost")
         fate[0] = PASS
-        visitor.keyboard.type(typed(ADA, STORY[50:100]))
+        visitor.keyboard.type(typed(ADA, STORY[50:100], 3))
         expect(page.locator("#watch-state")).to_have_text("Watching")
         expect(page.locator("#trust-now")).not_to_be_empty()
         page.goto("about:blank")
@@ -270,10 +270,10 @@ def test_a_service_that_is_started_again_goes_on_where_it_was(visitor, tmp_path)
         visitor.open(service)
         page.get_by_role("button", name="ada").click()
         visitor.field.focus()
-        visitor.keyboard.type(typed(ADA, STORY[:40]))
+        visitor.keyboard.type(typed(ADA, STORY[:40], 3))
         expect(page.locator("#trust-now")).not_to_be_empty()
     expect(page.locator("#watch-state")).to_contain_text("Connection lost")
-    visitor.keyboard.type(typed(ADA, STORY[40:80]))
+    visitor.keyboard.type(typed(ADA, STORY[40:80], 3))
     with served(database, port=port) as service:
         expect(page.locator("#watch-state")).to_have_text("Watching")
         expect(page.locator("#keys .tile")).to_have_count(80)
