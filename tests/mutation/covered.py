@@ -92,7 +92,8 @@ class Covered:
             fitting = {
                 test: run for test, run in runs.items() if change.function in run.called.get(change.file, ())
             }
-        own, total, found = own_tests(change.file), 0.0, []
+        own, total = own_tests(change.file), 0.0
+        found: list[str] = []
         folder = own.rpartition("/")[0] + "/"
         for test, run in sorted(
             fitting.items(),

@@ -148,6 +148,7 @@ def test_nobody_can_change_it_and_nonsense_is_refused() -> None:
         ({"genuine": parts["genuine"][:, ::-1].copy()}, "genuine must fall"),
         ({"slope": -parts["slope"]}, "slope has values"),
         ({"lengths": parts["lengths"][::-1].copy()}, "must rise"),
+        ({"lengths": np.full_like(parts["lengths"], 5)}, "must rise"),
         ({"impostor": parts["impostor"][:, ::-1].copy()}, "must rise"),
         ({"low": parts["low"] * np.nan}, "low has values"),
         ({"intercept": parts["intercept"][:1]}, "intercept must have shape"),
