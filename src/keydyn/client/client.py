@@ -59,7 +59,7 @@ class Client:
     >>> import os
     >>> from keydyn.client import Client
     >>> from keydyn.datasets import make_typists
-    >>> typed = make_typists(1, 7, "free", 60)  # a list of (key, press, release) will do as well
+    >>> typed = make_typists(1, 8, "free", 60)  # a list of (key, press, release) will do as well
     >>> service = Client("http://127.0.0.1:8421", os.environ["KEY"])
     >>> user = service.create_user("ada")
     >>> for n in range(5):
@@ -326,7 +326,7 @@ class Client:
         Examples
         --------
         >>> with service.watch("ada") as watch:
-        ...     trusts = watch.send(typed[typed["session"] == 6])
+        ...     trusts = watch.send(typed[typed["session"] == 7])
         >>> trusts[-1].keystroke, trusts[-1].trust > 0.5, watch.locked
         (60, True, False)
         """
