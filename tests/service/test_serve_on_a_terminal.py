@@ -27,7 +27,8 @@ def test_the_link_that_is_shown_opens_the_page(tmp_path):
                 shown += os.read(terminal, 4096).decode()
                 found = LINK.search(shown) if shown.endswith("\n") else None
             address, link = found.groups()
-            answer = httpx.post(f"{address}/v1/session", json={"link": link}, timeout=120.0)
+            own = {"origin": address}
+            answer = httpx.post(f"{address}/v1/session", json={"link": link}, headers=own, timeout=120.0)
             assert answer.status_code == 201
             page = httpx.get(address, timeout=120.0)
             assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
