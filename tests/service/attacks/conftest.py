@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import count
 
 import pytest
 
 from tests.service.conftest import opened
 from tests.service.running import running
+from tests.service.typists import enrol
+
+NAMES = (f"tenant-{n}" for n in count())
 
 
 @contextmanager
@@ -25,3 +29,10 @@ def attacked(request, tmp_path_factory):
     """One for all tests of a file, with the settings that it names."""
     with serving(tmp_path_factory, **getattr(request.module, "SETTINGS", {})) as found:
         yield found
+
+
+def with_ada(service):
+    """A program of a new tenant, where ada is enrolled."""
+    found = service.client(service.key(next(NAMES)))
+    enrol(found, "ada", 0)
+    return found

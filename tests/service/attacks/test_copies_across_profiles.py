@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.service.conftest import opened
-from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of
 
 FIXED = {"text": {"kind": "fixed", "name": "a"}}
@@ -13,18 +11,14 @@ POSITIONS = {"text": {"kind": "positions", "name": "a"}}
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory):
+def client(attacked):
     """Ada is enrolled in free text with the first five samples, and as fixed text with the next five."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('copies')}/service.db"
-    for database in opened(url):
-        database.close()
-    with running(url) as service:
-        client = service.client()
-        enrol(client, "ada", 0)
-        for session in range(5, 10):
-            sent = {"keystrokes": keystrokes_of(0, session), **FIXED}
-            assert client.post("/v1/users/ada/samples", json=sent).status_code == 201
-        yield client
+    client = attacked.client()
+    enrol(client, "ada", 0)
+    for session in range(5, 10):
+        sent = {"keystrokes": keystrokes_of(0, session), **FIXED}
+        assert client.post("/v1/users/ada/samples", json=sent).status_code == 201
+    return client
 
 
 def verified(client, session, **body):

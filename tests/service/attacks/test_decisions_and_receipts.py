@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 import pytest
 from msgspec import structs
 
@@ -11,28 +9,18 @@ from keydyn.client import ReceiptError, check_receipt
 from keydyn.service.jobs.periodic import expire
 from keydyn.service.wall_clock import DAY
 from keydyn.service.wire.receipts import parts, url_safe
-from tests.service.conftest import opened
-from tests.service.running import running
+from tests.service.attacks.conftest import NAMES, with_ada
 from tests.service.typists import enrol, keystrokes_of
-
-NAMES = (f"tenant-{n}" for n in count())
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    url = f"sqlite:///{tmp_path_factory.mktemp('receipts') / 'service.db'}"
-    for database in opened(url):
-        database.close()
-    with running(url) as found:
-        yield found
+def service(attacked):
+    return attacked
 
 
 @pytest.fixture
 def client(service):
-    """A program of a new tenant, where ada is enrolled."""
-    found = service.client(service.key(next(NAMES)))
-    enrol(found, "ada", 0)
-    return found
+    return with_ada(service)
 
 
 @pytest.fixture

@@ -7,19 +7,13 @@ import pytest
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Targets, Verifier
-from tests.service.conftest import opened
-from tests.service.running import running
 
 OWNER, STRANGER, ENROLLED = 0, 1, 5
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    url = f"sqlite:///{tmp_path_factory.mktemp('closed')}/service.db"
-    for database in opened(url):
-        database.close()
-    with running(url) as found:
-        yield found
+def service(attacked):
+    return attacked
 
 
 @pytest.fixture(scope="module")

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import threading
-from itertools import count, cycle
+from itertools import cycle
 
 import pytest
 
 from keydyn.service.people.attempts import WINDOW, failures_allowed
 from keydyn.service.settings import TenantSettings
 from keydyn.service.wall_clock import DAY, SECOND
+from tests.service.attacks.conftest import with_ada
 from tests.service.conftest import opened
 from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of
 
-NAMES = (f"tenant-{n}" for n in count())
 STRANGERS = [(user, session) for session in range(12) for user in (1, 2, 3)]
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    url = f"sqlite:///{tmp_path_factory.mktemp('tries') / 'service.db'}"
-    for database in opened(url):
-        database.close()
-    with running(url) as found:
-        yield found
+def service(attacked):
+    return attacked
 
 
 @pytest.fixture
 def client(service):
-    """A program of a new tenant, where ada is enrolled."""
-    found = service.client(service.key(next(NAMES)))
-    enrol(found, "ada", 0)
-    return found
+    return with_ada(service)
 
 
 def settle(client, **changes):

@@ -42,7 +42,7 @@ def proxy(monkeypatch):
 
 
 def test_a_proxy_in_the_environment_is_not_used(attacked, proxy):
-    with Client(attacked.url, attacked.key()) as client:
+    with Client(attacked.url, attacked.key(), timeout_s=120.0, patience_s=600.0) as client:
         client.create_user("ada")
         for session in range(5):
             client.enrol("ada", keystrokes_of(0, session))

@@ -5,18 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.service.attacks.watching import connected, heard, rows_of, said
-from tests.service.conftest import opened
-from tests.service.running import running
 from tests.service.typists import N_SAMPLES, enrol, keystrokes_of
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    url = f"sqlite:///{tmp_path_factory.mktemp('recordings')}/service.db"
-    for database in opened(url):
-        database.close()
-    with running(url) as found:
-        yield found
+def service(attacked):
+    return attacked
 
 
 @pytest.fixture(scope="module")

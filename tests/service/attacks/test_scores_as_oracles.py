@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import math
-from itertools import count
 
 import pytest
 from websockets.sync.client import connect
 
 from keydyn.service.wall_clock import DAY
 from keydyn.service.wire.answers import Verdict
-from tests.service.conftest import opened
+from tests.service.attacks.conftest import NAMES
 from tests.service.http.test_watching import address, keys_of, said
-from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of
 
-NAMES = (f"tenant-{n}" for n in count())
 NUDGES = 8
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    url = f"sqlite:///{tmp_path_factory.mktemp('oracles') / 'service.db'}"
-    for database in opened(url):
-        database.close()
-    with running(url) as found:
-        yield found
+def service(attacked):
+    return attacked
 
 
 @pytest.fixture

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import threading
-from itertools import count
 
 import pytest
 
+from tests.service.attacks.conftest import with_ada
 from tests.service.conftest import opened
 from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of
 
-NAMES = (f"tenant-{n}" for n in count())
 MINE = {"kind": "fixed", "name": "mine"}
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    url = f"sqlite:///{tmp_path_factory.mktemp('tokens') / 'service.db'}"
-    for database in opened(url):
-        database.close()
-    with running(url) as found:
-        yield found
+def service(attacked):
+    return attacked
 
 
 @pytest.fixture
 def client(service):
-    """A program of a new tenant, where ada is enrolled."""
-    found = service.client(service.key(next(NAMES)))
-    enrol(found, "ada", 0)
-    return found
+    return with_ada(service)
 
 
 def browser(service, client, purpose, name="ada", **more):

@@ -9,24 +9,18 @@ from websockets.exceptions import ConnectionClosed
 
 from keydyn.service import accounts
 from tests.service.attacks.watching import connected, lock, rows_of, said
-from tests.service.conftest import opened
-from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
+def service(attacked):
     """Ada is enrolled in two kinds of text."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('unlocking')}/service.db"
-    for database in opened(url):
-        database.close()
-    with running(url) as found:
-        client = found.client()
-        enrol(client, "ada", 0)
-        for session in range(5, 10):
-            sent = {"keystrokes": keystrokes_of(0, session), "text": {"kind": "fixed", "name": "a"}}
-            assert client.post("/v1/users/ada/samples", json=sent).status_code == 201
-        yield found
+    client = attacked.client()
+    enrol(client, "ada", 0)
+    for session in range(5, 10):
+        sent = {"keystrokes": keystrokes_of(0, session), "text": {"kind": "fixed", "name": "a"}}
+        assert client.post("/v1/users/ada/samples", json=sent).status_code == 201
+    return attacked
 
 
 def token_of(client, purpose, **more):

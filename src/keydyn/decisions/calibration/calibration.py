@@ -359,7 +359,7 @@ def _with_lapses(ratio: Floats, lapse: Floats | float) -> Floats:
 
 def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float, float]:
     """Intercept, positive slope and lapse that cost least, both kinds with equal weight."""
-    # Only whoever calibrates needs these.
+    # Needed for calibrating only.
     from scipy.optimize import minimize
     from scipy.special import expit
 

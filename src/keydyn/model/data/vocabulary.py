@@ -15,7 +15,7 @@ MISSING = -1
 WHOLE = np.iinfo(np.int64)
 # The one event type of a model that was fitted without any.
 SINGLE_TYPE = "<any>"
-# So many labels are few.
+# Up to this number, labels are few.
 FEW = 10_000
 
 

@@ -1,4 +1,4 @@
-"""Entries of the audit log for what can happen very often: one at once, then one a minute with a count.
+"""Entries of the audit log for what can happen very often: one at once, then one per minute with a count.
 
 Without a limit, requests that are refused would fill the log, and the disk.
 """

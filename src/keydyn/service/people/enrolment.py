@@ -130,7 +130,7 @@ def _followed(context: Context, write: Write, name: str, sample: TypedSample, qu
 
     It is an attempt like any other, and counted as one.
     """
-    # Whoever adds a sample wants the template to follow this one.
+    # A sample is added so that the template follows it, whatever the settings say of others.
     tenant = replace(write.tenant, settings=structs.replace(write.tenant.settings, updating=True))
     added: list[Sample] = []
 
