@@ -98,17 +98,29 @@ def enrolled(service: Any, victims: int, strangers: int) -> Office:
 # The attackers
 
 
-def claim(office: Office, victim: str, typed: Keystrokes, until: int) -> str:
-    """What a claim is answered after the waiting that the service asks for, or "refused"."""
+def identified(office: Office, typed: Keystrokes, until: int) -> list[dict[str, Any]]:
+    """The candidates whom the service names, after the waiting that it asks for; else a `PermissionError`."""
+    answer = patiently(office, "/v1/identify", {"keystrokes": typed, "most": 100}, until)
+    if answer.status_code != 200:
+        raise PermissionError
+    return list(answer.json()["candidates"])
+
+
+def patiently(office: Office, path: str, body: dict[str, Any], until: int) -> Any:
+    """The answer to a request, after the waiting that the service asks for, unless that takes too long."""
     clock = office.service.clock
     while True:
-        answer = office.client.post(f"/v1/users/{victim}/verify", json={"keystrokes": typed})
-        if answer.status_code == 200:
-            return str(answer.json()["answer"])
+        answer = office.client.post(path, json=body)
         wait = answer.headers.get("retry-after")
         if answer.status_code != 429 or wait is None or clock.now + 1000 * int(wait) > until:
-            return "refused"
+            return answer
         clock.now += 1000 * int(wait)
+
+
+def claim(office: Office, victim: str, typed: Keystrokes, until: int) -> str:
+    """What a claim is answered after the waiting that the service asks for, or "refused"."""
+    answer = patiently(office, f"/v1/users/{victim}/verify", {"keystrokes": typed}, until)
+    return str(answer.json()["answer"]) if answer.status_code == 200 else "refused"
 
 
 def by_tries(office: Office, victim: str, random: np.random.Generator, most: int = 1000) -> Outcome:
@@ -125,12 +137,10 @@ def by_tries(office: Office, victim: str, random: np.random.Generator, most: int
 
 def by_scores(office: Office, victim: str, random: np.random.Generator, most: int = 1000) -> Outcome:
     """Climb the victim's llr in the answers of `identify`."""
+    until = office.service.clock.now + MONTH
 
     def asked(typed: Keystrokes) -> float:
-        answer = office.client.post("/v1/identify", json={"keystrokes": typed, "most": 100})
-        if answer.status_code != 200:
-            raise PermissionError
-        of = {one["user"]: one.get("llr", 0.0) for one in answer.json()["candidates"]}
+        of = {one["user"]: one.get("llr", 0.0) for one in identified(office, typed, until)}
         return float(of.get(victim, -np.inf))
 
     typed, best, answered = office.sentences[int(random.integers(len(office.sentences)))], -np.inf, 0
@@ -152,13 +162,12 @@ def by_names(office: Office, random: np.random.Generator, most: int = 2000) -> l
     """Ask whose typing strangers' sentences are like; claim to be each victim with those that name them."""
     named: dict[str, list[int]] = {victim: [] for victim in office.victims}
     answered = 0
-    for n in random.permutation(len(office.sentences))[:most]:
-        answer = office.client.post("/v1/identify", json={"keystrokes": office.sentences[n], "most": 1})
-        if answer.status_code != 200:
-            break
-        answered += 1
-        for one in answer.json()["candidates"][:1]:
-            named[one["user"]].append(int(n))
+    month = office.service.clock.now + MONTH
+    with suppress(PermissionError):
+        for n in random.permutation(len(office.sentences))[:most]:
+            for one in identified(office, office.sentences[n], month)[:1]:
+                named[one["user"]].append(int(n))
+            answered += 1
     found = []
     for victim in office.victims:
         until = office.service.clock.now + MONTH

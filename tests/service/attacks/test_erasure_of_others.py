@@ -35,7 +35,7 @@ def test_the_others_still_verify_after_their_samples_have_expired(service, clien
     # Not only answered: each still resembles their own template more than another person does.
     better = [one.json()["llr"] > other.json()["llr"] for one, other in zip(own, others, strict=True)]
     assert sum(better) >= PEOPLE - 2
-    ranked = client.post("/v1/identify", json={"keystrokes": typed[1][5], "text": TEXT}).json()
+    ranked = service.page().post("/v1/identify", json={"keystrokes": typed[1][5], "text": TEXT}).json()
     assert len(ranked["candidates"]) > 0
 
 

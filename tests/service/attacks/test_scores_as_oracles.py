@@ -77,7 +77,7 @@ def test_small_changes_of_a_sample_do_not_show_in_scores(service, tenant, client
     page = service.page(tenant)
     shown = {}
     for name, asked in (("program", client), ("page", page)):
-        samples = [nudged(1, 6, key, 2.0) for key in range(NUDGES)]
+        samples = [nudged(0, 6, key, 2.0) for key in range(NUDGES)]
         answers = [asked.post("/v1/identify", json={"keystrokes": one}).json() for one in samples]
         shown[name] = [
             (one["candidates"][0]["llr"], one["candidates"][0]["probability"], one["nobody_probability"])
@@ -86,6 +86,14 @@ def test_small_changes_of_a_sample_do_not_show_in_scores(service, tenant, client
     assert len(set(shown["page"])) > NUDGES // 2
     assert len(set(shown["program"])) <= 2
     assert all((2 * llr).is_integer() and (20 * chance).is_integer() for llr, chance, _ in shown["program"])
+
+
+def test_a_stranger_is_not_told_whom_they_are_most_like(service, tenant, client):
+    """The page, which shows how it works, is; a program is told that nobody was recognised."""
+    body = {"keystrokes": keystrokes_of(1, 6)}
+    exact, told = (one.post("/v1/identify", json=body).json() for one in (service.page(tenant), client))
+    assert [one["user"] for one in exact["candidates"]] == ["ada"]
+    assert (told["nobody"], told["candidates"]) == (True, [])
 
 
 def test_identification_needs_a_scope_that_keys_do_not_have_by_default(service, tenant, client):

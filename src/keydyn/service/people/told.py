@@ -38,18 +38,23 @@ def rounded(decision: Decision) -> Decision:
 
 
 def rounded_candidates(found: Identification) -> Identification:
-    """What a program is told of an identification."""
+    """What a program is told of an identification.
+
+    If nobody is recognised, nobody is named: the name of the person whom a stranger's typing is most like
+    would say whom this stranger can pass for. Otherwise those are left out who hardly come into question.
+    """
+    candidates = (
+        Candidate(
+            one.user,
+            stepped(one.probability, PROBABILITY_STEP),
+            stepped(one.llr, LLR_STEP),
+            coarse_rate(one.false_match_rate),
+        )
+        for one in found.candidates
+    )
     return structs.replace(
         found,
-        candidates=tuple(
-            Candidate(
-                one.user,
-                stepped(one.probability, PROBABILITY_STEP),
-                stepped(one.llr, LLR_STEP),
-                coarse_rate(one.false_match_rate),
-            )
-            for one in found.candidates
-        ),
+        candidates=() if found.nobody else tuple(one for one in candidates if one.probability > 0.0),
         nobody_probability=stepped(found.nobody_probability, PROBABILITY_STEP),
     )
 

@@ -178,7 +178,10 @@ class Identification(Answer, frozen=True):
 
     id: Annotated[str, about("The decision's id, by which your server can ask for it.")]
     receipt: Annotated[str, about("The decision, signed: a receipt of the kind `identify`.")]
-    candidates: Annotated[tuple[Candidate, ...], about("The most probable users.")]
+    candidates: Annotated[
+        tuple[Candidate, ...],
+        about("The most probable users; for programs those who come into question, if anyone does."),
+    ]
     nobody: Annotated[bool, about("Whether the answer is that none of them did.")]
     nobody_probability: Annotated[float, about("The probability that nobody who is enrolled typed it.")]
     evidence: Annotated[Evidence, about("How much of the sample counts.")]
