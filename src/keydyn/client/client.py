@@ -262,7 +262,7 @@ class Client:
 
         Examples
         --------
-        >>> found = service.identify(typed[typed["session"] == 6], most=3)
+        >>> found = service.identify(typed[typed["session"] == 7], most=3)
         >>> found.candidates[0].user
         'ada'
         """

@@ -149,7 +149,7 @@ def test_a_new_user_sees_trust_after_three_texts(visitor, service):
     visitor.keyboard.type(typed(ADA, STORY, 3))
     # Nearly all of it: the times are those at which a busy machine pressed the keys.
     expect(visitor.page.locator("#trust-now")).to_have_text(re.compile(r"^(9\d|100) %$"))
-    expect(visitor.page.get_by_role("img", name=re.compile(r"^Trust (9\d|100) per cent$"))).to_be_visible()
+    expect(visitor.page.get_by_role("img", name=re.compile(r"^Trust (9\d|100) per cent"))).to_be_visible()
 
 
 def test_a_watched_session_locks_an_impostor_and_is_unlocked(ada, service):
