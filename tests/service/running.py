@@ -54,7 +54,7 @@ class Service:
         return accounts.new_key(self.database, KEYS, self.clock, tenant, "test", scopes)[1]
 
     def page(self, tenant="default"):
-        """A client with a session of the service's own pages, which are told everything."""
+        """A client with a session of the service's own pages, which see everything."""
         keys = self.app.state.context.keys
         link = accounts.new_link(self.database, keys, self.clock, tenant, self.url).partition("#link=")[2]
         session = accounts.open_page(self.database, keys, self.clock, link=link)

@@ -36,7 +36,7 @@ class TokenClaims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     text, device, level : all that samples may be of, typed on and judged at
     uses : how many samples may be sent with it; 0 for those that send none
     lock : which of the session's locks it opens, counted from 1; 0 for other purposes
-    everything : whether its holder, a page of the service, is told everything
+    everything : whether its holder, a page of the service, sees everything
     """
 
     tenant_id: str

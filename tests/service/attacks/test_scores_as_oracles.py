@@ -89,7 +89,7 @@ def test_small_changes_of_a_sample_do_not_show_in_scores(service, tenant, client
 
 
 def test_a_stranger_is_not_told_whom_they_are_most_like(service, tenant, client):
-    """The page, which shows how it works, is; a program is told that nobody was recognised."""
+    """The page, which shows how it works, names the person; a program learns that nobody was recognised."""
     body = {"keystrokes": keystrokes_of(1, 6)}
     exact, told = (one.post("/v1/identify", json=body).json() for one in (service.page(tenant), client))
     assert [one["user"] for one in exact["candidates"]] == ["ada"]

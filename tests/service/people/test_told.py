@@ -1,4 +1,4 @@
-"""Scores as programs are told them: coarse, and never better than they are."""
+"""Scores as programs see them: coarse, and never better than they are."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """By which the caller is told from others: the id of the key, with that of the token if it is one."""
+        """What distinguishes the caller: the id of the key, with that of the token if it is one."""
         return self.key_id if self.token is None else f"{self.key_id}/{self.token.nonce}"
 
     @property

@@ -88,7 +88,7 @@ def composed(frame: ServiceFrame) -> str:
 
 
 def coarse(frame: TrustFrame) -> TrustFrame:
-    """What a browser is told of its keystrokes: the trust after the last of them, in steps of 10 %.
+    """What a browser sees of its keystrokes: the trust after the last of them, in steps of 10 %.
 
     Exact numbers after each keystroke would tell a stranger which ones to type otherwise.
     """

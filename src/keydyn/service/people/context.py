@@ -117,7 +117,7 @@ class Write:
     actor : who asked for it, as the audit log names them
     finish : called in the change that stores the outcome
     amend : called when the answer has become another after that
-    told : how much of a decision the asker is told
+    told : how much of a decision the asker sees
     """
 
     tenant: Tenant

@@ -1,8 +1,8 @@
-"""How much of a decision its asker is told: the answer, rounded scores, or everything.
+"""How much of a decision its asker sees: the answer, rounded scores, or everything.
 
 Scores are oracles. With exact ones, a program that sends one sample after the other finds out what to change
 next; with steps of half a nat it has to guess which of many small changes helped. Browsers, which strangers
-use, are told the answer alone.
+use, get the answer alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ADVICE = {
 
 
 def rounded(decision: Decision) -> Decision:
-    """What a program is told: scores as coarse as a decision allows."""
+    """What a program sees: scores as coarse as a decision allows."""
     low, high = decision.false_match_rate_interval
     return structs.replace(
         decision,
@@ -38,7 +38,7 @@ def rounded(decision: Decision) -> Decision:
 
 
 def rounded_candidates(found: Identification) -> Identification:
-    """What a program is told of an identification.
+    """What a program sees of an identification.
 
     If nobody is recognised, nobody is named: the name of the person whom a stranger's typing is most like
     would say whom this stranger can pass for. Otherwise those are left out who hardly come into question.

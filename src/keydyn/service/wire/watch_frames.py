@@ -86,7 +86,7 @@ class TrustFrame(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
 class Lock(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="lock"):
     """The session was locked at this keystroke; the decision can be asked for by its id.
 
-    Programs are told why, if it was not suspicion.
+    Programs learn why, if it was not suspicion.
     """
 
     at: int
