@@ -38,8 +38,9 @@ def pair(
 
     Columns of browsers (`timeStamp`, `type`, `code`, `repeat`) and of common loggers are recognised by their
     names; for other names, use --columns time=when,type=what,key=which. Times are numbers, or dates with a
-    time of day. Without a column of sessions, all events form one sample. Events that are left out are
-    counted.
+    time of day. Without a column of sessions, all events form one sample. Keys pressed with Ctrl, Alt or Meta
+    and navigation and function keys are no typing, and are left out unless --keep-shortcuts is given. Events
+    that are left out are counted.
 
     Examples:
     `keydyn pair events.csv --out typing.csv --user anna`
@@ -63,7 +64,7 @@ def pair(
         if "user" not in log.events:
             log.events["user"] = UNKNOWN
             warn("the events do not say who typed: the user is called 'unknown'; give a name with --user")
-        keystrokes, report = pair_events(log.events, log.unit)
+        keystrokes, report = pair_events(log.events, log.unit, shortcuts=reading.keep_shortcuts)
     if unlikely := unlikely_unit(keystrokes, log.unit):
         warn(unlikely.worded(reading.as_options))
     save_recordings(keystrokes, out)

@@ -30,8 +30,8 @@ def _option(name: str, text: str) -> Any:
 
 
 CLEAN = (
-    "Leave out presses at the same time as the previous one, releases before their press, holds of 0 ms and "
-    "copied sessions, and report how many."
+    "Leave out shortcuts and navigation keys, presses at the same time as the previous one, releases before "
+    "their press, holds of 0 ms and copied sessions, and report how many."
 )
 
 
@@ -65,6 +65,13 @@ class Reading:
     )
     sort: Annotated[bool, _option("--sort", "Sort the rows by user, session and press.")] = False
     clean: Annotated[bool, _option("--clean", CLEAN)] = False
+    keep_shortcuts: Annotated[
+        bool,
+        _option(
+            "--keep-shortcuts",
+            "Keep keys with Ctrl, Alt or Meta, and navigation and function keys, which are no typing.",
+        ),
+    ] = False
 
     def recording(self, anonymous: bool = False) -> tuple[Recording, Notes]:
         """The recording, and what to know about it, of which the user is warned.
@@ -78,11 +85,15 @@ class Reading:
 
         form = self.form()
         rules = CleaningRules(
-            duplicate_samples=not anonymous, negative_holds=True, equal_presses=True, zero_durations=True
+            duplicate_samples=not anonymous,
+            negative_holds=True,
+            shortcuts=not self.keep_shortcuts,
+            equal_presses=True,
+            zero_durations=True,
         )
         with self.explaining(), working(f"reading {self.file}"):
             recording = read_recording(self.source(), form, rules if self.clean else None, anonymous)
-        notes = notes_of(recording, copies=not anonymous)
+        notes = notes_of(recording, copies=not anonymous, shortcuts=not self.keep_shortcuts)
         for text in notes.texts(self.as_options):
             warn(text)
         return recording, notes
@@ -155,6 +166,7 @@ def listed(text: str) -> list[str]:
 
 def _given(name: str, value: Any) -> str:
     """One option with its value; `...` stands for any value."""
+    name = name.replace("_", "-")
     if value is True or value is ...:
         return f"--{name}"
     if isinstance(value, dict):

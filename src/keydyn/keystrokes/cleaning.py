@@ -22,6 +22,7 @@ from keydyn.keystrokes.schema import (
     sample_of_row,
     sample_starts,
 )
+from keydyn.keystrokes.typing_keys import not_typing
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class CleaningRules:
     ----------
     duplicate_samples : drop samples that are copies of an earlier one
     negative_holds : drop keystrokes whose release is before their press
+    shortcuts : drop shortcuts (keys pressed with Ctrl, Alt or Meta) and navigation and function keys, which
+        are no typing
     equal_presses : drop keystrokes pressed at the same time as the previous one in the sample
     zero_durations : mark the release as missing where it has the time of the press: the hold was shorter than
         the clock can resolve
@@ -53,6 +56,7 @@ class CleaningRules:
 
     duplicate_samples: bool = False
     negative_holds: bool = False
+    shortcuts: bool = False
     equal_presses: bool = False
     zero_durations: bool = False
     long_holds: float | None = None
@@ -61,7 +65,7 @@ class CleaningRules:
     shortest: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("duplicate_samples", "negative_holds", "equal_presses", "zero_durations"):
+        for name in ("duplicate_samples", "negative_holds", "shortcuts", "equal_presses", "zero_durations"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
         for name in ("long_holds", "pauses"):
@@ -136,6 +140,7 @@ class CleaningReport:
 MEANINGS = {
     "duplicate_samples": "samples were copies: dropped",
     "negative_holds": "keystrokes released before they were pressed: dropped",
+    "shortcuts": "keystrokes of shortcuts or navigation, which are no typing: dropped",
     "equal_presses": "keystrokes pressed at the same time as the previous one: dropped",
     "zero_durations": "keystrokes released at the time of the press: release marked as missing",
     "long_holds": "keystrokes held for longer than {} ms: release marked as missing",
@@ -190,6 +195,11 @@ def _drop_duplicate_samples(keystrokes: pd.DataFrame, _: bool) -> Step:
 def _drop_negative_holds(keystrokes: pd.DataFrame, _: bool) -> Step:
     negative = (keystrokes["timerelease"] < keystrokes["timepress"]).to_numpy()
     return _keep(keystrokes, ~negative), int(negative.sum())
+
+
+def _drop_shortcuts(keystrokes: pd.DataFrame, _: bool) -> Step:
+    shortcuts, navigation = not_typing(keystrokes)
+    return _keep(keystrokes, ~(shortcuts | navigation)), int((shortcuts | navigation).sum())
 
 
 def _drop_equal_presses(keystrokes: pd.DataFrame, _: bool) -> Step:
@@ -254,6 +264,7 @@ def _forget_releases(keystrokes: pd.DataFrame, which: NDArray[np.bool_]) -> Step
 STEPS: dict[str, Callable[[pd.DataFrame, Any], Step]] = {
     "duplicate_samples": _drop_duplicate_samples,
     "negative_holds": _drop_negative_holds,
+    "shortcuts": _drop_shortcuts,
     "equal_presses": _drop_equal_presses,
     "zero_durations": _forget_zero_durations,
     "long_holds": _forget_long_holds,

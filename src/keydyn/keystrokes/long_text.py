@@ -17,8 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
+from keydyn.keystrokes.key_names import key_name
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_of_row, sample_starts
-from keydyn.keystrokes.timing import LEFT_LETTERS, RIGHT_LETTERS, common_name, timing_features
+from keydyn.keystrokes.timing import LEFT_LETTERS, RIGHT_LETTERS, timing_features
 from keydyn.model.data.vocabulary import Types
 
 Truths = NDArray[np.bool_]
@@ -223,7 +224,7 @@ def _all_times(keystrokes: pd.DataFrame) -> Iterator[tuple[str, _Times]]:
     starts = sample_starts(keystrokes)
     sample = sample_of_row(starts, len(keystrokes))
     code, distinct_names = pd.factorize(keystrokes["keyname"].to_numpy(dtype=object))
-    of_name, names = pd.factorize(np.array([common_name(name) for name in distinct_names], dtype=object))
+    of_name, names = pd.factorize(np.array([key_name(name) for name in distinct_names], dtype=object))
     key = of_name[code]
     pair = np.roll(key, 1) * len(names) + key
     features = timing_features(keystrokes, first="missing")

@@ -23,12 +23,13 @@ from keydyn.keystrokes.raw_events import (
     read_events,
 )
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, name_parts
+from keydyn.keystrokes.typing_keys import shortcuts_and_navigation
 
 DISORDER = 1000.0
 
 # What becomes of a press or a release. The first four are keystrokes, three of them without a release.
 KEYSTROKE, UNRELEASED, LOST_TO_FOCUS, PRESSED_AGAIN = range(4)
-MATCHED, REPEAT, UNMATCHED, UNNAMED, NEITHER = range(4, 9)
+MATCHED, REPEAT, UNMATCHED, UNNAMED, NEITHER, SHORTCUT, NAVIGATION = range(4, 11)
 
 
 def pair_events(
@@ -36,6 +37,7 @@ def pair_events(
     unit: str = "ms",
     *,
     relative: bool = True,
+    shortcuts: bool = False,
     disorder: float = DISORDER,
     pause: float = PAUSE,
     long_hold: float = LONG_HOLD,
@@ -54,6 +56,9 @@ def pair_events(
         "s", "ms", "us" or "ns".
     relative : bool
         Count times from the first press of each sample; otherwise they are as given, in milliseconds.
+    shortcuts : bool
+        Keep shortcuts (keys pressed with Ctrl, Alt or Meta) and navigation and function keys. By default they
+        are dropped, because they are no typing; AltGr writes characters, and is kept with them.
     disorder : float
         An event stamped at most this many milliseconds before an earlier one is late, and is put in order of
         time. One stamped even earlier shows that the clock was set back, and begins a new sample.
@@ -101,13 +106,17 @@ def pair_events(
     release_of, fate = np.empty((2, len(order)), dtype=np.int64)
     _pair(segment, raw.kind[order], raw.key[order], raw.repeat[order], release_of, fate)
     fate = _mark_lost_to_focus(fate, raw.kind[order], segment)
+    if not shortcuts:
+        fate = _mark_no_typing(fate, raw.names[order], since_start[order], release_of, segment)
 
     segments = raw.frame[SAMPLE].iloc[begins].reset_index(drop=True)
     segments.insert(2, "recorded_session", segments["session"])
     segments["session"] = name_parts(segments["user"], segments["session"], part[begins])
     presses = np.flatnonzero(fate <= PRESSED_AGAIN)
     if len(presses) == 0:
-        raise ValueError("there is no keystroke: no press of an identified key that is not a repeat")
+        raise ValueError(
+            "there is no keystroke: no press of an identified key that types and is not a repeat"
+        )
     keystrokes = _keystrokes(raw, segments, segment, order, presses, release_of, relative)
     report = quality_of(keystrokes, pause=pause, long_hold=long_hold)
     set_back = begins & (part > 0)
@@ -200,6 +209,8 @@ def _findings(
         "unmatched_releases": fate == UNMATCHED,
         "unidentified_presses": unnamed & (kind == PRESS),
         "unidentified_releases": unnamed & (kind == RELEASE),
+        "shortcut_presses": fate == SHORTCUT,
+        "navigation_presses": fate == NAVIGATION,
         "lost_to_focus": fate == LOST_TO_FOCUS,
         "pressed_again": fate == PRESSED_AGAIN,
         "equal_times": (np.diff(times, prepend=np.nan) == 0) & (np.diff(segment, prepend=-1) == 0),
@@ -260,6 +271,19 @@ def _pair(
                     fate[held[k]] = PRESSED_AGAIN
                 fate[n] = UNRELEASED
                 held[k] = n
+
+
+def _mark_no_typing(
+    fate: Integers, names: NDArray[Any], times: Floats, release_of: Integers, segment: Integers
+) -> Integers:
+    """Mark the presses that are no typing."""
+    presses = np.flatnonzero(fate <= PRESSED_AGAIN)
+    release = np.where(release_of[presses] >= 0, times[release_of[presses]], np.nan)
+    found = shortcuts_and_navigation(names[presses], times[presses], release, segment[presses])
+    marked = fate.copy()
+    for flags, kind in zip(found, (SHORTCUT, NAVIGATION), strict=True):
+        marked[presses[flags]] = kind
+    return marked
 
 
 def _mark_lost_to_focus(fate: Integers, kind: Integers, segment: Integers) -> Integers:

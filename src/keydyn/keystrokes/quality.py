@@ -13,6 +13,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, find_ticks, on_grid
 from keydyn.keystrokes.impossible import impossible
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_lengths, sample_of_row, sample_starts
+from keydyn.keystrokes.typing_keys import not_typing
 
 # Shorter samples can be alike by chance on a coarse clock.
 SHORTEST = 5
@@ -32,6 +33,8 @@ EVENT_KINDS = {
     "unmatched_releases": "releases without a press, dropped",
     "unidentified_presses": "presses without a key name, dropped",
     "unidentified_releases": "releases without a key name, dropped",
+    "shortcut_presses": "presses of shortcuts (keys with Ctrl, Alt or Meta), dropped",
+    "navigation_presses": "presses of navigation and function keys, dropped",
     "lost_to_focus": "releases missing because the focus was lost",
     "pressed_again": "releases missing because the key was pressed again first",
     "equal_times": "events at the same time as the previous one; order kept",
@@ -45,6 +48,8 @@ KEYSTROKE_KINDS = {
     "missing_releases": "keystrokes without a release",
     "zero_durations": "keystrokes released at the time they were pressed",
     "impossible_holds": "holds that no hand makes; missing for models of people",
+    "shortcuts": "keystrokes of shortcuts (keys with Ctrl, Alt or Meta), which are no typing",
+    "navigation": "keystrokes of navigation and function keys, which are no typing",
     "long_holds": "keystrokes held for longer than {long_hold:g} ms",
 }
 INTERVAL_KINDS = {
@@ -268,11 +273,14 @@ def _count_by_sample(
     overlaps[starts] = False
     keys = pd.factorize(keystrokes["keyname"])[0]
     wrong_intervals, wrong_holds = impossible(intervals, held, keys, starts)
+    shortcuts, navigation = not_typing(keystrokes)
     findings = {
         "missing_releases": np.isnan(release),
         "zero_durations": held == 0,
         "impossible_holds": wrong_holds,
         "impossible_intervals": wrong_intervals,
+        "shortcuts": shortcuts,
+        "navigation": navigation,
         "long_holds": held > long_hold,
         "overlaps": overlaps,
         "own_overlaps": _own_overlaps(keystrokes, starts),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
+from keydyn.keystrokes.key_names import key_name
 from keydyn.keystrokes.schema import SAMPLE, sample_lengths, sample_of_row, sample_starts
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import Types
@@ -25,33 +26,14 @@ PUNCTUATION |= {"equals", "open_bracket", "close_bracket", "back_quote", "apostr
 PUNCTUATION |= {"exclamation", "question"}
 GROUPS = ("left_letter", "right_letter", "space", "shift", "punctuation", "digit", "other")
 
-
-# What browsers call the physical keys (`KeyboardEvent.code`, in lower case), where the name differs.
-PHYSICAL = {
-    **{f"key{letter}": letter for letter in LEFT_LETTERS | RIGHT_LETTERS},
-    **{f"digit{digit}": str(digit) for digit in range(10)},
-    **{f"numpad{digit}": f"numpad_{digit}" for digit in range(10)},
-    "shiftleft": "shift",
-    "shiftright": "shift",
-    "backquote": "back_quote",
-    "backslash": "back_slash",
-    "bracketleft": "open_bracket",
-    "bracketright": "close_bracket",
-    "equal": "equals",
-}
 INTERVALS = ("tau", "release_press", "release_release")
 TIMINGS = ("duration", *INTERVALS)
 EVENTS = ("key", "group", "position", "pair", "none")
 
 
-def common_name(name: str) -> str:
-    """A key's name in lower case, with browsers' names of physical keys replaced by those used here."""
-    return PHYSICAL.get(name.lower(), name.lower())
-
-
 def key_group(name: str) -> str:
     """The group of a key on a QWERTY keyboard, by any of its names; case and `numpad_` are ignored."""
-    key = common_name(name).removeprefix("numpad_")
+    key = name if name in PUNCTUATION else key_name(name).removeprefix("numpad_")
     if key in LEFT_LETTERS:
         return "left_letter"
     if key in RIGHT_LETTERS:

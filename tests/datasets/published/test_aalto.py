@@ -12,8 +12,8 @@ import pytest
 from keydyn.datasets import check_files, fetch_dataset, load_dataset, reported_people, stream_aalto
 from keydyn.datasets.published import aalto
 from keydyn.datasets.published.fetching import FetchError
-from keydyn.datasets.published.key_codes import NAMES, names_of_codes
 from keydyn.keystrokes import check_keystrokes
+from keydyn.keystrokes.key_names import VIRTUAL_KEYS, names_of_codes
 from keydyn.keystrokes.samples import Samples
 from keydyn.population import PopulationModel
 
@@ -226,7 +226,9 @@ def test_a_population_from_parts(folder):
 
 def test_names_of_keys_are_those_of_the_shipped_population():
     known = set(PopulationModel.shipped().fitted_.parameters.cells.vocabulary.tolist())
-    assert {NAMES[code] for code in (*range(65, 91), *range(48, 58), 32, 16, 8, 20, 188, 190, 222)} <= known
+    assert {
+        VIRTUAL_KEYS[code] for code in (*range(65, 91), *range(48, 58), 32, 16, 8, 20, 188, 190, 222)
+    } <= known
     codes = np.array([65.0, np.nan, 65.0, 229.0, np.inf, -1.0, 1e300])
     assert names_of_codes(codes).tolist() == ["a", "key_0", "a", "key_229", "key_0", "key_0", "key_0"]
 
@@ -271,5 +273,5 @@ def test_the_real_recordings(recordings):
             absolute = (mine["timepress"] + mine["started"]).tolist()
             assert absolute == [float(one["PRESS_TIME"]) for one in rows]
             assert mine["keyname"].tolist() == [
-                NAMES.get(int(one["KEYCODE"]), f"key_{one['KEYCODE']}") for one in rows
+                VIRTUAL_KEYS.get(int(one["KEYCODE"]), f"key_{one['KEYCODE']}") for one in rows
             ]

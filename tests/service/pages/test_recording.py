@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.keystrokes.timing import PHYSICAL
+from keydyn.keystrokes.key_names import key_name
 from keydyn.population.model import PopulationModel
 from tests.service.pages.keyboard import KEYS, Keyboard
 from tests.service.pages.recorded import PRECISION, names_of, quality_of, sample_of, times_of
@@ -28,7 +28,7 @@ def test_every_key_that_the_shipped_population_knows_has_a_physical_key(page):
            "ShiftRight"].map(code => [module.keyname(code), code]))"""
     )
     for name, code in browsers.items():
-        assert PHYSICAL[code.lower()] == name
+        assert key_name(code) == name
     codes = {**browsers, **codes}
     assert known <= set(codes)
     for name, code in codes.items():

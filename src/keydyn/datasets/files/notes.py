@@ -14,9 +14,12 @@ from keydyn.keystrokes.quality import find_duplicates
 from keydyn.keystrokes.reading_error import Finding, Remedy, Wording, as_arguments
 from keydyn.keystrokes.schema import likelier_unit
 from keydyn.keystrokes.timing import timing_features
+from keydyn.keystrokes.typing_keys import not_typing
 
 UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 SHOWN = 3
+# From this share on, shortcuts and navigation are worth a word: a few arrows occur in every text.
+NOTICED = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +45,14 @@ class Notes:
         }
 
 
-def notes_of(recording: Recording, copies: bool = True) -> Notes:
-    """What to know about a recording; without `copies` these are not looked for."""
+def notes_of(recording: Recording, copies: bool = True, shortcuts: bool = True) -> Notes:
+    """What to know about a recording; without `copies` or `shortcuts` these are not looked for."""
     keystrokes = recording.keystrokes
     copied = find_duplicates(keystrokes if copies else keystrokes.head(1))
     counts = recording.cleaning.counts if recording.cleaning is not None else {}
     cleaned = {rule: n for rule, n in counts.items() if n}
     found = [unlikely_unit(keystrokes, recording.unit), _copies(copied), _cleaned(cleaned)]
+    found += [_no_typing(keystrokes)] if shortcuts else []
     return Notes(tuple(one for one in found if one is not None), copied, cleaned)
 
 
@@ -79,6 +83,17 @@ def _copies(copies: pd.DataFrame) -> Finding | None:
     return Finding(
         f"{n} {what}, which makes recognition look better than it is: {'; '.join(named)}",
         (Remedy("{} leaves copies out", {"clean": True}),),
+    )
+
+
+def _no_typing(keystrokes: pd.DataFrame) -> Finding | None:
+    shortcuts, navigation = not_typing(keystrokes)
+    n = int((shortcuts | navigation).sum())
+    if n < NOTICED * len(keystrokes):
+        return None
+    return Finding(
+        f"{n:,d} of {len(keystrokes):,d} keystrokes are shortcuts or navigation keys, which are no typing",
+        (Remedy("{} leaves them out", {"clean": True}),),
     )
 
 

@@ -26,7 +26,7 @@ from pyarrow import csv
 from keydyn.arrays import Floats, Integers
 from keydyn.datasets.published.catalogue import CATALOGUE
 from keydyn.datasets.published.fetching import data_folders, find_data, not_found
-from keydyn.datasets.published.key_codes import names_of_codes
+from keydyn.keystrokes.key_names import names_of_codes
 from keydyn.keystrokes.schema import beyond
 from keydyn.regular_files import UnusableFileError, read_regular
 
