@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from keydyn.datasets import load_recordings
+from keydyn.datasets.simulated.keyboard import spelled
 from tests.recording.course import COPIED, PASSWORD, ROWS, TYPED, every_state, seen, text_of
 from tests.recording.studies import participants_of, served
 from tests.service.pages.keyboard import Keyboard
@@ -17,7 +18,9 @@ from tests.service.pages.recorded import PRECISION
 from tests.service.pages.visiting import COLOURS
 
 PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1100, "height": 760}
-ONE = 'title = "<b>Typing</b>"\n[[prompts]]\ntext = "<img src=x onerror=alert(1)>"\nrepetitions = 3\n'
+ONE = 'title = "<b>Typing</b>"\n[[prompts]]\ntext = "<b>some words to be typed here</b>"\nrepetitions = 3\n'
+# What is typed of it; the rest are mistakes.
+WORDS = "some words to be typed here"
 
 
 @pytest.fixture
@@ -76,8 +79,8 @@ def test_a_paste_is_asked_for_again_and_text_is_only_text(tab, tmp_path):
         tab.click("#begin")
         tab.wait_for_selector("#task:not([hidden])")
         assert tab.inner_text("#title") == tab.title() == "<b>Typing</b>"
-        assert tab.inner_text("#prompt") == "<img src=x onerror=alert(1)>"
-        assert tab.locator("main img").count() == 0
+        assert tab.inner_text("#prompt") == f"<b>{WORDS}</b>"
+        assert tab.locator("main b").count() == 0
         keyboard = Keyboard(tab)
         keyboard.tap("abc")
         tab.evaluate("document.activeElement.select()")
@@ -87,20 +90,27 @@ def test_a_paste_is_asked_for_again_and_text_is_only_text(tab, tmp_path):
         keyboard.send("Input.dispatchKeyEvent", type="keyUp", code="KeyV")
         expect(tab.locator("#remark")).to_contain_text("Text was pasted. Please type it again.")
         assert tab.locator("#field textarea").input_value() == ""
+        # Another text is none of the study.
+        keyboard.tap("x" * 30)
+        expect(tab.locator("#done")).to_be_disabled()
+        tab.keyboard.press("Control+a")
+        tab.keyboard.press("Backspace")
         # With mistakes: they are allowed here. Tab to the button is none of the keys.
-        keyboard.tap("x" * 24)
+        keyboard.tap(spelled(WORDS))
         tab.keyboard.press("Tab")
         tab.keyboard.press("Enter")
         expect(tab.locator("#count")).to_contain_text("1 of 3")
         # Enter ends a line, and is none of its keys either.
-        keyboard.tap("y" * 24)
+        keyboard.tap(spelled(WORDS))
         tab.keyboard.press("Enter")
         expect(tab.locator("#count")).to_contain_text("2 of 3")
         assert participants.table()[1] | {"clock_tick_ms": None} == {
-            "participant": "bob", "samples": 2, "of": 3, "keystrokes": 48, "asked_again": 1,
+            "participant": "bob", "samples": 2, "of": 3, "keystrokes": 85, "asked_again": 1,
             "left_the_page": 0, "clock_tick_ms": None,
         }  # fmt: skip
-    assert set(load_recordings(tmp_path / "typing.csv")["keyname"]) == {"x", "y"}
+    assert load_recordings(tmp_path / "typing.csv")["keyname"].tolist() == [
+        *("x" * 30), "backspace", *spelled(WORDS), *spelled(WORDS),
+    ]  # fmt: skip
 
 
 def test_a_recorder_that_is_gone_for_a_while_loses_nothing(tab, tmp_path):
@@ -110,11 +120,11 @@ def test_a_recorder_that_is_gone_for_a_while_loses_nothing(tab, tmp_path):
         tab.click("#begin")
         seen(tab, "task")
         port = int(re.search(r":(\d+)/", address)[1])
-        Keyboard(tab).tap("x" * 30)
+        Keyboard(tab).tap(spelled(WORDS))
     tab.click("#done")
     seen(tab, "trouble")
     assert "cannot be reached" in tab.inner_text("#trouble")
     with participants_of(tmp_path, ONE) as participants, served(participants, port):
         tab.click("#retry")
         expect(tab.locator("#count")).to_contain_text("1 of 3")
-    assert len(load_recordings(tmp_path / "typing.csv")) == 30
+    assert len(load_recordings(tmp_path / "typing.csv")) == len(WORDS)

@@ -55,6 +55,8 @@ class RecorderQuality(Request, frozen=True):
     undos: Count
     synthetic: Count
     forgotten: Count
+    shortcuts: Count
+    navigation: Count
 
 
 COUNTS = ("keystrokes", *RecorderQuality.__struct_fields__)

@@ -159,7 +159,7 @@ class Recorded:
 
     def __init__(self, out: Path, counts: tuple[str, ...]) -> None:
         self.out, self.quality_path, self._about_path = out, _beside(out, "quality.csv"), about_path(out)
-        self._columns = (*ATTEMPT, *counts)
+        self._columns = _columns_of(self.quality_path, (*ATTEMPT, *counts))
         self.samples = CsvSamples(out) if out.suffix == ".csv" else ParquetSamples(out)
         self._quality = AppendedFile(self.quality_path, _line(self._columns))
         self.attempts = self._agreed()
@@ -291,6 +291,13 @@ def _read_about(out: Path) -> About | None:
 
 def _beside(out: Path, ending: str) -> Path:
     return out.with_name(f"{out.stem}.{ending}")
+
+
+def _columns_of(path: Path, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of a file that an earlier version began, to which others have been added since; or all."""
+    begun = path.read_bytes().partition(b"\n")[0].decode().split(",") if path.exists() else []
+    shorter = 0 < len(begun) < len(columns) and columns[: len(begun)] == (*begun,)
+    return columns[: len(begun)] if shorter else columns
 
 
 def _line(values: Any) -> bytes:

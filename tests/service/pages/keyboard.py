@@ -35,6 +35,16 @@ KEYS = {
     **_OTHERS,
 }
 Row = dict[str, Any]
+# A browser is told the times of events by a clock that a busy machine reads late now and then. In a page with
+# this script, key events have exactly the times that `Keyboard.type` gives.
+EXACT_TIMES = """(() => {
+    const own = Object.getOwnPropertyDescriptor(Event.prototype, "timeStamp").get, times = new WeakMap();
+    window.keyTimes = [];
+    const note = (event) => keyTimes.length && times.set(event, keyTimes.shift() - performance.timeOrigin);
+    for (const kind of ["keydown", "keyup"]) addEventListener(kind, note, true);
+    const get = function () { return times.get(this) ?? own.call(this); };
+    Object.defineProperty(Event.prototype, "timeStamp", { get });
+})()"""
 # Between samples, milliseconds.
 PAUSE = 1000.0
 
@@ -43,8 +53,12 @@ class Keyboard:
     """Presses keys in the element that has the focus; `now` is its own clock, milliseconds since 1970."""
 
     def __init__(self, page: Page) -> None:
+        self._page = page
         self._cdp: CDPSession = page.context.new_cdp_session(page)
         self.now = 1000 * time.time()
+        # What keys type in another layout than a US keyboard's.
+        self.layout: dict[str, str] = {}
+        self._shifted = False
 
     def send(self, command: str, **parameters: Any) -> Any:
         """Send a command of the DevTools protocol."""
@@ -62,9 +76,11 @@ class Keyboard:
         )
 
     def press(self, key: str, at: float, **more: Any) -> None:
-        """Press a key."""
+        """Press a key; the letter after shift is a capital one."""
         code, text, number = KEYS[key]
-        self.event("down", code, at, text, number, **more)
+        text = self.layout.get(key, text)
+        self.event("down", code, at, text.upper() if self._shifted else text, number, **more)
+        self._shifted = key == "shift"
 
     def release(self, key: str, at: float) -> None:
         """Release a key."""
@@ -84,6 +100,10 @@ class Keyboard:
         """Type keystrokes with the rhythm that they have; `now` is after them then."""
         events = [(row["timepress"], 1, row["keyname"]) for row in rows]
         events += [(row["timerelease"], 0, row["keyname"]) for row in rows]
-        for at, down, key in sorted(events):
+        events.sort()
+        self._page.evaluate(
+            "times => window.keyTimes?.push(...times)", [self.now + at for at, _, _ in events]
+        )
+        for at, down, key in events:
             (self.press if down else self.release)(key, at)
         self.now += max(at for at, _, _ in events) + PAUSE

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from keydyn.keystrokes.key_names import key_name
+from keydyn.keystrokes.typing_keys import shortcuts_and_navigation
 from keydyn.population.model import PopulationModel
 from tests.service.pages.keyboard import KEYS, Keyboard
 from tests.service.pages.recorded import PRECISION, names_of, quality_of, sample_of, times_of
 
 # Codes of keys whose names a Python part of keydyn or a US keyboard does not give away.
 CODES = {
-    "alt": "AltRight", "caps_lock": "CapsLock", "command": None, "ctrl": "ControlRight",
+    "alt": "AltLeft", "caps_lock": "CapsLock", "command": None, "ctrl": "ControlRight",
     "delete": "Delete", "down": "ArrowDown", "end": "End", "home": "Home", "insert": "Insert",
     "left": "ArrowLeft", "num_lock": "NumLock", "page_down": "PageDown", "right": "ArrowRight",
     "up": "ArrowUp", "windows": "MetaLeft",
@@ -108,7 +109,7 @@ def test_another_tab(page, keyboard):
     keyboard.send("Emulation.setFocusEmulationEnabled", enabled=False)
     keyboard.press("a", 0)
     # Control and T open another tab, which sees their releases.
-    keyboard.press("ctrl", 300)
+    keyboard.press("ctrl", 300, modifiers=2)
     keyboard.event("down", "KeyT", 350, modifiers=2)
     other = page.context.new_page()
     other.bring_to_front()
@@ -120,12 +121,85 @@ def test_another_tab(page, keyboard):
 
 
 def test_alt_gr_of_windows_is_one_key(page, keyboard):
-    keyboard.press("ctrl", 0)
-    keyboard.event("down", "AltRight", 0, number=18)
-    keyboard.press("q", 60)
+    keyboard.press("ctrl", 0, modifiers=2)
+    keyboard.event("down", "AltRight", 0, number=18, modifiers=3)
+    keyboard.press("q", 60, modifiers=3)
     for n, code in enumerate(("KeyQ", "ControlLeft", "AltRight")):
         keyboard.event("up", code, 120 + n)
-    assert names_of(page) == ["alt", "q"]
+    assert names_of(page) == ["altgr", "q"]
+    assert quality_of(page)["shortcuts"] == 0
+
+
+def test_shortcuts_are_no_typing(page, keyboard):
+    keyboard.tap("ab")
+    # As people press them, with all that a browser does then.
+    for keys in (
+        "Control+c",
+        "Control+Shift+ArrowLeft",
+        "Alt+x",
+        "Meta+k",
+        "Home",
+        "ArrowRight",
+        "Escape",
+        "F2",
+    ):
+        page.keyboard.press(keys)
+    page.keyboard.press("Shift+c")
+    assert names_of(page) == ["a", "b", "shift", "c"]
+    quality = quality_of(page)
+    assert (quality["shortcuts"], quality["navigation"], quality["corrections"]) == (5, 4, 0)
+    assert quality["usable"]
+    assert "shortcuts were left out" in quality["remarks"]
+    page.keyboard.press("Control+Backspace")
+    assert quality_of(page)["corrections"] == 1
+
+
+def test_no_key_is_typing_here_and_not_in_files(page, keyboard):
+    """The recorder's rule is that of `pair_events` and of cleaning."""
+    letters = [f"Key{letter}" for letter in "AQZ"]
+    signs = ["Digit1", "Space", "Comma", "Quote", "Minus", "IntlBackslash", "Numpad5", "NumpadAdd"]
+    mending = [
+        "Backspace",
+        "Delete",
+        "Enter",
+        "NumpadEnter",
+        "CapsLock",
+        "ShiftLeft",
+        "ShiftRight",
+        "AltRight",
+    ]
+    moving = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown", "Tab"]
+    others = ["Insert", "Escape", "ContextMenu", "NumLock", "ScrollLock", "Pause", "PrintScreen", "Fn"]
+    modifiers = ["ControlLeft", "ControlRight", "AltLeft", "MetaLeft", "MetaRight"]
+    codes = [*letters, *signs, *mending, *moving, *others, *modifiers, *(f"F{n}" for n in range(1, 25))]
+    for n, code in enumerate(codes):
+        page.focus("#text")
+        keyboard.event("down", code, 200 * n)
+        keyboard.event("up", code, 200 * n + 60)
+    names = np.array([page.evaluate("code => module.keyname(code)", code) for code in codes], dtype=object)
+    press = 200.0 * np.arange(len(codes))
+    left_out = shortcuts_and_navigation(names, press, press + 60.0, np.zeros(len(codes), dtype=np.int64))
+    assert names_of(page) == [*names[~np.logical_or(*left_out)]]
+    quality = quality_of(page)
+    # Here, modifiers by themselves are not counted.
+    assert quality["navigation"] == left_out[1].sum() == len(moving) + len(others) + 24
+
+
+def test_a_fixed_text_in_which_the_caret_was_moved_was_not_typed_in_one_go(open_page):
+    page = open_page("#line", "{text: {kind: 'fixed', name: 'phrase'}}")
+    Keyboard(page).tap("ab")
+    page.keyboard.press("Tab")
+    assert quality_of(page)["usable"]
+    page.focus("#line")
+    page.keyboard.press("ArrowLeft")
+    assert not quality_of(page)["usable"]
+    page.evaluate("recorder.clear()")
+    Keyboard(page).tap("a")
+    assert quality_of(page)["usable"]
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+x")
+    assert not quality_of(page)["usable"]
+    assert quality_of(page)["corrections"] == 1
 
 
 def test_a_mac_reports_no_releases_while_command_is_held(open_page):
@@ -134,12 +208,17 @@ def test_a_mac_reports_no_releases_while_command_is_held(open_page):
     )
     keyboard = Keyboard(page)
     keyboard.tap("a")
-    keyboard.event("down", "MetaLeft", 0, number=91)
-    keyboard.event("down", "KeyC", 50, number=67)
+    keyboard.event("down", "MetaLeft", 0, number=91, modifiers=4)
+    keyboard.event("down", "KeyC", 50, number=67, modifiers=4)
     keyboard.event("up", "MetaLeft", 150)
+    # Alt writes characters, and the release of this key means that it is locked no longer.
+    keyboard.event("down", "AltLeft", 200, number=18, modifiers=1)
+    keyboard.event("down", "KeyL", 250, "@", number=76, modifiers=1)
+    keyboard.event("up", "KeyL", 270)
+    keyboard.event("up", "AltLeft", 280)
     keyboard.event("down", "CapsLock", 300)
-    assert names_of(page) == ["a", "command", "c", "caps_lock"]
-    assert quality_of(page)["missing_releases"] == 2
+    assert names_of(page) == ["a", "altgr", "l", "caps_lock"]
+    assert (quality_of(page)["missing_releases"], quality_of(page)["shortcuts"]) == (1, 1)
     keyboard.tap("c", at=400)
     assert times_of(page)[-1][1] is not None
 
@@ -264,11 +343,11 @@ def test_several_fields_are_one_sample(open_page):
     assert page.evaluate("document.activeElement.id") == "line"
     keyboard.release("tab", 90)
     keyboard.tap("c", at=200)
-    assert names_of(page) == ["a", "b", "tab", "c"]
+    assert names_of(page) == ["a", "b", "c"]
     assert all(release is not None for _, release in times_of(page))
     page.focus("#number")
     keyboard.tap("1")
-    assert names_of(page) == ["a", "b", "tab", "c"]
+    assert names_of(page) == ["a", "b", "c"]
 
 
 def test_nothing_is_recorded_after_stop(page, keyboard):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from playwright.sync_api import Locator, Page, expect
 
 from keydyn.service.accounts import PAGE, new_link
-from tests.service.pages.keyboard import Keyboard, Row
+from tests.service.pages.keyboard import EXACT_TIMES, Keyboard, Row
 from tests.service.pages.people import typed
 from tests.service.running import KEYS, Service
 
@@ -32,6 +32,7 @@ class Visitor:
 
     def __init__(self, page: Page) -> None:
         self.page, self.keyboard = page, Keyboard(page)
+        page.add_init_script(EXACT_TIMES)
 
     def open(self, service: Service, tenant: str = PAGE) -> None:
         """Open the page by a new link."""
@@ -102,8 +103,7 @@ def every_state(visitor: Visitor, service: Service) -> Iterator[str]:
     expect(page.get_by_role("heading", name="You are enrolled")).to_be_visible()
     yield "enrolled"
     page.get_by_role("link", name="Watch yourself live").click()
-    visitor.field.focus()
-    expect(page.locator("#watch-state")).to_have_text("Watching")
+    expect(visitor.field).to_be_focused()
     visitor.keyboard.type(typed(ADA, STORY))
     expect(page.locator("#keys .tile").nth(70)).to_be_visible()
     expect(page.get_by_role("img", name=f"after {len(STORY)} keys")).to_be_visible()

@@ -2,7 +2,6 @@
 
 import { userPath } from "./calling.js";
 import { find } from "./elements.js";
-import { TO_ENROL } from "./texts.js";
 import { TypingBox } from "./typing_box.js";
 
 export class Enrolling {
@@ -16,7 +15,9 @@ export class Enrolling {
   constructor(call, finished) {
     this.#call = call;
     this.#finished = finished;
-    this.#box = new TypingBox(find("enrol-box"), "Store this text", (sample) => this.#store(sample));
+    this.#box = new TypingBox(find("enrol-box"), {
+      purpose: "enrol", button: "Store this text", send: (sample) => this.#store(sample),
+    });
   }
 
   /** Go on where the service says that somebody is. */
@@ -27,10 +28,6 @@ export class Enrolling {
     this.#ask(profile?.samples ?? 0, needed.samples_needed);
   }
 
-  focus() {
-    this.#box.field.focus();
-  }
-
   #ask(samples, needed) {
     const extra = samples >= needed;
     find("enrol-title").textContent = extra ? "One more text" : samples === 0 ? "Type the first text" : "Type the next text";
@@ -38,7 +35,7 @@ export class Enrolling {
     const progress = find("enrol-progress");
     progress.max = Math.max(needed, samples);
     progress.value = samples;
-    this.#box.ask(TO_ENROL[samples % TO_ENROL.length]);
+    this.#box.ask(samples);
   }
 
   async #store(sample) {
@@ -48,9 +45,9 @@ export class Enrolling {
     this.#complete = profile.complete;
     if (!profile.complete) return this.#ask(profile.samples, profile.samples_needed);
     const remarks = quality.remarks.length ? ` About the last text: ${quality.remarks.join("; ")}.` : "";
-    find("enrolled-words").textContent = `${profile.samples} texts with ${profile.keystrokes} keystrokes are stored. `
-      + `The population knows the keys of ${profile.known_keystrokes} of these keystrokes.${remarks}`;
+    find("enrolled-words").textContent = `${profile.samples} texts with ${profile.keystrokes} keystrokes are stored; `
+      + `${profile.known_keystrokes} are of keys whose usual rhythm keydyn knows, and count.${remarks}`;
     history.replaceState(null, "", "/");
-    this.#finished();
+    this.#finished(this.#name);
   }
 }

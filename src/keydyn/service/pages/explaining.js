@@ -2,6 +2,7 @@
 
 import { element } from "./elements.js";
 import { bars } from "./charts.js";
+import { nameOf } from "./names.js";
 
 const WORDS = {
   accept: { mark: "✓", title: "Accepted", kind: "good" },
@@ -15,18 +16,18 @@ const MOST_TIMES = 1e6, MOST_STRANGERS = 1e5;
 /** The decision about a claim, as elements; `me` says whether the person claimed typed, if that is known. */
 export function decision(found, me) {
   const { mark, title, kind } = WORDS[found.answer];
-  const { evidence } = found;
+  const { evidence } = found, claimed = nameOf(found.claimed);
   const most = Math.max(1, ...[...evidence.spoke_for, ...evidence.spoke_against].map(({ nats }) => Math.abs(nats)));
   return element(
     "article", { class: "card" },
     element(
       "div", { class: `message ${kind}` },
       element("strong", { class: "verdict" }, element("span", { "aria-hidden": "true" }, `${mark} `), title),
-      element("span", {}, meaning(found, me)),
+      element("span", {}, meaning(found.answer, claimed, me)),
     ),
     element(
       "dl", { class: "facts" },
-      fact("Likelihood ratio", ratio(found.llr, found.claimed)),
+      fact("Likelihood ratio", ratio(found.llr, claimed)),
       fact("Strangers who score as high", oneIn(found.false_match_rate), `95 % interval: ${interval(found.false_match_rate_interval)}`),
       fact("Accepted by mistake at this level", oneIn(found.target_false_match_rate)),
       fact("Keystrokes used", `${evidence.known_keystrokes} of ${evidence.keystrokes}`),
@@ -36,12 +37,13 @@ export function decision(found, me) {
       spoken("Keys that spoke for it", evidence.spoke_for, most, ""),
       spoken("Keys that spoke against it", evidence.spoke_against, most, "against"),
     ),
+    element("p", { class: "small muted" }, `In nats: 0.7 makes the likelihood ratio twice as large, 2.3 ten times. All bars have one scale, up to ${most.toFixed(1)}.`),
     found.reasons.length ? element("p", { class: "small muted" }, `Reasons: ${found.reasons.join("; ")}.`) : null,
     found.updated ? element("p", { class: "small muted" }, "The template was updated with this sample, to keep up with changes in your typing.") : null,
   );
 }
 
-function meaning({ answer, claimed }, me) {
+function meaning(answer, claimed, me) {
   if (answer === "unsure") return `This could be ${claimed}, but there is not enough evidence to tell. Type more, or ask for another factor.`;
   if (answer === "accept") {
     return me ? `This looks like ${claimed}’s typing.` : `This looks like ${claimed}’s typing, although somebody else typed it: a false match.`;

@@ -5,6 +5,7 @@ import { element, find, say, showOnly } from "./elements.js";
 import { Enrolling } from "./enrolling.js";
 import { Verifying } from "./verifying.js";
 import { Identifying } from "./identifying.js";
+import { idOf, nameOf } from "./names.js";
 import { Watching } from "./watching.js";
 import { Rhythm } from "./rhythm.js";
 import { StoredData } from "./stored_data.js";
@@ -12,11 +13,11 @@ import { StoredData } from "./stored_data.js";
 const PERSON = "keydyn.person";
 const PARTS = ["closed", "welcome", "enrol", "enrolled", "home"];
 const session = new Session(localStorage);
-// Who this tab is for: another may be for somebody else.
+// Who this tab is for, by id: another may be for somebody else.
 const person = {
-  get name() { return sessionStorage.getItem(PERSON); },
-  set name(name) {
-    if (name) sessionStorage.setItem(PERSON, name);
+  get id() { return sessionStorage.getItem(PERSON); },
+  set id(id) {
+    if (id) sessionStorage.setItem(PERSON, id);
     else sessionStorage.removeItem(PERSON);
   },
 };
@@ -39,10 +40,16 @@ const views = {
   verify: new Verifying(call),
   identify: new Identifying(call),
   rhythm: new Rhythm(call),
-  data: new StoredData(call, () => { person.name = null; location.hash = ""; start(); }),
+  data: new StoredData(call, erased, guarded),
 };
-const enrolling = new Enrolling(call, () => show("enrolled"));
+const enrolling = new Enrolling(call, (id) => {
+  enrolled = id;
+  show("enrolled");
+  find("enrolled").querySelector("a").focus();
+});
 let shown = null;
+// The person who is known to be enrolled: parts of the page are shown without asking again.
+let enrolled = null;
 
 function show(part) {
   showOnly(PARTS, part);
@@ -53,25 +60,25 @@ function show(part) {
 }
 
 function close(why) {
-  person.name = null;
+  person.id = null;
   say("why", why);
   show("closed");
 }
 
 /** What the address names: a part of the page, for somebody who is enrolled. */
-async function route(moved = true) {
-  const name = person.name;
-  if (!session.token || !name) return;
+async function route() {
+  const { id } = person;
+  if (!session.token || !id) return;
   const asked = location.hash.slice(1);
-  for (const place of document.querySelectorAll(".claimed")) place.textContent = name;
-  find("name").textContent = name;
-  const user = await call("GET", userPath(name));
-  const profile = user.profiles.find((one) => one.text.kind === "free" && one.device === "keyboard");
-  if (!profile?.complete || asked === "enrol") {
-    await enrolling.show(name, profile);
-    show("enrol");
-    enrolling.focus();
-    return;
+  for (const place of document.querySelectorAll(".claimed, #name")) place.textContent = nameOf(id);
+  if (enrolled !== id || asked === "enrol") {
+    const user = await call("GET", userPath(id));
+    const profile = user.profiles.find((one) => one.text.kind === "free" && one.device === "keyboard");
+    if (!profile?.complete || asked === "enrol") {
+      show("enrol");
+      return enrolling.show(id, profile);
+    }
+    enrolled = id;
   }
   const wanted = asked in views ? asked : "watch";
   if (shown && shown !== views[wanted]) shown.leave?.();
@@ -82,26 +89,35 @@ async function route(moved = true) {
     else link.removeAttribute("aria-current");
   }
   shown = views[wanted];
-  if (moved) find(`${wanted}-title`).focus({ preventScroll: true });
-  await shown.show(name);
+  const filled = shown.show(id);
+  // Where there is something to type, it can be typed at once.
+  if (!find(wanted).contains(document.activeElement)) find(`${wanted}-title`).focus({ preventScroll: true });
+  await filled;
 }
 
 async function welcome() {
   show("welcome");
+  // Where a field would bring up an on-screen keyboard, people read first.
+  if (!matchMedia("(pointer: coarse)").matches) find("new-name").focus();
   const { users } = await call("GET", "/v1/users?limit=200");
   find("known").hidden = users.length === 0;
-  find("people").replaceChildren(...users.map((user) => {
-    const button = element("button", { type: "button", class: "quiet" }, user.id);
-    button.addEventListener("click", () => become(user.id));
-    return element("li", {}, button);
-  }));
-  if (!matchMedia("(max-width: 30rem)").matches) find("new-name").focus();
+  find("people").replaceChildren(...users.map(({ id }) => element(
+    "li", {}, element("button", { type: "button", class: "quiet", onclick: () => guarded(() => become(id)) }, nameOf(id)),
+  )));
 }
 
-async function become(name) {
-  person.name = name;
-  location.hash = "";
+async function become(id) {
+  person.id = id;
+  history.replaceState(null, "", "/");
   await route();
+}
+
+/** Back to the beginning, and what was erased. */
+async function erased(words) {
+  person.id = enrolled = null;
+  history.replaceState(null, "", "/");
+  find("notice").replaceChildren(element("p", { class: "message good" }, words));
+  await welcome();
 }
 
 /** From the beginning: a link, a session, somebody. */
@@ -117,26 +133,23 @@ async function start() {
     }
   }
   if (!session.token) return close("It opens with a link that works once, so that nobody else on this machine or network can use it.");
-  if (!person.name) return welcome();
+  if (!person.id) return welcome();
   try {
-    await route(false);
+    await route();
   } catch (error) {
     if (error.status !== 404) throw error;
     // Erased meanwhile, or of another tenant.
-    person.name = null;
+    person.id = enrolled = null;
     await welcome();
   }
 }
 
 find("create").addEventListener("submit", (event) => {
   event.preventDefault();
-  const id = find("new-name").value.trim();
   guarded(async () => {
     say("create-problem", null);
     try {
-      if (!/^[A-Za-z0-9][A-Za-z0-9._~@+-]*$/.test(id)) {
-        throw new Error("A name must begin with a letter or a digit and contain no spaces. Use only letters of the English alphabet, digits and . _ ~ @ + -");
-      }
+      const id = idOf(find("new-name").value);
       await call("POST", "/v1/users", { id });
       find("new-name").value = "";
       await become(id);
@@ -149,14 +162,12 @@ find("create").addEventListener("submit", (event) => {
 });
 find("more-texts").addEventListener("click", () => { location.hash = "enrol"; });
 find("switch").addEventListener("click", () => {
-  person.name = null;
+  person.id = null;
   history.replaceState(null, "", "/");
   guarded(welcome);
 });
 find("sign-out").addEventListener("click", () => guarded(async () => {
-  show("closed");
-  person.name = null;
-  say("why", "You have signed out.");
+  close("You have signed out.");
   await session.close();
 }));
 addEventListener("hashchange", () => guarded(() => {
@@ -166,7 +177,7 @@ addEventListener("hashchange", () => guarded(() => {
 // Another tab has signed out, or signed in.
 addEventListener("storage", ({ key }) => { if (key === session.name) guarded(start); });
 
-/** Do something; what goes wrong is said at the top of the page. */
+/** Do something; what goes wrong is said at the top of the page, where it can be tried again. */
 async function guarded(work) {
   const notice = find("notice");
   notice.replaceChildren();
@@ -174,7 +185,8 @@ async function guarded(work) {
     await work();
   } catch (error) {
     if (error.status === 401) return;
-    notice.replaceChildren(element("p", { class: "message bad" }, error.message));
+    const again = element("button", { type: "button", onclick: () => guarded(work) }, "Try again");
+    notice.replaceChildren(element("div", { class: "message bad" }, element("span", {}, error.message), element("div", {}, again)));
     if (!(error instanceof ServiceProblem)) reportError(error);
   }
 }

@@ -1,5 +1,6 @@
 // One prompt that is typed: the text with what is typed already, the field, and when it is done.
 
+import { compared, isCopy, marked, plain } from "./copying.js";
 import { element, find } from "./elements.js";
 import { Recorder, clockTick } from "./recorder.js";
 
@@ -22,12 +23,6 @@ const LAST_RELEASE = 700;
 // is more time than the clock's tick is looked for in. From `COARSE` on, a tick is worth a remark.
 const times = [];
 const APART = 1000, COARSE = 4, MOST_TIMES = 2000;
-
-// As people can type it: typographic signs are those of a keyboard.
-function plain(text) {
-  return text.normalize("NFC").replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"')
-    .replace(/[\u2013\u2014]/g, "-").replace(/\u2026/g, "...").replace(/\u00a0/g, " ").trimEnd();
-}
 
 export class Typing {
   #task;
@@ -88,12 +83,12 @@ export class Typing {
   get #enough() {
     const { kind, exact, least } = this.#task;
     if (kind === "free") return this.#recorder.quality.keystrokes >= least;
-    return exact ? this.#matches : this.#typed.length >= least;
+    return exact ? this.#matches : isCopy(compared(this.#typed, this.#target), this.#target);
   }
 
   #show() {
     const { kind, exact, least } = this.#task, prompt = find("prompt");
-    prompt.className = kind === "free" ? "question" : "";
+    prompt.classList.toggle("question", kind === "free");
     find("done").disabled = !this.#enough;
     const hint = find("hint");
     if (kind === "free") {
@@ -102,15 +97,8 @@ export class Typing {
       hint.textContent = left > 0 ? `${left} keystrokes to go` : "Long enough. You may write more.";
       return;
     }
-    const typed = kind === "password" ? "" : this.#typed;
-    let right = typed.length;
-    if (exact) {
-      right = 0;
-      while (right < typed.length && typed[right] === this.#target[right]) right += 1;
-    }
-    const parts = [["typed", 0, right], ["wrong", right, typed.length], ["next", typed.length, typed.length + 1]];
-    const spans = parts.map(([name, from, to]) => element("span", { class: name }, this.#target.slice(from, to)));
-    prompt.replaceChildren(...spans, this.#target.slice(typed.length + 1));
+    // How much of a password is right would show how much of it was typed.
+    prompt.replaceChildren(...marked(this.#target, kind === "password" ? [] : compared(this.#typed, this.#target).right));
     hint.textContent = HINTS[kind] ?? (exact
       ? "You can correct mistakes. The text is recorded as soon as it is right."
       : "Correct mistakes, or leave them, as you usually would.");
@@ -130,7 +118,7 @@ export class Typing {
   #judge(quality) {
     if (this.#sent) return;
     if (INSERTED.some((what) => quality[what])) return this.#send();
-    if (quality.corrections && (this.#task.kind === "fixed" || this.#task.kind === "password")) {
+    if (!quality.usable && quality.keystrokes && (this.#task.kind === "fixed" || this.#task.kind === "password")) {
       return this.#fail("This text must be typed in one go, without corrections.");
     }
     if (this.#task.kind === "free") this.#show();
@@ -160,8 +148,8 @@ export class Typing {
     find("done").disabled = true;
     const { keystrokes, quality, device } = this.#recorder.sample();
     this.stop();
-    // The key that ends a sample, by leaving the field or by Enter, is none of its keys.
-    while (/^(tab|enter)$/.test(keystrokes.at(-1)?.keyname) && keystrokes.at(-1).timerelease === null) {
+    // The key that ends a sample is none of its keys.
+    while (keystrokes.at(-1)?.keyname === "enter" && keystrokes.at(-1).timerelease === null) {
       keystrokes.pop();
       if (quality.missing_releases) quality.missing_releases -= 1;
     }

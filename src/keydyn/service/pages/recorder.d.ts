@@ -39,6 +39,10 @@ export interface Quality {
   synthetic: number;
   /** Keystrokes before the newest 5,000; they are not kept. */
   forgotten: number;
+  /** Keys pressed with Ctrl, Alt or Meta, AltGr apart; they are not recorded. */
+  shortcuts: number;
+  /** Arrows, Tab, Escape, function keys and others that write nothing; they are not recorded. */
+  navigation: number;
   /** The same in words. */
   remarks: string[];
 }
@@ -137,6 +141,7 @@ export class Stream {
   /** `at` is the number of the keystroke, null if the session was locked before this connection. */
   on(kind: "lock", callback: (lock: { session: string; at: number | null }) => void): Off;
   on(kind: "unlock", callback: (unlock: { session: string }) => void): Off;
+  /** Also called, with the status 0, if the function that gets a token fails; it is called again. */
   on(kind: "problem", callback: (problem: Problem) => void): Off;
   on(kind: "state", callback: (state: Stream["state"]) => void): Off;
   /** It has ended for good; `code` is the WebSocket's. */

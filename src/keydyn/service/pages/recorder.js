@@ -5,14 +5,22 @@
 // What keydyn calls physical keys. Others are called by their code in lower case: Space is "space".
 const NAMES = {
   ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up",
-  AltLeft: "alt", AltRight: "alt", ControlLeft: "ctrl", ControlRight: "ctrl",
+  AltLeft: "alt", AltRight: "altgr", ControlLeft: "ctrl", ControlRight: "ctrl",
   ShiftLeft: "shift", ShiftRight: "shift",
   Backquote: "back_quote", Backslash: "back_slash", BracketLeft: "open_bracket",
   BracketRight: "close_bracket", CapsLock: "caps_lock", Equal: "equals", Minus: "dash", NumLock: "num_lock",
   NumpadEnter: "enter",
-  PageDown: "page_down", PageUp: "page_up",
+  PageDown: "page_down", PageUp: "page_up", PrintScreen: "print_screen",
 };
 const MAC = /^mac/i.test(navigator.userAgentData?.platform ?? navigator.platform ?? "");
+// On a Mac either Alt writes characters, as AltGr does elsewhere.
+if (MAC) NAMES.AltLeft = NAMES.AltRight;
+
+// What is no typing, by the rule of keydyn.keystrokes.typing_keys: keys that change what others do, shift and AltGr
+// apart; keys that move the caret, and others that write nothing.
+const MODIFIER = /^(ctrl|alt|windows|command)$/;
+const CARET = /^(left|right|up|down|home|end|page_up|page_down)$/;
+const OTHER = /^(insert|tab|escape|contextmenu|num_lock|scrolllock|pause|print_screen|fn|f\d+)$/;
 
 // So many keystrokes are kept, the newest, which is also the most that the service takes; a key's name has so
 // many characters.
@@ -52,7 +60,7 @@ class Emitter {
 
 const NOTHING = {
   repeats: 0, corrections: 0, interruptions: 0, absences: 0, composed: 0, dead_keys: 0, virtual_keys: 0,
-  pastes: 0, drops: 0, autofills: 0, undos: 0, synthetic: 0, forgotten: 0,
+  pastes: 0, drops: 0, autofills: 0, undos: 0, synthetic: 0, forgotten: 0, shortcuts: 0, navigation: 0,
 };
 const REMARKS = {
   interruptions: "the field was left and entered again",
@@ -66,9 +74,11 @@ const REMARKS = {
   undos: "changes were undone",
   synthetic: "events from a script were ignored",
   forgotten: "there were too many keystrokes: only the newest are kept",
+  shortcuts: "shortcuts were left out",
 };
 // What makes a text another one than was typed.
 const INSERTED = ["pastes", "drops", "autofills", "undos", "virtual_keys"];
+const CORRECTS = /^(Backspace|Delete)$/;
 
 export class Recorder extends Emitter {
   #fields;
@@ -78,6 +88,7 @@ export class Recorder extends Emitter {
   #held = new Map();
   #counts = { ...NOTHING };
   #left = "";
+  #moved = false;
   #tick = { of: 0, ms: null };
   #streams = new Set();
   #attached = new AbortController();
@@ -110,10 +121,11 @@ export class Recorder extends Emitter {
     const missing_releases = this.#keys.filter((key) => key.done && key.release === null).length;
     const remarks = Object.keys(REMARKS).filter((what) => counts[what]).map((what) => REMARKS[what]);
     const fixed = positions || this.#options.text?.kind === "fixed";
-    if (fixed && counts.corrections) remarks.push("the text was corrected: it was not typed in one go");
+    const corrected = fixed && (counts.corrections > 0 || this.#moved);
+    if (corrected) remarks.push("the text was corrected: it was not typed in one go");
     if (missing_releases) remarks.push("the release of some keys was not seen");
-    const spoilt = fixed ? [...INSERTED, "corrections"] : ["virtual_keys"];
-    const usable = keystrokes > 0 && !spoilt.some((what) => counts[what]);
+    const spoilt = fixed ? INSERTED : ["virtual_keys"];
+    const usable = keystrokes > 0 && !corrected && !spoilt.some((what) => counts[what]);
     return { keystrokes, usable, clock_tick_ms: this.#clockTick(), missing_releases, ...counts, remarks };
   }
 
@@ -139,6 +151,7 @@ export class Recorder extends Emitter {
     this.#keys = [];
     this.#counts = { ...NOTHING };
     this.#left = "";
+    this.#moved = false;
     this.#tick = { of: 0, ms: null };
     this._emit("quality", this.quality);
   }
@@ -164,16 +177,22 @@ export class Recorder extends Emitter {
       // No physical key. A virtual keyboard says 229; what browsers send when they fill in fields does not.
       return event.keyCode === 229 && this.#count("virtual_keys");
     }
+    const name = keyname(code);
+    if (MODIFIER.test(name)) return;
+    if (this.#isShortcut(event)) {
+      this.#moved = true;
+      if (CORRECTS.test(code)) this.#counts.corrections += 1;
+      return this.#count("shortcuts");
+    }
+    if (CARET.test(name) || OTHER.test(name)) {
+      this.#moved ||= CARET.test(name);
+      return this.#count("navigation");
+    }
     // Its release was missed: it cannot be pressed twice.
     if (this.#held.has(code)) this.#letGo(code);
-    const control = this.#held.get("ControlLeft");
-    if (code === "AltRight" && control === this.#keys.at(-1) && event.timeStamp - control?.press < 2) {
-      // Windows reports AltGr as two keys, of which nobody has pressed the first.
-      this.#remove("ControlLeft");
-    }
     const hidden = this.#hides();
     const key = {
-      name: hidden ? String(this.#keys.length + this.#counts.forgotten + 1) : keyname(code),
+      name: hidden ? String(this.#keys.length + this.#counts.forgotten + 1) : name,
       // Clocks may stumble; keystrokes stay in order.
       press: Math.max(event.timeStamp, this.#keys.at(-1)?.press ?? 0),
       release: null,
@@ -186,7 +205,7 @@ export class Recorder extends Emitter {
       this.#left,
       (event.isComposing || event.keyCode === 229) && "composed",
       event.key === "Dead" && "dead_keys",
-      (code === "Backspace" || code === "Delete") && "corrections",
+      CORRECTS.test(code) && "corrections",
       this.#keys.length > MOST_KEYSTROKES && this.#keys.shift() && "forgotten",
     ];
     this.#left = "";
@@ -203,30 +222,26 @@ export class Recorder extends Emitter {
     if (!key) return;
     this.#held.delete(event.code);
     this.#finish(key, Math.max(event.timeStamp, key.press));
-    if (MAC && /^Meta/.test(event.code)) {
-      // A Mac does not report releases while the command key is held.
-      for (const [code, other] of [...this.#held]) if (other.press >= key.press) this.#letGo(code);
-    }
+  }
+
+  // Ctrl, Alt or Meta is held, and it is not AltGr, which browsers may report as Ctrl and Alt.
+  #isShortcut(event) {
+    if (event.code === "AltRight" || this.#held.has("AltRight") || event.getModifierState?.("AltGraph")) return false;
+    return event.ctrlKey || event.metaKey || (event.altKey && !MAC);
   }
 
   #blurred(event) {
     // A release is still seen if it happens in another of the fields.
     if (this.#fields.includes(event.relatedTarget)) return;
-    const away = !document.hasFocus();
-    if (this.#keys.length) this.#left = away ? "absences" : "interruptions";
-    // The keys that leave a window are no typing: Alt and Tab, Control and T.
-    const modifiers = [...this.#held].filter(([code]) => /^(Alt|Control|Meta|OS)/.test(code));
-    const leaving = away ? Math.min(...modifiers.map(([, key]) => key.press)) : Infinity;
-    for (const [code, key] of [...this.#held]) {
-      if (key.press >= leaving) this.#remove(code);
-      else this.#letGo(code);
-    }
+    if (this.#keys.length) this.#left = document.hasFocus() ? "interruptions" : "absences";
+    for (const [code] of [...this.#held]) this.#letGo(code);
   }
 
   #changed(event) {
     if (!event.isTrusted) return this.#count("synthetic");
     const { inputType } = event;
     if (/^history/.test(inputType)) this.#count("undos");
+    else if (inputType === "deleteByCut") this.#count("corrections");
     else if (!inputType || inputType === "insertReplacementText") this.#count("autofills");
   }
 
@@ -245,13 +260,6 @@ export class Recorder extends Emitter {
     const key = this.#held.get(code);
     this.#held.delete(code);
     this.#finish(key, null);
-  }
-
-  #remove(code) {
-    const key = this.#held.get(code);
-    this.#held.delete(code);
-    this.#keys.splice(this.#keys.lastIndexOf(key), 1);
-    for (const stream of this.#streams) stream._removed(key);
   }
 
   #count(what) {
@@ -410,11 +418,6 @@ export class Stream extends Emitter {
     this._moved();
   }
 
-  _removed(key) {
-    const at = this.#kept.lastIndexOf(key);
-    if (at >= this.#sent - this.#before) this.#kept.splice(at, 1);
-  }
-
   _moved() {
     if (this.#ready().length >= BATCH) this.#flush();
     else if (this.#kept.length > this.#sent - this.#before && !this.#timers.batch) this.#waitForBatch();
@@ -457,7 +460,8 @@ export class Stream extends Emitter {
     try {
       if (typeof token === "function") token = await token(this.session);
     } catch (error) {
-      reportError(error);
+      if (this._listens("problem")) this._emit("problem", { type: "about:blank", title: "There is no token", status: 0, detail: error.message });
+      else reportError(error);
       return this.#retry();
     }
     if (this.state !== "connecting") return;

@@ -2,6 +2,7 @@
 
 import { userPath } from "./calling.js";
 import { element, find } from "./elements.js";
+import { nameOf } from "./names.js";
 
 const total = (profiles, count) => profiles.reduce((sum, profile) => sum + count(profile), 0);
 
@@ -10,15 +11,16 @@ export class StoredData {
   #call;
   #erased;
   #export = null;
+  #facts = {};
 
-  /** `erased` is called when somebody is gone. */
-  constructor(call, erased) {
+  /** `erased` is called with what was erased when somebody is gone; `guarded` runs what may go wrong. */
+  constructor(call, erased, guarded) {
     this.#call = call;
     this.#erased = erased;
     find("export").addEventListener("click", () => this.#download());
     find("erase").addEventListener("click", () => find("sure").showModal());
     find("sure").addEventListener("close", () => {
-      if (find("sure").returnValue === "yes") this.#erase();
+      if (find("sure").returnValue === "yes") guarded(() => this.#erase());
       find("sure").returnValue = "";
     });
   }
@@ -28,8 +30,8 @@ export class StoredData {
     const found = await this.#call("GET", userPath(name, "/export"));
     this.#export = found;
     const { profiles } = found;
-    const facts = {
-      Name: found.id,
+    this.#facts = {
+      Name: nameOf(found.id),
       "Created": new Date(found.created_at).toLocaleString(),
       "Texts kept": total(profiles, ({ samples }) => samples.length),
       "Keystrokes in them": total(profiles, ({ samples }) => samples.reduce((sum, sample) => sum + sample.length, 0)),
@@ -38,20 +40,23 @@ export class StoredData {
       "Sessions watched": total(profiles, ({ watch_sessions: sessions }) => sessions.length),
       "Entries in the audit log": found.audit.length,
     };
-    find("stored").replaceChildren(...Object.entries(facts).map(([term, value]) => element(
+    find("stored").replaceChildren(...Object.entries(this.#facts).map(([term, value]) => element(
       "div", {}, element("dt", {}, term), element("dd", {}, String(value)),
     )));
   }
 
   #download() {
     const address = URL.createObjectURL(new Blob([JSON.stringify(this.#export, null, 2)], { type: "application/json" }));
-    const link = element("a", { href: address, download: `${this.#name}.json` });
+    const link = element("a", { href: address, download: `${nameOf(this.#name)}.json` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
   }
 
   async #erase() {
-    await this.#call("DELETE", userPath(this.#name));
-    this.#erased();
+    const { pending } = await this.#call("DELETE", userPath(this.#name));
+    const { "Texts kept": texts, "Sessions watched": sessions } = this.#facts;
+    const later = pending.length ? " The database’s log of changes follows as soon as nobody reads it." : "";
+    this.#erased(`${nameOf(this.#name)} was erased: ${texts} texts, the template, the fingerprints, ${sessions} watched sessions, `
+      + `and the key that they were encrypted with.${later}`);
   }
 }

@@ -1,23 +1,36 @@
-// A text to copy, the field to copy it into, and what is seen of the typing meanwhile.
+// A text to copy, or to make up; the field to type it in; and what is seen of the typing meanwhile.
 
-import { Recorder } from "./recorder.js";
+import { compared, isCopy, marked, plain } from "./copying.js";
 import { element } from "./elements.js";
+import { Recorder } from "./recorder.js";
+import { LANGUAGES, OWN, choose, language, textFor } from "./texts.js";
 
-// Less of the text is no copy of it.
-const ENOUGH = 0.85;
+const ANYTHING = "Write something of your own: your way to work, what you ate yesterday, what you can see from here.";
+// A share of the text that was not typed key by key, or more, was not typed.
+const TYPED = 0.85;
 let boxes = 0;
 
 export class TypingBox {
   #recorder;
+  #purpose;
+  #number = 0;
   #text = "";
+  #copy = { right: [], mistakes: 0 };
   #busy = false;
+  #result;
+  #send;
 
-  /** `send` is called with a sample, and what it throws is shown. */
-  constructor(place, button, send) {
+  /**
+   * Texts are those for this `purpose`. `send` is called with a sample, and what it throws is shown; it fills
+   * `result`, which is emptied with every attempt.
+   */
+  constructor(place, { purpose, button, result = element("div"), send }) {
     const id = `typing-${boxes += 1}`;
-    this.done = element("span", { class: "done" });
-    this.left = element("span");
-    this.prompt = element("p", { class: "prompt", id: `${id}-text` }, this.done, this.left);
+    this.language = element(
+      "select", { onchange: () => { choose(this.language.value); this.ask(this.#number); } },
+      Object.entries(LANGUAGES).map(([value, name]) => element("option", { value }, name)),
+    );
+    this.prompt = element("p", { class: "prompt", id: `${id}-text` });
     this.field = element("textarea", {
       rows: 3, autocomplete: "off", autocapitalize: "none", autocorrect: "off", spellcheck: "false",
       "aria-describedby": `${id}-text ${id}-seen`,
@@ -27,13 +40,22 @@ export class TypingBox {
     this.button = element("button", { class: "primary wide-button", type: "button" }, button);
     place.classList.add("typing");
     place.replaceChildren(
+      element("label", { class: "language" }, "Text in", this.language),
       this.prompt, element("label", {}, "Type it here", this.field), this.seen, this.problem,
       element("div", { class: "row" }, this.button, element("span", { class: "hint" }, "or press Enter")),
     );
-    this.send = send;
-    this.#recorder = new Recorder(this.field);
+    this.#purpose = purpose;
+    this.#result = result;
+    this.#send = send;
+    // Whatever else the machine has: only a physical keyboard is recorded.
+    this.#recorder = new Recorder(this.field, { device: "keyboard" });
     this.#recorder.on("quality", () => this.#show());
-    this.field.addEventListener("input", () => this.#show());
+    this.field.addEventListener("input", () => {
+      // Who empties the field begins again.
+      if (this.field.value === "") this.#recorder.clear();
+      this.say(null);
+      this.#show();
+    });
     this.field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.isComposing) return;
       event.preventDefault();
@@ -42,12 +64,16 @@ export class TypingBox {
     this.button.addEventListener("click", () => this.#finish());
   }
 
-  /** Ask for a text. */
-  ask(text, focus = true) {
-    this.#text = text;
+  /** Ask for the text of this number, by default the next one. */
+  ask(number = this.#number + 1) {
+    this.#number = number;
+    this.language.value = language();
+    const text = textFor(this.#purpose, number);
+    this.#text = text === null ? null : plain(text);
+    this.prompt.lang = text === null ? "en" : language();
     this.say(null);
     this.#clear();
-    if (focus) this.field.focus();
+    this.field.focus({ preventScroll: true });
   }
 
   /** Say what went wrong, or nothing any more. */
@@ -63,22 +89,29 @@ export class TypingBox {
   }
 
   #show() {
-    const n = Math.min(this.field.value.length, this.#text.length);
-    this.done.textContent = this.#text.slice(0, n);
-    this.left.textContent = this.#text.slice(n);
-    this.button.disabled = this.#busy || !this.#complete();
     const { keystrokes, corrections, remarks } = this.#recorder.quality;
-    const parts = [keystrokes === 1 ? "1 keystroke" : `${keystrokes} keystrokes`, speed(this.#recorder.sample().keystrokes)];
-    if (corrections) parts.push(corrections === 1 ? "1 correction" : `${corrections} corrections`);
+    const parts = [counted(keystrokes, "keystroke"), speed(this.#recorder.sample().keystrokes)];
+    if (this.#text === null) {
+      this.prompt.textContent = ANYTHING;
+      const left = OWN[this.#purpose] - keystrokes;
+      if (left > 0) parts.push(`${left} to go`);
+    } else {
+      this.#copy = compared(plain(this.field.value), this.#text);
+      this.prompt.replaceChildren(...marked(this.#text, this.#copy.right));
+      if (this.#copy.mistakes) parts.push(counted(this.#copy.mistakes, "mistake"));
+    }
+    if (corrections) parts.push(counted(corrections, "correction"));
+    this.button.disabled = this.#busy || !this.#complete;
     this.seen.textContent = [...parts.filter(Boolean), ...remarks].join(" · ");
   }
 
-  #complete() {
-    return this.field.value.trimEnd().length >= ENOUGH * this.#text.length;
+  get #complete() {
+    return this.#text === null ? this.#recorder.quality.keystrokes >= OWN[this.#purpose] : isCopy(this.#copy, this.#text);
   }
 
   async #finish() {
     if (this.#busy) return;
+    this.#result.replaceChildren();
     const trouble = this.#trouble();
     if (trouble) return this.say(trouble);
     const sample = this.#recorder.sample();
@@ -88,11 +121,10 @@ export class TypingBox {
     this.button.disabled = true;
     this.say(null);
     try {
-      await this.send(sample);
+      await this.#send(sample);
     } catch (error) {
+      this.ask(this.#number);
       this.say(error.message);
-      this.#clear();
-      this.field.focus();
     } finally {
       this.#busy = false;
       this.#show();
@@ -104,11 +136,18 @@ export class TypingBox {
     if (quality.virtual_keys) {
       return "This is an on-screen keyboard, which does not report its keys. Connect a physical keyboard, or open the page on a computer.";
     }
-    if (quality.keystrokes < ENOUGH * this.field.value.trimEnd().length) {
+    if (quality.keystrokes < TYPED * this.field.value.trimEnd().length) {
       return "Part of this was not typed. Clear the field and type the text key by key.";
     }
-    return this.#complete() ? null : "Please type the whole text.";
+    if (this.#complete) return null;
+    if (this.#text === null) return "Please write a little more.";
+    return this.#copy.mistakes > this.#copy.right.length / 2 ? "This is not the text above. Please copy that one, or choose another language."
+      : "Please type the whole text, without so many mistakes.";
   }
+}
+
+function counted(number, what) {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
 }
 
 /** Words per minute, as typists count them: five keystrokes each. */

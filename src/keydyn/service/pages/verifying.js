@@ -3,18 +3,18 @@
 import { userPath } from "./calling.js";
 import { find, say } from "./elements.js";
 import { decision } from "./explaining.js";
-import { Texts } from "./texts.js";
 import { TypingBox } from "./typing_box.js";
 
 export class Verifying {
   #name;
   #call;
   #box;
-  #texts = new Texts(0);
 
   constructor(call) {
     this.#call = call;
-    this.#box = new TypingBox(find("verify-box"), "Decide", (sample) => this.#decide(sample));
+    this.#box = new TypingBox(find("verify-box"), {
+      purpose: "recognise", button: "Decide", result: find("decision"), send: (sample) => this.#decide(sample),
+    });
     find("forgive").addEventListener("click", () => this.#forgive());
     for (const choice of document.querySelectorAll("[name=who]")) choice.addEventListener("change", () => this.#ask());
   }
@@ -22,12 +22,12 @@ export class Verifying {
   show(name) {
     if (name !== this.#name) find("decision").replaceChildren();
     this.#name = name;
-    this.#ask(false);
+    this.#ask();
   }
 
-  #ask(focus = true) {
+  #ask() {
     find("verify-wait").hidden = true;
-    this.#box.ask(this.#texts.next(), focus);
+    this.#box.ask();
   }
 
   async #decide(sample) {
@@ -35,12 +35,11 @@ export class Verifying {
     try {
       const found = await this.#call("POST", userPath(this.#name, "/verify"), sample);
       find("decision").replaceChildren(decision(found, me));
-      this.#ask(false);
+      this.#ask();
       find("spoken").textContent = find("decision").querySelector(".message").innerText;
       find("decision").scrollIntoView({ block: "nearest" });
     } catch (error) {
       if (error.kind !== "too-many-attempts" && error.kind !== "attempts-spent") throw error;
-      find("decision").replaceChildren();
       say("verify-wait-words", `${error.message} Repeated failed attempts are slowed down, so that nobody can keep guessing.`);
       find("verify-wait").hidden = false;
     }

@@ -3,12 +3,15 @@
 import { userPath } from "./calling.js";
 import { bars, TrustChart } from "./charts.js";
 import { element, find, say } from "./elements.js";
+import { nameOf } from "./names.js";
 import { KeyTiles } from "./key_tiles.js";
 import { Recorder } from "./recorder.js";
 
 const SESSION = "keydyn.watched";
 // How often trust is spoken, milliseconds, and how many keys are listed.
 const SPOKEN = 6000, LISTED = 6;
+// Before the first key, whatever the connection does.
+const READY = "Start typing";
 const STATES = {
   connecting: "Connecting…",
   open: "Watching",
@@ -44,6 +47,7 @@ export class Watching {
   show(name) {
     if (name !== this.#name) this.#clear();
     this.#name = name;
+    find("watch-field").focus({ preventScroll: true });
   }
 
   leave() {
@@ -65,6 +69,7 @@ export class Watching {
     this.#before = 0;
     this.#list();
     find("trust-now").textContent = "";
+    this.#badge(READY);
   }
 
   #begin() {
@@ -75,14 +80,16 @@ export class Watching {
       token: (session) => this.#token(session), states: true,
     });
     this.#stream = stream;
-    this.#recorder.on("quality", ({ remarks }) => { find("watch-quality").textContent = remarks.join("; "); });
+    this.#recorder.on("quality", ({ keystrokes, remarks }) => {
+      find("watch-quality").textContent = remarks.join("; ");
+      if (keystrokes === 1) this.#became(stream, stream.state);
+    });
     stream.on("state", (state) => this.#became(stream, state));
     stream.on("trust", (found) => this.#trusted(stream, found));
     stream.on("lock", ({ at }) => this.#locked(at));
     stream.on("unlock", () => this.#unlocked());
     stream.on("problem", ({ title, detail }) => say("watch-problem-words", [title, detail].filter(Boolean).join(". ")));
     stream.on("close", (end) => this.#closed(stream, end));
-    this.#became(stream, stream.state);
   }
 
   /** A token for the session that this tab has watched before, or for a new one. */
@@ -107,7 +114,8 @@ export class Watching {
 
   #became(stream, state) {
     if (stream !== this.#stream) return;
-    this.#badge(STATES[state], { open: "good", waiting: "warn" }[state]);
+    if (stream.locked) this.#badge("Locked", "bad");
+    else if (this.#recorder.quality.keystrokes > 0) this.#badge(STATES[state], { open: "good", waiting: "warn" }[state]);
     if (state === "open") {
       this.#chart.level = stream.level;
       this.#chart.draw();
@@ -137,15 +145,17 @@ export class Watching {
 
   #list() {
     const rows = [...this.#risen].sort(([, one], [, other]) => other - one).slice(0, LISTED);
+    say("gave-away-unit", rows.length && this.#chart.level
+      ? `Points of suspicion that each key has added. A whole bar is ${this.#chart.level.toFixed(1)}, the level that locks the session.` : null);
     find("gave-away").replaceChildren(rows.length
-      ? bars(rows.map(([name, value]) => ({ name, value, shown: `+${value.toFixed(1)}` })))
+      ? bars(rows.map(([name, value]) => ({ name, value, shown: `+${value.toFixed(1)}` })), this.#chart.level ?? undefined)
       : element("p", { class: "muted" }, "Nothing has raised suspicion yet."));
   }
 
   #locked(at) {
     const where = at === null ? "" : ` at key ${at}`;
-    find("lock-words").textContent = `Suspicion passed the limit${where}: this does not look like ${this.#name}’s typing. An application would `
-      + "now ask for a password or another factor. Keys are not judged until the session is unlocked.";
+    find("lock-words").textContent = `Suspicion passed the limit${where}: this does not look like ${nameOf(this.#name)}’s typing. An application would `
+      + "now ask for a password or another factor. Keys are not judged until the session is unlocked. Trust, which looks at the last keys only, may still be high.";
     find("lock").hidden = false;
     this.#badge("Locked", "bad");
     this.#chart.mark();

@@ -1,0 +1,36 @@
+// Names of people, which are any text, as ids of the service, which are letters and digits of English and a few signs.
+// What an id cannot have stands in it between tildes, as numbers: "Ana Sá" is "Ana~20~S~e1~".
+
+const LONGEST_NAME = 64, LONGEST_ID = 128;
+// Before a name that does not begin as an id must.
+const OTHERWISE = "x~~";
+
+/** A name without what cannot be seen in it; an error if nothing is left, or too much. */
+export function cleaned(name) {
+  const found = name.normalize("NFC").replace(/[\s\p{Z}]+/gu, " ").trim();
+  if (!found) throw new Error("Enter a name.");
+  if (/\p{C}/u.test(found)) throw new Error("This name has characters that cannot be shown.");
+  if ([...found].length > LONGEST_NAME || encoded(found).length > LONGEST_ID) {
+    throw new Error("This name is too long. Use a shorter one.");
+  }
+  return found;
+}
+
+/** The id of somebody of this name. */
+export const idOf = (name) => encoded(cleaned(name));
+
+/** The name of somebody with this id; the id itself if it was not made from a name. */
+export function nameOf(id) {
+  const numbers = (_, run) => String.fromCodePoint(...run.split(".").map((each) => parseInt(each, 16)));
+  try {
+    const name = (id.startsWith(OTHERWISE) ? id.slice(OTHERWISE.length) : id).replace(/~([0-9a-f.]+)~/g, numbers);
+    return idOf(name) === id ? name : id;
+  } catch {
+    return id;
+  }
+}
+
+function encoded(name) {
+  const id = name.replace(/[^A-Za-z0-9._@+-]+/gu, (run) => `~${[...run].map((each) => each.codePointAt(0).toString(16)).join(".")}~`);
+  return /^[A-Za-z0-9]/.test(id) ? id : OTHERWISE + id;
+}
