@@ -18,6 +18,7 @@ from keydyn.service.storage import audit
 from keydyn.service.storage.audit import Entry
 from keydyn.service.storage.authentic import COVERED, is_authentic, with_mac
 from keydyn.service.storage.database import Database
+from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.sealing import DataKey, MasterKeys
 from keydyn.service.storage.tables import api_keys, tenants, users
 from keydyn.service.wall_clock import HOUR, Clock
@@ -91,7 +92,7 @@ def tenant_named(
 
 def deployment_log(connection: Connection, keys: MasterKeys, now: int) -> None:
     """Make the tenant whose audit log is that of the whole deployment, unless it is there."""
-    if connection.execute(_ONE_TENANT, {"tenant": DEPLOYMENT}).first() is None:
+    if _ONE_TENANT.first(connection, tenant=DEPLOYMENT) is None:
         row = {"id": DEPLOYMENT, "name": DEPLOYMENT_NAME, "created_at": now}
         _make_tenant(connection, keys, row, TenantSettings())
 
@@ -107,13 +108,22 @@ def _make_tenant(
 
 def find_tenant(connection: Connection, keys: MasterKeys, tenant_id: str) -> Tenant | None:
     """A tenant, with all that requests need; None if there is none of that id whose row is authentic."""
-    row = connection.execute(_ONE_TENANT, {"tenant": tenant_id}).first()
+    row = _ONE_TENANT.first(connection, tenant=tenant_id)
+    # What is found in a row with these master keys is the same the next time.
+    known = keys.ids, row
+    before = keys.tenants.get(tenant_id)
+    if before is not None and before[0] == known:
+        cached: Tenant = before[1]
+        return cached
+    keys.tenants.pop(tenant_id, None)
     if row is None or not is_authentic(keys, tenants, row):
         return None
     key, first = tenant_key(keys, row), None
     if row.lasting_key is not None:
         first = DataKey(key.open(row.lasting_key, f"tenants/{row.id}/lasting"))
-    return Tenant(row.id, row.name, decoded(TenantSettings, row.settings.encode()), key, first)
+    found = Tenant(row.id, row.name, decoded(TenantSettings, row.settings.encode()), key, first)
+    keys.tenants[tenant_id] = known, found
+    return found
 
 
 def tenant_key(keys: MasterKeys, row: Any) -> DataKey:
@@ -126,7 +136,8 @@ def tenant_key(keys: MasterKeys, row: Any) -> DataKey:
 
 def change_tenant(connection: Connection, keys: MasterKeys, tenant_id: str, **values: Any) -> None:
     """Change columns of a tenant's row; a `ValueError` if the row is not authentic."""
-    row = connection.execute(_ONE_TENANT.with_for_update(key_share=True), {"tenant": tenant_id}).one()
+    query = _TENANT.where(tenants.c.id == tenant_id).with_for_update(key_share=True)
+    row = connection.execute(query).one()
     if not is_authentic(keys, tenants, row):
         raise ValueError(f"the row of the tenant {row.name} was not written with the master key")
     changed = with_mac(keys, tenants, {**row._mapping, **values})
@@ -137,7 +148,7 @@ def change_tenant(connection: Connection, keys: MasterKeys, tenant_id: str, **va
 _TENANT: Select[Any] = select(
     *(tenants.c[name] for name in COVERED[tenants]), tenants.c.wrapped_key, tenants.c.mac
 )
-_ONE_TENANT = _TENANT.where(tenants.c.id == bindparam("tenant"))
+_ONE_TENANT = Prepared(_TENANT.where(tenants.c.id == bindparam("tenant")))
 
 
 def list_tenants(connection: Connection) -> Sequence[Row[Any]]:
@@ -245,7 +256,7 @@ def key_holder(connection: Connection, keys: MasterKeys, presented: str, now: in
     parts = PRESENTED.fullmatch(presented)
     row = None
     if parts:
-        row = connection.execute(_KEY, {"key": parts[2]}).first()
+        row = _KEY.first(connection, key=parts[2])
     expected = NO_HASH if row is None else row.hash
     # Compared in constant time, for a key that does not exist too.
     same = hmac.compare_digest(_hash(parts[3] if parts else presented), expected)
@@ -270,7 +281,7 @@ def tenant_of_key(connection: Connection, key_id: str) -> str | None:
 
 def key_is_valid(connection: Connection, keys: MasterKeys, key_id: str, now: int) -> bool:
     """Whether a key or session exists, and has neither been revoked nor expired."""
-    row = connection.execute(_KEY, {"key": key_id}).first()
+    row = _KEY.first(connection, key=key_id)
     return row is not None and _is_valid(keys, row, now)
 
 
@@ -279,7 +290,7 @@ def _is_valid(keys: MasterKeys, row: Row[Any], now: int) -> bool:
     return lasts and is_authentic(keys, api_keys, row)
 
 
-_KEY = select(api_keys).where(api_keys.c.id == bindparam("key"))
+_KEY = Prepared(select(api_keys).where(api_keys.c.id == bindparam("key")))
 
 
 def _hash(secret: str) -> bytes:

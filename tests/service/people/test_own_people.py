@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import event, select, update
+from sqlalchemy import select, update
 from websockets.sync.client import connect
 
 from keydyn.datasets import make_typists
@@ -214,21 +214,18 @@ def test_the_background_is_found_with_one_query(service, client):
     enrol(service, client, 0, 1, 2)
     found, _ = background_of(service)
     context, tenant = service.app.state.context, tenant_of(service)
-    with statements(service) as seen, service.database.reading() as connection:
+    with service.database.reading() as connection, statements(connection) as seen:
         assert find_background(connection, context, tenant, Text(), "keyboard") is found
     assert len([one for one in seen if one.startswith("SELECT")]) == 1
 
 
 @contextmanager
-def statements(service):
+def statements(connection):
     seen = []
-
-    def note(connection, cursor, statement, *_):
-        seen.append(statement)
-
-    event.listen(service.database.engine, "before_cursor_execute", note)
+    driver = connection.connection.dbapi_connection
+    driver.set_trace_callback(seen.append)
     yield seen
-    event.remove(service.database.engine, "before_cursor_execute", note)
+    driver.set_trace_callback(None)
 
 
 def test_texts_and_tenants_are_apart(service, client):

@@ -17,10 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
 
 from keydyn.service.storage import audit, master_keys
 from keydyn.service.storage.database import Database
+from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.upgrading import upgrade
 from tests.service.storage.rows import add_user
 
@@ -124,6 +125,13 @@ def dying(last: int, steps: Path) -> Iterator[None]:
 
     for name in ("before_cursor_execute", "commit"):
         event.listen(Engine, name, step)
+    run = Prepared._run
+
+    def running(self: Prepared, connection: Connection, values: dict[str, object]) -> object:
+        step()
+        return run(self, connection, values)
+
+    Prepared._run = running  # type: ignore[method-assign]
     replace = os.replace
 
     def stepping(source: str, target: str) -> None:

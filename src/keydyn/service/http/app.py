@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -81,6 +82,7 @@ def create_app(
         threads={"webhook": 8},
         observe=lambda kind, outcome: metrics.jobs.labels(kind, outcome).inc(),
     )
+    threads = ThreadPoolExecutor(deployment.concurrent, "keydyn-request")
     periodic = [
         Periodic("expiry", lambda: tidy(context), EXPIRY_S),
         Periodic("catching-up", CaughtUp(context), LOOKING_S),
@@ -100,6 +102,7 @@ def create_app(
             await asyncio.to_thread(runner.stop)
             for one in periodic:
                 await asyncio.to_thread(one.stop)
+            await asyncio.to_thread(threads.shutdown)
             notes.flush(everything=True)
             await asyncio.to_thread(database.close)
 
@@ -116,6 +119,7 @@ def create_app(
     app.state.context, app.state.metrics = context, metrics
     app.state.rates, app.state.door, app.state.notes = rates, door, notes
     app.state.bodies, app.state.heavy = Bodies(deployment), HeavyWork()
+    app.state.threads = threads
     app.state.deployment, app.state.engine = deployment, engine
     add_handlers(app)
     for part in (people, recognition, tenants, reports, pages, health):

@@ -7,18 +7,19 @@ thread, off the event loop.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import inspect
 import json
 import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.routing import APIRoute
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from keydyn.files import Field, matching, sha256, whole
@@ -34,6 +35,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Admits = Callable[[Request], Any]
 # The id of a person in a path.
 Id = Annotated[str, Path(pattern=USER_ID, max_length=128, description=ABOUT_USER_ID)]
+USER_IDS = re.compile(USER_ID)
 JSON = "application/json"
 # Characters of an error's message that an answer repeats at most.
 LONGEST_DETAIL = 200
@@ -97,11 +99,20 @@ class AdmittedRoute(APIRoute):
         declared: Declared | None = getattr(self.endpoint, "declared", None)
         if declared is None or declared.rule is None:
             return handler
-        rule = declared.rule
+        rule, own = declared.rule, {param.name for param in self.dependant.path_params}
+        # Other parameters are read by FastAPI, which also words what is wrong with an id.
+        only_id = own <= {"id"} and not self.dependant.query_params
+
+        async def run(request: Request) -> Response:
+            path = request.path_params
+            if only_id and all(USER_IDS.fullmatch(name) for name in path.values()):
+                answer: Response = await in_thread(request, self.endpoint, request, **path)
+                return answer
+            return await handler(request)
 
         async def admitted(request: Request) -> Response:
             state = request.app.state
-            request.state.caller = await run_in_threadpool(rule, request)
+            request.state.caller = await in_thread(request, rule, request)
             request.state.body = b""
             if declared.body is not None:
                 most = state.deployment.largest_body
@@ -109,11 +120,17 @@ class AdmittedRoute(APIRoute):
                     most = min(most, SMALL_BODY)
                 request.state.body = await state.bodies.read(request, request.state.counted_as, most)
             if not declared.heavy:
-                return await handler(request)
+                return await run(request)
             async with state.heavy.turn(request.state.tenant_id):
-                return await handler(request)
+                return await run(request)
 
         return admitted
+
+
+async def in_thread(request: Request, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What a function returns, run in one of the threads for requests."""
+    call = partial(function, *args, **options)
+    return await asyncio.get_running_loop().run_in_executor(request.app.state.threads, call)
 
 
 class Routes:
@@ -166,10 +183,7 @@ def _endpoint(
             return _Json(before.body, before.status, {"idempotent-replayed": "true"})
         if declared.answer is None or isinstance(answer, Response):
             return answer or Response(status_code=declared.status)
-        body = encoded(answer)
-        # What goes out is checked as strictly as what comes in, as the type that it is of several.
-        decoded(type(answer) if type(answer) in get_args(declared.answer) else declared.answer, body)
-        return _Json(body, declared.status)
+        return _Json(_answered(answer, declared.answer), declared.status)
 
     own = [
         parameter.replace(annotation=hints[name])
@@ -181,6 +195,13 @@ def _endpoint(
     endpoint.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
     endpoint.declared = declared  # type: ignore[attr-defined]
     return endpoint
+
+
+def _answered(answer: Any, kind: Any) -> bytes:
+    """An answer as JSON, checked as strictly as what comes in, as the type that it is of several."""
+    body = encoded(answer)
+    decoded(type(answer) if type(answer) in get_args(kind) else kind, body)
+    return body
 
 
 def content_of(kind: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from keydyn.service.http.access import Caller, Door, forbidden, token_holder
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.live.session import Admitted
 from keydyn.service.live.session_rows import SessionEvent, lock_id, lock_of, new_id, open_session
-from keydyn.service.people.attempts import STRICTEST, allowed_level, count_lock, counts_of
+from keydyn.service.people.attempts import STRICTEST, allowed_level, count_lock
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.deciding import Subject, subject_of
 from keydyn.service.people.decision_rows import Decided
@@ -130,10 +130,7 @@ def session_for_token(
 
 def _check_attempts(context: Context, tenant: Tenant, subject: Subject) -> None:
     """A `Problem` if attempts to be this person must wait: a session that ends in a lock is one."""
-    now = context.clock()
-    with context.database.reading() as connection:
-        counts = counts_of(connection, subject.person.id, now)
-        allowed_level(connection, tenant, counts, STRICTEST, now)
+    allowed_level(tenant, subject.counts, STRICTEST, context.clock())
 
 
 def _typed_in(connection: Connection, session: str, person: PersonRow | None = None) -> tuple[Text, Device]:

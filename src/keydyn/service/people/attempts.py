@@ -21,6 +21,7 @@ from keydyn.service.people.context import Write
 from keydyn.service.people.rows import PersonRow, Stale
 from keydyn.service.problems import Problem
 from keydyn.service.storage import counters
+from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import counters as counter_rows
 from keydyn.service.storage.tables import users
 from keydyn.service.wall_clock import DAY, SECOND
@@ -50,11 +51,15 @@ class Spent(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Failures in a row, when the last one was, and what failures have cost."""
+    """Failures in a row, when the last one was, and what failures have cost.
+
+    `unusual` if those at the whole tenant amount to more takeovers than are allowed in a day.
+    """
 
     failures: int
     failed_at: int
     spent: Sequence[Spent]
+    unusual: bool = False
 
     def waiting_time(self, settings: Settings, now: int) -> int:
         """Milliseconds until the next attempt may be made."""
@@ -109,14 +114,20 @@ def waiting_time(failures: int, failed_at: int, now: int) -> int:
     return min(max(0, delay_after(failures) - max(0, now - failed_at)), LONGEST_DELAY)
 
 
-def counts_of(connection: Connection, person_id: str, now: int, *, lock: bool = False) -> Counts:
+def counts_of(
+    connection: Connection, tenant: Tenant, person_id: str, now: int, *, lock: bool = False
+) -> Counts:
     """What is counted of a person; with `lock`, until the change is committed nobody else counts."""
-    row = connection.execute(_LOCKED if lock else _COUNTS, {"user": person_id}).one()
-    spent = [Spent(*each) for each in connection.execute(_SPENT, {"user": person_id, "now": now})]
-    return Counts(row.failures, row.failed_at, spent)
+    row = (_LOCKED if lock else _COUNTS).first(connection, user=person_id)
+    if row is None:
+        # Erased meanwhile.
+        raise Stale
+    spent = [Spent(*each) for each in _SPENT.all(connection, user=person_id, now=now)]
+    day = counters.amount(connection, tenant.id, _day(now))
+    return Counts(row.failures, row.failed_at, spent, _is_unusual(connection, tenant, day))
 
 
-def allowed_level(connection: Connection, tenant: Tenant, counts: Counts, asked: Level, now: int) -> Level:
+def allowed_level(tenant: Tenant, counts: Counts, asked: Level, now: int) -> Level:
     """The level at which the next attempt is judged; a `Problem` if it must wait."""
     delayed = waiting_time(counts.failures, counts.failed_at, now)
     if delayed > 0:
@@ -132,8 +143,7 @@ def allowed_level(connection: Connection, tenant: Tenant, counts: Counts, asked:
         )
         title = "No attempt is left for now"
         raise Problem(429, "attempts-spent", title, detail, retry_after=seconds)
-    day = counters.amount(connection, tenant.id, _day(now))
-    return STRICTEST if _is_unusual(connection, tenant, day) else level
+    return STRICTEST if counts.unusual else level
 
 
 def clock_set_back(connection: Connection, person: PersonRow, now: int) -> None:
@@ -156,8 +166,8 @@ def count_attempt(connection: Connection, tenant: Tenant, person: PersonRow, mad
     If others, made at the same time, have used up the attempts, there is a `Problem`; if they have left only
     a stricter level, `Stale`: in both cases the outcome is withheld.
     """
-    counts = counts_of(connection, person.id, now, lock=True)
-    level = allowed_level(connection, tenant, counts, made.asked, now)
+    counts = counts_of(connection, tenant, person.id, now, lock=True)
+    level = allowed_level(tenant, counts, made.asked, now)
     if LEVELS.index(level) > LEVELS.index(made.judged):
         raise Stale
     if not made.accepted:
@@ -173,7 +183,7 @@ def count_lock(connection: Connection, tenant: Tenant, person_id: str, now: int)
     A session has no false-match rate of its own. With this one, false lock-outs of people who type for hours
     do not spend all of their budget.
     """
-    counts = counts_of(connection, person_id, now, lock=True)
+    counts = counts_of(connection, tenant, person_id, now, lock=True)
     _count_failure(connection, tenant, person_id, counts, STRICTEST, now)
 
 
@@ -182,7 +192,7 @@ def forgive(connection: Connection, person_id: str, *, budget: bool = False) -> 
 
     The second resets the promise: counted from before, strangers may have had twice the chance.
     """
-    connection.execute(_COUNT, {"user": person_id, "failures": 0, "failed_at": 0})
+    _COUNT.run(connection, user=person_id, failures=0, failed_at=0)
     if budget:
         connection.execute(counter_rows.delete().where(counter_rows.c.user_id == person_id))
 
@@ -191,7 +201,7 @@ def _count_failure(
     connection: Connection, tenant: Tenant, person_id: str, counts: Counts, level: Level, now: int
 ) -> int:
     failures, cost = counts.failures + 1, cost_of(getattr(tenant.settings.levels, level))
-    connection.execute(_COUNT, {"user": person_id, "failures": failures, "failed_at": now})
+    _COUNT.run(connection, user=person_id, failures=failures, failed_at=now)
     expires = (now // DAY + WINDOW) * DAY
     counters.add(connection, tenant.id, f"{_day(now)}/{person_id}", cost, expires, person_id)
     day = counters.add(connection, tenant.id, _day(now), cost, now + DAY)
@@ -225,9 +235,11 @@ def _tell(connection: Connection, tenant: Tenant, now: int) -> None:
 
 
 _ONE = users.c.id == bindparam("user")
-_COUNTS = select(users.c.failures, users.c.failed_at).where(_ONE)
-_LOCKED = _COUNTS.with_for_update()
-_COUNT = update(users).where(_ONE)
-_SPENT = select(counter_rows.c.expires_at, counter_rows.c.amount).where(
-    counter_rows.c.user_id == bindparam("user"), counter_rows.c.expires_at > bindparam("now")
+_FAILED = select(users.c.failures, users.c.failed_at).where(_ONE)
+_COUNTS, _LOCKED = Prepared(_FAILED), Prepared(_FAILED.with_for_update())
+_COUNT = Prepared(update(users).where(_ONE), "failures", "failed_at")
+_SPENT = Prepared(
+    select(counter_rows.c.expires_at, counter_rows.c.amount).where(
+        counter_rows.c.user_id == bindparam("user"), counter_rows.c.expires_at > bindparam("now")
+    )
 )

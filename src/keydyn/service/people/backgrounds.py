@@ -16,32 +16,35 @@ from keydyn.service.people.context import Context
 from keydyn.service.people.own_people import Place, beside_people, is_learning
 from keydyn.service.people.rows import ProfileRow
 from keydyn.service.problems import Problem
+from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import members, own_places, populations, users
 from keydyn.service.wire.both_ways import KEYBOARD, KEYS, PHONE, Device, Text
 
 logger = logging.getLogger(__name__)
 # Both in one query, which every decision makes.
-_FOUND = select(
-    select(populations.c.id)
-    .where(
-        populations.c.tenant_id == bindparam("tenant"),
-        populations.c.device == bindparam("on"),
-        populations.c.vocabulary == bindparam("keys"),
-        populations.c.replaced_at.is_(None),
+_FOUND = Prepared(
+    select(
+        select(populations.c.id)
+        .where(
+            populations.c.tenant_id == bindparam("tenant"),
+            populations.c.device == bindparam("on"),
+            populations.c.vocabulary == bindparam("keys"),
+            populations.c.replaced_at.is_(None),
+        )
+        .scalar_subquery()
+        .label("population"),
+        select(own_places.c.version)
+        .where(
+            own_places.c.tenant_id == bindparam("tenant"),
+            own_places.c.device == bindparam("on"),
+            own_places.c.text == bindparam("typed"),
+        )
+        .scalar_subquery()
+        .label("version"),
     )
-    .scalar_subquery()
-    .label("population"),
-    select(own_places.c.version)
-    .where(
-        own_places.c.tenant_id == bindparam("tenant"),
-        own_places.c.device == bindparam("on"),
-        own_places.c.text == bindparam("typed"),
-    )
-    .scalar_subquery()
-    .label("version"),
 )
 # One that is no longer in use, by what templates say they rest on.
-_EARLIER = (
+_EARLIER = Prepared(
     select(populations.c.id)
     .where(
         populations.c.tenant_id == bindparam("tenant"),
@@ -50,7 +53,9 @@ _EARLIER = (
     )
     .order_by(populations.c.created_at.desc())
 )
-_MEMBERS = select(func.count()).select_from(members).where(members.c.population_id == bindparam("population"))
+_MEMBERS = Prepared(
+    select(func.count()).select_from(members).where(members.c.population_id == bindparam("population"))
+)
 
 
 def find_background(
@@ -86,8 +91,7 @@ def background_with(
 
 def _earlier(connection: Connection, context: Context, place: Place, sha256: str) -> Background | None:
     """A background of the tenant that is no longer in use, or the one that comes with keydyn."""
-    of = {"tenant": place.tenant.id, "on": place.device, "background": sha256}
-    found = connection.execute(_EARLIER, of).scalar()
+    found = _EARLIER.value(connection, tenant=place.tenant.id, on=place.device, background=sha256)
     if found is not None:
         return _own(connection, context, place.tenant, found)
     shipped = shipped_background()
@@ -124,8 +128,7 @@ def _with_version(
 ) -> tuple[Background | None, int | None]:
     """The background as it was learnt, and the version of what own people say of it."""
     tenant, text, device = place
-    at = {"tenant": tenant.id, "on": device, "keys": text.vocabulary, "typed": str(text)}
-    row = connection.execute(_FOUND, at).one()
+    row = _FOUND.first(connection, tenant=tenant.id, on=device, keys=text.vocabulary, typed=str(text))
     own = None if row.population is None else _own(connection, context, tenant, row.population)
     if own is None and (device, text.vocabulary) == (KEYBOARD, KEYS):
         own = shipped_background()
@@ -137,7 +140,7 @@ def _own(connection: Connection, context: Context, tenant: Tenant, population_id
     if population_id in context.unreadable:
         return None
     # Members only ever leave, when they are erased: their number tells versions of the cohort apart.
-    count = connection.execute(_MEMBERS, {"population": population_id}).scalar_one()
+    count = _MEMBERS.value(connection, population=population_id)
     name = f"{tenant.id}/{population_id}/{count}"
     cached = context.backgrounds.get(name, 0)
     if cached is None:

@@ -32,6 +32,8 @@ class CaughtUp:
             # Once more the next time: a request that was under way may have remembered a person meanwhile.
             if changed or self._again:
                 self._forget(connection, changed | self._again)
+        for gone in set(context.keys.tenants) - set(erasures):
+            context.keys.tenants.pop(gone, None)
         self._erasures, self._again = erasures, changed
 
     def _forget(self, connection: Connection, owners: set[str]) -> None:

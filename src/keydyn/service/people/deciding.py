@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, update
 
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.decision import Decision as Judged
-from keydyn.decisions.decision import Evidence as Counts
+from keydyn.decisions.decision import Evidence as Judgeable
 from keydyn.decisions.enrolled import DRIFTED, Enrolled
 from keydyn.decisions.folder.enrolled_bytes import template_bytes
 from keydyn.decisions.judging import together
@@ -21,6 +21,7 @@ from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.people.attempts import (
     Attempt,
+    Counts,
     allowed_level,
     clock_set_back,
     count_attempt,
@@ -40,7 +41,6 @@ from keydyn.service.people.rows import (
     person_row,
     profile_of,
     profile_row,
-    unchanged,
 )
 from keydyn.service.people.stored_templates import (
     count_remembered,
@@ -55,6 +55,7 @@ from keydyn.service.people.stored_templates import (
 from keydyn.service.people.told import ADVICE, rounded, rounded_candidates
 from keydyn.service.problems import Problem
 from keydyn.service.storage import counters
+from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import profiles
 from keydyn.service.wall_clock import DAY, SECOND
 from keydyn.service.wire.answers import Candidate, Decision, Evidence, Identification, Spoke, Verdict
@@ -74,9 +75,12 @@ class Subject:
     profile: ProfileRow
     background: Background
     known: Known
+    counts: Counts
 
 
-_PROFILE = update(profiles).where(profiles.c.id == bindparam("profile"))
+_OWN = update(profiles).where(profiles.c.id == bindparam("profile"), profiles.c.version == bindparam("known"))
+_SEEN = Prepared(_OWN, "version")
+_FOLLOWED = Prepared(_OWN, "version", "template", "drift", "drift_reported_at")
 
 
 def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: Device) -> Subject:
@@ -90,7 +94,8 @@ def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: 
                 beside = background_of(connection, context, tenant, profile)
                 if beside is not None:
                     one = enrolled_from(connection, context, person, profile, beside)
-                    return Subject(person, profile, beside, one)
+                    counts = counts_of(connection, tenant, person.id, context.clock())
+                    return Subject(person, profile, beside, one, counts)
             background = background_for(connection, context, tenant, text, device)
             if profile is None or profile.complete_at is None:
                 raise not_enrolled(0 if profile is None else profile.samples, tenant)
@@ -117,13 +122,11 @@ def verify(context: Context, write: Write, name: str, typed: TypedSample, level:
     sample = samples_of([typed.typed], typed.text)
 
     def attempt() -> Verdict:
-        subject = subject_of(context, write.tenant, name, typed.text, typed.device)
-        person, now = subject.person, context.clock()
-        if now < person.failed_at:
-            context.database.write(lambda c: clock_set_back(c, person, now))
-        with context.database.reading() as connection:
-            counts = counts_of(connection, person.id, now)
-            judged = allowed_level(connection, write.tenant, counts, level, now)
+        subject, now = subject_of(context, write.tenant, name, typed.text, typed.device), context.clock()
+        if now < subject.counts.failed_at:
+            context.database.write(lambda c: clock_set_back(c, subject.person, now))
+            raise Stale
+        judged = allowed_level(write.tenant, subject.counts, level, now)
         return _decided(context, write, subject, sample, level, judged)
 
     return settled(attempt)
@@ -145,7 +148,7 @@ def _decided(
         sealed = person.key.seal(template_bytes(after), f"profiles/{profile.id}/template")
     elif decision.accepted:
         seen = Fingerprints.of(sample, secret_of(tenant))
-    drift = after.drift if sealed is not None else profile.drift
+    drift = after.drift if sealed is not None else 0.0
     drifted = drift >= DRIFTED and profile.drift_reported_at is None
     answer: Answered = decision.answer  # type: ignore[assignment]
     kept = Decided(secrets.token_hex(16), "verify", now, answer, asked, level, profile.text, profile.device)
@@ -170,16 +173,19 @@ def _decided(
         if seen is not None:
             # Of two copies sent at the same time, the second is decided again and finds the first.
             count_remembered(connection, person)
-            unchanged(connection, profile)
+            version = {"profile": profile.id, "known": profile.version, "version": profile.version + 1}
+            if sealed is None:
+                changed = _SEEN.run(connection, **version)
+            else:
+                reported = now if drifted else profile.drift_reported_at
+                followed = {"template": sealed, "drift": drift, "drift_reported_at": reported}
+                changed = _FOLLOWED.run(connection, **version, **followed)
+            if changed != 1:
+                raise Stale
             known = remember(connection, person, profile.id, seen, subject.known.remembered, now)
-            values: dict[str, object] = {"version": profile.version + 1}
-            if sealed is not None:
-                values |= {"template": sealed, "drift": drift}
             if drifted:
-                values |= {"drift_reported_at": now}
                 body = {"user": person.name, "text": str(profile.text), "device": profile.device}
                 announce(connection, tenant, "template.drifted", body, now=now, user_id=person.id)
-            connection.execute(_PROFILE, {"profile": profile.id, **values})
         kept.keep(connection, write, person.id)
         write.note(connection, now, "verified", person.key, answer=answer, level=asked, judged=level)
         done = structs.replace(verdict, wait_s=-(-wait // SECOND))
@@ -211,7 +217,7 @@ def _with_scores(verdict: Verdict, decision: Judged, target: float, updated: boo
 
 
 def evidence_answer(
-    counts: Counts, spoke_for: tuple[Spoke, ...] = (), spoke_against: tuple[Spoke, ...] = ()
+    counts: Judgeable, spoke_for: tuple[Spoke, ...] = (), spoke_against: tuple[Spoke, ...] = ()
 ) -> Evidence:
     """What a decision rests on, as it is answered."""
     return Evidence(counts.keystrokes, counts.known, counts.pairs, counts.familiar, spoke_for, spoke_against)

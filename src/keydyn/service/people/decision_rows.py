@@ -11,6 +11,7 @@ from keydyn.service import receipts
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Write
 from keydyn.service.problems import Problem
+from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import decisions, users
 from keydyn.service.wire.answers import DecisionRecord
 from keydyn.service.wire.both_ways import Device, Level, Moment, Text
@@ -36,7 +37,7 @@ class Decided:
     def keep(self, connection: Connection, write: Write, user_id: str | None) -> None:
         """Store it, within the change that it is the outcome of."""
         row = {**vars(self), "text": str(self.text), "tenant_id": write.tenant.id, "user_id": user_id}
-        connection.execute(_INSERT, {**row, "actor": write.actor})
+        _INSERT.run(connection, **row, actor=write.actor)
 
     def receipt(self, tenant: Tenant, user: str | None) -> str:
         """The decision as a page hands it to its server, signed; a lock has no receipt."""
@@ -71,4 +72,4 @@ def find_decision(connection: Connection, tenant: Tenant, decision_id: str) -> D
     )
 
 
-_INSERT = insert(decisions)
+_INSERT = Prepared(insert(decisions), *(column.name for column in decisions.c))

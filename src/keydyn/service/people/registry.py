@@ -127,7 +127,7 @@ def unblock(
 
 def _user(connection: Connection, context: Context, tenant: Tenant, person: PersonRow) -> User:
     now = context.clock()
-    counts = counts_of(connection, person.id, now)
+    counts = counts_of(connection, tenant, person.id, now)
     return User(
         id=person.name,
         created_at=Moment.at(person.created_at),

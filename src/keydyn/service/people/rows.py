@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Select, bindparam, insert, select
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Context
 from keydyn.service.problems import Problem
+from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import profiles, users
 from keydyn.service.wall_clock import SECOND
@@ -71,21 +72,25 @@ class Stale(Exception):  # noqa: N818  (caught and tried again, never an error)
     """What a change was computed from has changed meanwhile."""
 
 
-_PERSON = select(users).where(users.c.tenant_id == bindparam("tenant"), users.c.name == bindparam("called"))
+_PERSON = Prepared(
+    select(users).where(users.c.tenant_id == bindparam("tenant"), users.c.name == bindparam("called"))
+)
 profile_columns = [
     column for column in profiles.c if column.name not in ("template", "created_at", "user_id")
 ]
 _PROFILE = select(*profile_columns)
-_ONE_PROFILE = _PROFILE.where(
-    profiles.c.user_id == bindparam("user"),
-    profiles.c.text == bindparam("typed"),
-    profiles.c.device == bindparam("on"),
+_ONE_PROFILE = Prepared(
+    _PROFILE.where(
+        profiles.c.user_id == bindparam("user"),
+        profiles.c.text == bindparam("typed"),
+        profiles.c.device == bindparam("on"),
+    )
 )
 
 
 def find_person(connection: Connection, context: Context, tenant: Tenant, name: str) -> PersonRow | None:
     """The tenant's person of this name; None if there is none."""
-    row = connection.execute(_PERSON, {"tenant": tenant.id, "called": name}).first()
+    row = _PERSON.first(connection, tenant=tenant.id, called=name)
     return None if row is None else person_row(context, row)
 
 
@@ -107,7 +112,7 @@ def person_named(connection: Connection, context: Context, tenant: Tenant, name:
 
 def profile_of(connection: Connection, person: PersonRow, text: Text, device: Device) -> ProfileRow | None:
     """The person's profile for this text and device; None if there is no sample yet."""
-    row = connection.execute(_ONE_PROFILE, {"user": person.id, "typed": str(text), "on": device}).first()
+    row = _ONE_PROFILE.first(connection, user=person.id, typed=str(text), on=device)
     return None if row is None else profile_row(row)
 
 
@@ -144,12 +149,11 @@ def new_profile(
 
 def unchanged(connection: Connection, profile: ProfileRow) -> None:
     """Lock the profile until the change is committed; `Stale` if it has changed since it was read."""
-    found = connection.execute(_VERSION, {"profile": profile.id}).scalar()
-    if found != profile.version:
+    if _VERSION.value(connection, profile=profile.id) != profile.version:
         raise Stale
 
 
-_VERSION = select(profiles.c.version).where(profiles.c.id == bindparam("profile")).with_for_update()
+_VERSION = Prepared(select(profiles.c.version).where(profiles.c.id == bindparam("profile")).with_for_update())
 
 
 def profile_row(row: Any) -> ProfileRow:

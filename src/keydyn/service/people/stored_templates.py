@@ -24,6 +24,7 @@ from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.people.own_people import forget
 from keydyn.service.people.rows import NOTHING, PersonRow, ProfileRow, Stale, unchanged
 from keydyn.service.problems import Problem
+from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import (
     fingerprints,
     populations,
@@ -74,9 +75,7 @@ def enrolled_from(
     """A person's template in this version, which was learnt with this background."""
     one = context.people.get(profile.id, profile.version)
     if one is None:
-        contents = connection.execute(
-            select(profiles.c.template).where(profiles.c.id == profile.id)
-        ).scalar_one()
+        contents = _TEMPLATE.value(connection, profile=profile.id)
         template = person.key.open(contents, f"profiles/{profile.id}/template")
         one = enrolled_of(template, background.pattern, Fingerprints.none())
         context.people.put(profile.id, profile.version, one)
@@ -102,7 +101,7 @@ def remembered(connection: Connection, context: Context, person: PersonRow) -> R
         # Only rows that have come since are opened.
         before = context.remembered.latest(person.id) or Remembered(Fingerprints.none())
         which = {"user": person.id, "after": before.last, "most": copies.MOST_SAMPLES}
-        rows = connection.execute(_LATEST, which).all()[::-1]
+        rows = _LATEST.all(connection, **which)[::-1]
         new = [fingerprints_of(person.key.open(row.contents, _place(row.profile_id))) for row in rows]
         number = min(before.rows + len(new), copies.MOST_SAMPLES)
         last = rows[-1].number if rows else before.last
@@ -123,14 +122,12 @@ def remember(
 
     If many are known already, the oldest is forgotten.
     """
-    row = {"profile_id": profile_id, "created_at": now}
     sealed = person.key.seal(fingerprints_bytes(seen), _place(profile_id))
-    added = connection.execute(_REMEMBER, row | {"contents": sealed}).inserted_primary_key
-    assert added is not None
+    number = _REMEMBER.value(connection, profile_id=profile_id, created_at=now, contents=sealed)
     if known.rows >= copies.MOST_SAMPLES:
-        connection.execute(_FORGET, {"user": person.id, "others": copies.MOST_SAMPLES - 1})
+        _FORGET.run(connection, user=person.id, others=copies.MOST_SAMPLES - 1)
     rows = min(known.rows + 1, copies.MOST_SAMPLES)
-    return Remembered(known.fingerprints.added(seen), rows, int(added[0]))
+    return Remembered(known.fingerprints.added(seen), rows, number)
 
 
 def count_remembered(connection: Connection, person: PersonRow) -> None:
@@ -138,8 +135,7 @@ def count_remembered(connection: Connection, person: PersonRow) -> None:
 
     The person's row is locked before those of profiles: everywhere in the same order.
     """
-    which = {"user": person.id, "known": person.remembered}
-    if connection.execute(_COUNT, which).rowcount != 1:
+    if _COUNT.run(connection, user=person.id, known=person.remembered) != 1:
         raise Stale
 
 
@@ -147,19 +143,22 @@ def _place(profile_id: str) -> str:
     return f"fingerprints/{profile_id}/contents"
 
 
-_COUNT = (
+_TEMPLATE = Prepared(select(profiles.c.template).where(profiles.c.id == bindparam("profile")))
+_COUNT = Prepared(
     update(users)
     .where(users.c.id == bindparam("user"), users.c.remembered == bindparam("known"))
     .values(remembered=users.c.remembered + 1)
 )
 _OWN = fingerprints.c.profile_id.in_(select(profiles.c.id).where(profiles.c.user_id == bindparam("user")))
-_LATEST = (
+_LATEST = Prepared(
     select(fingerprints.c.number, fingerprints.c.profile_id, fingerprints.c.contents)
     .where(_OWN, fingerprints.c.number > bindparam("after"))
     .order_by(fingerprints.c.number.desc())
     .limit(bindparam("most", type_=Integer))
 )
-_REMEMBER = insert(fingerprints)
+_REMEMBER = Prepared(
+    insert(fingerprints).returning(fingerprints.c.number), "profile_id", "created_at", "contents"
+)
 _OLDEST_KEPT = (
     select(fingerprints.c.number)
     .where(_OWN)
@@ -167,7 +166,7 @@ _OLDEST_KEPT = (
     .limit(1)
     .offset(bindparam("others", type_=Integer))
 )
-_FORGET = delete(fingerprints).where(_OWN, fingerprints.c.number < _OLDEST_KEPT.scalar_subquery())
+_FORGET = Prepared(delete(fingerprints).where(_OWN, fingerprints.c.number < _OLDEST_KEPT.scalar_subquery()))
 
 
 def stored_samples(

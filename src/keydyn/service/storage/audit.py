@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, select, tuple_, update
+from sqlalchemy.exc import NoResultFound
 
+from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import audit, tenants
 
@@ -27,9 +29,9 @@ CHUNK = 1000
 _END = select(tenants.c.audit_number, tenants.c.audit_hash).where(tenants.c.id == bindparam("tenant"))
 # FOR NO KEY UPDATE on PostgreSQL: rows that refer to the tenant, added earlier in this change, have locked
 # the tenant's key, and two processes would wait for each other to let go of it.
-_END_LOCKED = _END.with_for_update(key_share=True)
-_MOVE_END = update(tenants).where(tenants.c.id == bindparam("tenant"))
-_INSERT = audit.insert()
+_END_LOCKED = Prepared(_END.with_for_update(key_share=True))
+_MOVE_END = Prepared(update(tenants).where(tenants.c.id == bindparam("tenant")), "audit_number", "audit_hash")
+_INSERT = Prepared(audit.insert(), *(column.name for column in audit.c))
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,15 @@ class Entry(NamedTuple):
 
 def append(connection: Connection, tenant_id: str, entry: Entry) -> None:
     """Add an entry, within the change that it documents."""
-    end = connection.execute(_END_LOCKED, {"tenant": tenant_id}).one()
+    end = _END_LOCKED.first(connection, tenant=tenant_id)
+    if end is None:
+        raise NoResultFound("there is no such tenant")
     details = _details(entry)
     number = end.audit_number + 1
     row = {**entry._asdict(), "tenant_id": tenant_id, "number": number, "details": details}
     hashed = _hash(end.audit_hash, row)
-    connection.execute(_INSERT, {**row, "hash": hashed})
-    moved = {"tenant": tenant_id, "audit_number": number, "audit_hash": hashed}
-    connection.execute(_MOVE_END, moved)
+    _INSERT.run(connection, **row, hash=hashed)
+    _MOVE_END.run(connection, tenant=tenant_id, audit_number=number, audit_hash=hashed)
 
 
 def append_once(connection: Connection, tenant_id: str, entry: Entry) -> None:

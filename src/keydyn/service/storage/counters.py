@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Insert, bindparam, select
+from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import counters
 
-_ONE = select(counters.c.amount).where(
-    counters.c.tenant_id == bindparam("tenant"), counters.c.name == bindparam("called")
+_ONE = Prepared(
+    select(counters.c.amount).where(
+        counters.c.tenant_id == bindparam("tenant"), counters.c.name == bindparam("called")
+    )
 )
 
 
 def amount(connection: Connection, tenant_id: str, name: str) -> int:
     """What was counted under this name; 0 if nothing was."""
-    return connection.execute(_ONE, {"tenant": tenant_id, "called": name}).scalar() or 0
+    return _ONE.value(connection, tenant=tenant_id, called=name) or 0
 
 
 def add(
@@ -36,17 +39,18 @@ def add(
         "expires_at": expires_at,
         "amount": more,
     }
-    found: int = connection.execute(_ADD[connection.dialect.name], row).scalar_one()
+    found: int = _ADD[connection.dialect.name].value(connection, **row)
     return found
 
 
-def _adding(insert: sqlite.Insert | postgresql.Insert) -> Insert:
+def _adding(insert: sqlite.Insert | postgresql.Insert) -> Prepared:
     raised = {"amount": counters.c.amount + insert.excluded.amount}
     there = [counters.c.tenant_id, counters.c.name]
-    return insert.on_conflict_do_update(index_elements=there, set_=raised)
+    adding = insert.on_conflict_do_update(index_elements=there, set_=raised)
+    return Prepared(adding.returning(counters.c.amount), *(column.name for column in counters.c))
 
 
 _ADD = {
-    "sqlite": _adding(sqlite.insert(counters)).returning(counters.c.amount),
-    "postgresql": _adding(postgresql.insert(counters)).returning(counters.c.amount),
+    "sqlite": _adding(sqlite.insert(counters)),
+    "postgresql": _adding(postgresql.insert(counters)),
 }

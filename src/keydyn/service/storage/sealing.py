@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -89,6 +90,8 @@ class MasterKeys:
         self._changed = changed
         # Rows that were found not to be authentic, by table and id: the tenant to be told, None once it was.
         self.altered: dict[tuple[str, str], str | None] = {}
+        # Tenants by their ids, each with what it was made from (`accounts.find_tenant`).
+        self.tenants: dict[str, tuple[object, Any]] = {}
 
     @property
     def current(self) -> str:

@@ -1,0 +1,222 @@
+"""What a verification's time is spent on: the application in this process, with a clock around each part.
+
+`python benchmarks/service_parts.py` prints the table, the mean of some hundred verifications of people whose
+templates are in memory. A part's time is the processor time of its own thread, without that of the parts
+within it; what is left of the process's time is the way through the web framework and between threads. A
+route of bare FastAPI that parses the same body and answers is measured in the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+PEOPLE, ROUNDS = 30, 12
+REST = "the web framework, its threads, and the rest"
+
+
+class Clocks:
+    """Processor seconds of parts, each without what is within it."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._own = threading.local()
+
+    def around(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, whose time counts as this part's."""
+
+        def timed(*args: Any, **options: Any) -> Any:
+            within, self._own.within = getattr(self._own, "within", 0.0), 0.0
+            began = time.thread_time()
+            try:
+                return function(*args, **options)
+            finally:
+                took = time.thread_time() - began
+                self.seconds[part] += took - self._own.within
+                self._own.within = within + took
+
+        return timed
+
+
+@contextmanager
+def clocks() -> Iterator[Clocks]:
+    """Clocks around the parts of a verification."""
+    from keydyn.decisions import Verifier
+    from keydyn.service.http import routing
+    from keydyn.service.http.access import Rule
+    from keydyn.service.http.routes import recognition
+    from keydyn.service.people import deciding, stored_templates
+    from keydyn.service.people.decision_rows import Decided
+    from keydyn.service.storage.database import Database
+    from keydyn.service.storage.sealing import DataKey
+
+    found = Clocks()
+    places: dict[str, list[tuple[Any, str]]] = {
+        "admission: the key, the tenant and the rate": [(Rule, "__call__")],
+        "body: JSON, checks, keystrokes": [(routing, "_decoded"), (recognition, "_received")],
+        "the sample as arrays": [(deciding, "samples_of")],
+        "reads of the database": [(deciding, "subject_of")],
+        "unsealing": [(DataKey, "open")],
+        "the model: the decision": [(Verifier, "verify")],
+        "the model: the template follows": [(Verifier, "updated")],
+        "packing": [(deciding, "template_bytes"), (stored_templates, "fingerprints_bytes")],
+        "sealing": [(DataKey, "seal")],
+        "the receipt": [(Decided, "receipt")],
+        "the write and its commit": [(Database, "_commit")],
+        "the answer: JSON, checks": [(routing, "_answered")],
+    }
+    before = []
+    for part, functions in places.items():
+        for owner, name in functions:
+            before.append((owner, name, getattr(owner, name)))
+            setattr(owner, name, found.around(part, getattr(owner, name)))
+    try:
+        yield found
+    finally:
+        for owner, name, function in before:
+            setattr(owner, name, function)
+
+
+async def answered(app: Any, path: str, key: str, body: bytes) -> int:
+    """The status with which an application answers a request."""
+    messages: Iterator[dict[str, Any]] = iter([{"type": "http.request", "body": body, "more_body": False}])
+    status = []
+
+    async def receive() -> dict[str, Any]:
+        for message in messages:
+            return message
+        return await asyncio.Future()
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            status.append(message["status"])
+
+    headers = {
+        "host": "127.0.0.1",
+        "authorization": f"Bearer {key}",
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+    }
+    scope = {
+        **{"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST"},
+        **{"scheme": "http", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": ""},
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        **{"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80), "state": {}},
+    }
+    await app(scope, receive, send)
+    return int(status[0])
+
+
+def bare() -> Any:
+    """FastAPI and Pydantic, as their tutorials have it: the body is parsed, and something is answered."""
+    from fastapi import FastAPI
+    from pydantic import BaseModel
+
+    class Keystroke(BaseModel):
+        keyname: str
+        timepress: float
+        timerelease: float | None = None
+
+    class Body(BaseModel):
+        keystrokes: list[Keystroke]
+
+    class Answer(BaseModel):
+        answer: str
+        keystrokes: int
+
+    app = FastAPI()
+
+    def verify(id: str, body: Body) -> Answer:
+        return Answer(answer="accept", keystrokes=len(body.keystrokes))
+
+    verify.__annotations__ = {"id": str, "body": Body, "return": Answer}
+    app.post("/v1/users/{id}/verify")(verify)
+    return app
+
+
+async def _verified(app: Any, keys: list[str], typed: list[list[str]], numbers: range) -> list[float]:
+    """Milliseconds of processor time of each verification."""
+    took = []
+    for number in numbers:
+        for n, samples in enumerate(typed):
+            body = samples[number].encode()
+            began = time.process_time()
+            status = await answered(app, f"/v1/users/p{n}/verify", keys[len(took) % len(keys)], body)
+            took.append(1000 * (time.process_time() - began))
+            if status != 200:
+                raise SystemExit(f"a verification was answered with {status}")
+    return took
+
+
+async def measured(url: str, rounds: int = ROUNDS) -> dict[str, Any]:
+    """The table's rows: milliseconds per verification of each part, of all, and of the bare route."""
+    from keydyn.service.http.app import create_app
+    from keydyn.service.settings import Deployment
+    from keydyn.service.storage.database import Database
+    from keydyn.service.storage.master_keys import open_master_keys
+    from service import FEW, api_keys, typing
+
+    keys = api_keys(url)
+    database = Database(url)
+    typed = typing(PEOPLE, FEW + 1 + rounds, 1)
+    with clocks() as found:
+        app = create_app(Deployment(database=url), database, open_master_keys(database))
+        async with app.router.lifespan_context(app):
+            for n in range(PEOPLE):
+                await answered(app, "/v1/users", keys[n % len(keys)], json.dumps({"id": f"p{n}"}).encode())
+                for number in range(FEW):
+                    await answered(app, f"/v1/users/p{n}/samples", keys[n % 20], typed[n][number].encode())
+            await _verified(app, keys, typed, range(FEW, FEW + 1))
+            found.seconds.clear()
+            took = await _verified(app, keys, typed, range(FEW + 1, FEW + 1 + rounds))
+    peer = await _verified(bare(), keys, typed, range(FEW + 1, FEW + 1 + rounds))
+    parts = {name: 1000 * seconds / len(took) for name, seconds in found.seconds.items()}
+    whole = statistics.fmean(took)
+    return {
+        "requests": len(took),
+        "parts": {**parts, REST: whole - sum(parts.values())},
+        "mean_ms": whole,
+        "median_ms": statistics.median(took),
+        "bare_ms": statistics.median(peer),
+    }
+
+
+def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The rows of the table."""
+    table = [(name, f"{value:.2f} ms") for name, value in found["parts"].items()]
+    return [
+        *table,
+        ("together", f"{found['mean_ms']:.2f} ms"),
+        ("median of all verifications", f"{found['median_ms']:.2f} ms"),
+        ("a bare FastAPI route that parses the same and answers, median", f"{found['bare_ms']:.2f} ms"),
+    ]
+
+
+def main() -> None:
+    """Measure and print."""
+    os.environ["KEYDYN_MASTER_KEY"] = b64encode(secrets.token_bytes(32)).decode()
+    with tempfile.TemporaryDirectory() as folder:
+        found = asyncio.run(measured(f"sqlite:///{folder}/service.db"))
+    if "--json" in sys.argv:
+        print(json.dumps(found))
+        return
+    table = rows(found)
+    width = max(len(name) for name, _ in table)
+    for name, value in table:
+        print(f"{name:<{width}}  {value:>9}")
+
+
+if __name__ == "__main__":
+    main()
