@@ -19,7 +19,6 @@ from keydyn.service.wire.both_ways import Text, decoded
 from keydyn.service.wire.requests import SampleBody
 from keydyn.service.wire.watch_frames import ClientFrame
 from tests.documents import DOCS, program
-from tests.service.conftest import opened
 from tests.service.http.test_access import ROUTES
 from tests.service.running import UNENCRYPTED, Service, http_post, running
 from tests.service.test_guide import problems_in_the_code
@@ -55,8 +54,6 @@ def pages(http_pages: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> d
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service at which two people have a sample each."""
     url = f"sqlite:///{tmp_path_factory.mktemp('pages') / 'service.db'}"
-    for database in opened(url):
-        database.close()
     with running(url, wall_clock) as found:
         client = found.client()
         for user, name in enumerate(("ada", "bela")):

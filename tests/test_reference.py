@@ -25,7 +25,6 @@ from keydyn.client import Client
 from keydyn.datasets import make_typists
 from keydyn.service.wall_clock import wall_clock
 from tests.documents import DOCS, PAGES, ROOT, blocks_of
-from tests.service.conftest import opened
 from tests.service.running import running
 
 matplotlib.use("Agg")
@@ -150,8 +149,6 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sketched: None, own_r
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """A service at which bela is enrolled, and a key for it."""
     url = f"sqlite:///{tmp_path_factory.mktemp('reference') / 'service.db'}"
-    for database in opened(url):
-        database.close()
     with running(url, wall_clock) as service:
         key = service.key()
         with Client(service.url, key, timeout_s=120.0, patience_s=600.0) as client:

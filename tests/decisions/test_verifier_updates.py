@@ -44,6 +44,16 @@ def test_only_a_confident_accept_moves_the_template(verifier):
     assert (after.template.template_.mean != before.template.template_.mean).any()
 
 
+@pytest.mark.parametrize(("rate", "follows"), [(0.001, True), (0.00101, False)])
+def test_confident_is_a_false_match_in_a_thousand_unless_said(verifier, monkeypatch, rate, follows):
+    before, decision = verifier.person("ada"), verifier.verify("ada", of(0, 4))
+    stated = replace(decision, false_match_rate=rate)
+    assert (verifier.updated("ada", of(0, 4), stated) is not None) == follows
+    monkeypatch.setattr(verifier, "verify", lambda user, typed: stated)
+    assert verifier.update("ada", of(0, 4)) is stated
+    assert (verifier.person("ada") is not before) == follows
+
+
 def test_however_many_follow_it_stays_near_its_enrolment_and_can_be_undone(verifier):
     enrolled = verifier.person("ada").template.template_
     for session in (4, 5, 6, 7):

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from keydyn.service.storage.database import Database
-from keydyn.service.storage.upgrading import upgrade
 from tests.left_out import leave_out
+from tests.service.databases import make_tables
 from tests.service.postgres import PostgresServer, binary
 from tests.service.running import Service, running
 
@@ -32,9 +32,10 @@ def sqlite_url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def postgres_url(postgres: PostgresServer) -> Iterator[str]:
-    """The address of an empty database."""
-    with postgres.new_database() as url:
+def postgres_url(request: pytest.FixtureRequest, postgres: PostgresServer) -> Iterator[str]:
+    """The address of an empty database; of one with all tables where `database` opens it."""
+    template = postgres.with_tables() if "database" in request.fixturenames else None
+    with postgres.new_database(template=template) as url:
         yield url
 
 
@@ -57,8 +58,7 @@ def sqlite_database(sqlite_url: str) -> Iterator[Database]:
 
 
 def opened(url: str) -> Iterator[Database]:
-    database = Database(url)
-    upgrade(database)
+    database = Database(make_tables(url))
     yield database
     database.close()
 
@@ -66,8 +66,6 @@ def opened(url: str) -> Iterator[Database]:
 @pytest.fixture
 def service(request: pytest.FixtureRequest, sqlite_url: str) -> Iterator[Service]:
     """A running service on SQLite, with the settings that a test asks for."""
-    for database in opened(sqlite_url):
-        database.close()
     with running(sqlite_url, **getattr(request, "param", {})) as found:
         yield found
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import psycopg
 
 from tests.ports import free_port
+from tests.service.databases import make_tables
 
 # Stops the server and removes its folder when the tests end, however they end: the pipe that it reads is
 # then closed. Signals from a terminal do not reach it, because it has a session of its own.
@@ -38,7 +39,7 @@ class PostgresServer:
         assert pg_ctl
         assert initdb
         self._pg_ctl = pg_ctl
-        self.password = secrets.token_hex(8)
+        self.password, self._has_tables = secrets.token_hex(8), False
         self.folder = Path(tempfile.mkdtemp(prefix="keydyn-postgres-"))
         # The server refuses to run as root.
         self._user = _unprivileged() if os.getuid() == 0 else None
@@ -107,8 +108,10 @@ class PostgresServer:
         return f"postgresql://keydyn:{self.password}@127.0.0.1:{self.port}/{name}"
 
     @contextmanager
-    def new_database(self, folder: Path | None = None) -> Iterator[str]:
-        """The address of a database that exists within the block; its tables are in the folder, if given."""
+    def new_database(self, folder: Path | None = None, template: str | None = None) -> Iterator[str]:
+        """The address of a database that exists within the block, as a copy of another if one is named; its
+        tables are in the folder, if given.
+        """
         name, place = f"test_{secrets.token_hex(8)}", ""
         if folder is not None:
             tables = folder / "tables"
@@ -117,13 +120,21 @@ class PostgresServer:
                 os.chown(tables, self._user.pw_uid, self._user.pw_gid)
             self.execute(f"CREATE TABLESPACE {name} LOCATION '{tables}'")
             place = f" TABLESPACE {name}"
-        self.execute(f"CREATE DATABASE {name}{place}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template or 'template1'}{place}")
         try:
             yield self.url(name)
         finally:
             self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
             if folder is not None:
                 self.execute(f"DROP TABLESPACE {name}")
+
+    def with_tables(self) -> str:
+        """The name of a database with all tables, to be copied; migrating takes much longer."""
+        if not self._has_tables:
+            self.execute("CREATE DATABASE with_tables")
+            make_tables(self.url("with_tables"))
+            self._has_tables = True
+        return "with_tables"
 
     def execute(self, statement: str) -> None:
         """Run a statement outside of any transaction."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import threading
@@ -22,6 +23,7 @@ from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.storage.tables import jobs
+from tests.service.databases import make_tables
 
 KEYS = MasterKeys([b"k" * 32])
 STARTED = 1_700_000_000_000
@@ -30,6 +32,40 @@ UNENCRYPTED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 # Single requests, which wait as long as a busy machine takes.
 http_get = partial(httpx.get, timeout=120.0, verify=UNENCRYPTED)
 http_post = partial(httpx.post, timeout=120.0, verify=UNENCRYPTED)
+
+
+class PromptServer(uvicorn.Server):
+    """Stops as soon as it is asked to; uvicorn looks ten times a second whether it should.
+
+    A service runs for a few requests in most tests, and would take longer to stop than to answer them.
+    """
+
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets=None) -> None:
+        self._asked = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        if not self.should_exit:
+            await self._asked.wait()
+
+    async def shutdown(self, sockets=None) -> None:
+        for listening in [*self.servers, *(sockets or [])]:
+            listening.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        while self.server_state.connections or self.server_state.tasks:
+            await asyncio.sleep(0.002)
+        await self.lifespan.shutdown()
+
+    def stop(self) -> None:
+        """Let it stop, from another thread."""
+        self.should_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._asked.set)
 
 
 class MovedClock:
@@ -90,7 +126,8 @@ class Service:
 def running(
     database_url: str, clock=None, keys=KEYS, port=0, http=HttpProtocol, **settings
 ) -> Iterator[Service]:
-    """Serve a database that has its tables."""
+    """Serve a database, which is given its tables if it has none."""
+    make_tables(database_url)
     clock = clock or MovedClock()
     database = Database(database_url)
     deployment = Deployment(**({"database": database_url, "requests_per_second": 1e6} | settings))
@@ -108,10 +145,9 @@ def running(
             http=http,
             **UVICORN,
         )
-        server = uvicorn.Server(config)
-        started = threading.Event()
+        server = PromptServer(config)
         listening.listen(128)
-        thread = threading.Thread(target=_run, args=(server, listening, started))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         service = Service(f"http://127.0.0.1:{listening.getsockname()[1]}", database, clock, app)
         try:
@@ -120,10 +156,6 @@ def running(
             yield service
         finally:
             service.close()
-            server.should_exit = True
+            server.stop()
             thread.join(120)
-
-
-def _run(server, listening, started):
-    started.set()
-    server.run(sockets=[listening])
+            assert not thread.is_alive(), "the service does not stop"

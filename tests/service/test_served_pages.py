@@ -20,7 +20,6 @@ import pytest
 from keydyn.client import Client
 from keydyn.service.wall_clock import wall_clock
 from tests.documents import PAGES, ROOT, needs_service
-from tests.service.conftest import opened
 from tests.service.running import running
 
 SERVED = [page for page in PAGES if needs_service(page)]
@@ -59,8 +58,6 @@ class Served:
 @pytest.fixture
 def served(sqlite_url: str, tmp_path: Path) -> Iterator[Served]:
     """A service with an empty database, which commands find as they would find that of `keydyn serve`."""
-    for database in opened(sqlite_url):
-        database.close()
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -125,7 +125,9 @@ def test_only_a_population_needs_nobody_to_compare_with():
     samples = recorded_samples(typed(99, OTHERS, n_samples=3))
     with pytest.raises(ValueError, match="pohmm needs a cohort of people"):
         Background.calibrated(make_detector("pohmm"), samples, keep_cohort=False)
-    kept = Background.calibrated(make_detector("pohmm"), samples)
+    seen: list[int] = []
+    kept = Background.calibrated(make_detector("pohmm"), samples, progress=seen.append)
+    assert seen == [1]
     assert kept.members == OTHERS
     assert [kept.place(user) for user in ("other0", "other9", "ann")] == [0, 9, -1]
     assert len(kept.beside("other4")) == 9

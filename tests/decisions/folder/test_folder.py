@@ -78,6 +78,15 @@ def template_of(place, user):
     return place / file_of(read_manifest(place).person(user).sha256)
 
 
+def test_people_of_the_folders_background_need_a_folder_that_has_one(three, tmp_path):
+    with (
+        changing(tmp_path / "models", None, anew=True) as change,
+        pytest.raises(ValueError, match="nobody is enrolled in"),
+    ):
+        change.commit(None, three, SECRET)
+    assert not files(tmp_path / "models")
+
+
 def test_a_round_trip(three, models):
     """Every decision is the same to the last digit."""
     before, again = Verifier.of(background()), Verifier.load(models)

@@ -184,6 +184,21 @@ def test_a_state_leaves_someone_in_the_cohort(known, sums):
     assert np.isfinite(found.ratio).all()
 
 
+@pytest.mark.parametrize("session", [0, 1])
+@pytest.mark.parametrize("name", ["locked_at", "sums"])
+def test_no_state_of_several_has_a_count_below_zero(known, name, session):
+    """When a session was locked, and how many keys count, whichever of the states says so."""
+    sessions = watched(known)
+    typed = known[2].iloc[:20]
+    sessions.update_keystrokes(typed, np.arange(20) % 2)
+    state = parsed(sessions.state([0, 1]), sessions._record)
+    altered = state[name].copy()
+    altered[(session, -1)[: altered.ndim]] = -1
+    with pytest.raises(ValueError, match="out of range: locked_at or sums"):
+        sessions.resume(packed(state | {name: altered}), [0, 1])
+    sessions.resume(packed(state), [0, 1])
+
+
 def test_a_key_that_no_person_could_have_typed_is_judged(known):
     """Its term under everybody is below that of an absent member of the cohort."""
     frame = known[2]

@@ -7,7 +7,6 @@ from itertools import count
 
 import pytest
 
-from tests.service.conftest import opened
 from tests.service.running import running
 from tests.service.typists import enrol
 
@@ -18,8 +17,6 @@ NAMES = (f"tenant-{n}" for n in count())
 def serving(tmp_path_factory, **settings):
     """A service on a new SQLite database, with these settings."""
     url = f"sqlite:///{tmp_path_factory.mktemp('attacks') / 'service.db'}"
-    for database in opened(url):
-        database.close()
     with running(url, **settings) as found:
         yield found
 

@@ -10,7 +10,6 @@ import pytest
 from websockets.sync.client import connect
 
 from keydyn.service.http.gate import HEADERS
-from tests.service.conftest import opened
 from tests.service.running import http_get, http_post, running
 from tests.service.typists import enrol
 
@@ -28,8 +27,6 @@ def service(request, tmp_path_factory):
 
 
 def served(url):
-    for database in opened(url):
-        database.close()
     with running(url) as found:
         enrol(found.client(), "ada", 0)
         yield found

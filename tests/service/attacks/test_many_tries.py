@@ -11,7 +11,6 @@ from keydyn.service.people.attempts import WINDOW, failures_allowed
 from keydyn.service.settings import TenantSettings
 from keydyn.service.wall_clock import DAY, SECOND
 from tests.service.attacks.conftest import with_ada
-from tests.service.conftest import opened
 from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of
 
@@ -153,8 +152,6 @@ def test_another_day_counts_from_nothing_at_a_tenant(service, client):
 
 def test_tries_at_the_same_time_are_all_counted(database_url):
     """On both databases: as many outcomes as the budget has room for."""
-    for database in opened(database_url):
-        database.close()
     with running(database_url) as service:
         client = service.client()
         enrol(client, "ada", 0)

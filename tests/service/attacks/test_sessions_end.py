@@ -6,7 +6,6 @@ import pytest
 
 from keydyn.service import accounts
 from tests.service.attacks.watching import connected, ended, rows_of, said
-from tests.service.conftest import opened
 from tests.service.running import running
 from tests.service.typists import enrol
 
@@ -15,10 +14,7 @@ PEOPLE = ("ada", "bob", "cleo")
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    found = f"sqlite:///{tmp_path_factory.mktemp('ending')}/service.db"
-    for database in opened(found):
-        database.close()
-    return found
+    return f"sqlite:///{tmp_path_factory.mktemp('ending')}/service.db"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from tests.service.attacks.conftest import with_ada
-from tests.service.conftest import opened
 from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of
 
@@ -100,8 +99,6 @@ def test_what_is_sent_again_is_one_use_and_a_token_never_gets_the_answer_to_a_ke
 
 
 def test_uses_at_the_same_time_are_all_counted(database_url):
-    for database in opened(database_url):
-        database.close()
     with running(database_url) as service:
         client = service.client()
         enrol(client, "ada", 0)

@@ -12,8 +12,8 @@ from keydyn.service import accounts
 from keydyn.service.jobs import webhooks
 from keydyn.service.settings import TenantSettings
 from keydyn.service.storage.database import Database
-from keydyn.service.storage.upgrading import upgrade
 from keydyn.service.wire.both_ways import encoded
+from tests.service.databases import make_tables
 from tests.service.faults.lives import ENROLLED, Acknowledged, Life
 from tests.service.faults.served import Loaded, Served
 from tests.service.faults.whole import KEYS
@@ -25,8 +25,7 @@ RESULTS = Path("out/faults")
 
 def prepared(url):
     """A database with a tenant, and a key of it. Webhooks have no listener, so that their jobs stay."""
-    database = Database(url)
-    upgrade(database)
+    database = Database(make_tables(url))
 
     def change(connection):
         owner = accounts.tenant_named(connection, KEYS, "default", STARTED)

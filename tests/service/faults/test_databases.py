@@ -13,7 +13,6 @@ import httpx
 import pytest
 
 from tests.left_out import leave_out
-from tests.service.conftest import opened
 from tests.service.faults.conftest import busy, note, prepared
 from tests.service.faults.served import ENVIRONMENT, Served, wait_for_answer
 from tests.service.faults.test_kills import wait_until
@@ -100,8 +99,6 @@ def url_on_disk(request, small_disk):
 
 def test_a_full_disk(small_disk, url_on_disk):
     """Writes are refused, what is stored can be read, and with room again everything works."""
-    for database in opened(url_on_disk):
-        database.close()
     with running(url_on_disk) as service:
         client = service.client()
         enrol(client, "ada", 0)
@@ -133,8 +130,6 @@ def test_a_full_disk(small_disk, url_on_disk):
 
 def test_a_clock_that_is_moved_back(sqlite_url):
     """No one waits longer than they should, nothing is dated before it happened, jobs are still done."""
-    for database in opened(sqlite_url):
-        database.close()
     with running(sqlite_url) as service:
         client = service.client()
         enrol(client, "ada", 0)

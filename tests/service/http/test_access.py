@@ -11,7 +11,6 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from keydyn.service import accounts
-from tests.service.conftest import opened
 from tests.service.running import KEYS, UNENCRYPTED, http_post, running
 from tests.service.typists import enrol, keystrokes_of
 
@@ -74,8 +73,6 @@ GUARDED = [place for place, (scope, _) in ROUTES.items() if scope is not None an
 def service(tmp_path_factory):
     """One for all tests of this file, each of which has tenants of its own."""
     url = f"sqlite:///{tmp_path_factory.mktemp('access') / 'service.db'}"
-    for database in opened(url):
-        database.close()
     with running(url) as found:
         yield found
 

@@ -16,7 +16,6 @@ from websockets.sync.client import connect
 
 from keydyn.service.http.gate import HEADERS, HttpProtocol
 from keydyn.service.serving import log_to_stderr
-from tests.service.conftest import opened
 from tests.service.raw_http import head, problem_in, raw
 from tests.service.running import http_get, http_post, running
 from tests.service.typists import enrol, keystrokes_of
@@ -30,8 +29,6 @@ VERIFY = "/v1/users/ada/verify"
 def of_this_file(tmp_path_factory, **settings):
     """A service for all tests of this file."""
     url = f"sqlite:///{tmp_path_factory.mktemp('gate') / 'service.db'}"
-    for database in opened(url):
-        database.close()
     with running(url, **settings) as found:
         yield found
 
@@ -233,8 +230,6 @@ def test_every_answer_has_an_id_and_the_headers(client, caplog):
 
 
 def test_more_requests_than_can_be_answered_are_told_to_wait(sqlite_url):
-    for database in opened(sqlite_url):
-        database.close()
     with running(sqlite_url, concurrent=1) as service:
         key, held, go = service.key(), threading.Event(), threading.Event()
 
@@ -271,8 +266,6 @@ def test_more_requests_than_can_be_answered_are_told_to_wait(sqlite_url):
 
 
 def test_too_many_requests_of_a_key_are_told_to_wait_and_others_are_not(sqlite_url):
-    for database in opened(sqlite_url):
-        database.close()
     # So few that none is added meanwhile, however slow the machine.
     with running(sqlite_url, requests_per_second=0.01) as service:
         first, second = service.client(), service.client()

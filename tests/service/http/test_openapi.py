@@ -19,7 +19,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.service.conftest import opened
 from tests.service.http.test_access import ROUTES
 from tests.service.running import http_get, running
 from tests.service.typists import enrol, keystrokes_of
@@ -51,8 +50,6 @@ LIMITS = {
 def service(tmp_path_factory):
     """One for all routes, each of which has a tenant of its own."""
     url = f"sqlite:///{tmp_path_factory.mktemp('described') / 'service.db'}"
-    for database in opened(url):
-        database.close()
     with running(url) as found:
         yield found
 

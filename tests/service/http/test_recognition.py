@@ -7,7 +7,6 @@ import pytest
 
 from keydyn.decisions import Targets, Verifier
 from keydyn.decisions.decision import as_json
-from tests.service.conftest import opened
 from tests.service.running import running
 from tests.service.typists import enrol, frame_of, keystrokes_of
 
@@ -218,8 +217,6 @@ def test_nothing_is_kept_of_samples_where_the_tenant_says_so(service, client):
 
 
 def test_a_database_that_is_taken_up_again_has_everything(sqlite_url):
-    for database in opened(sqlite_url):
-        database.close()
     with running(sqlite_url) as first:
         key = first.key()
         enrol(first.client(key), "ada", 0)

@@ -8,7 +8,6 @@ import pytest
 
 from keydyn.service import accounts
 from keydyn.service.wall_clock import HOUR
-from tests.service.conftest import opened
 from tests.service.running import KEYS, http_post, running
 from tests.service.typists import enrol, keystrokes_of
 
@@ -20,8 +19,6 @@ ELSEWHERE = "https://elsewhere.example"
 def service(tmp_path_factory):
     """One for all tests of this file, each of which has a tenant of its own."""
     url = f"sqlite:///{tmp_path_factory.mktemp('sessions') / 'service.db'}"
-    for database in opened(url):
-        database.close()
     with running(url) as found:
         yield found
 
@@ -102,8 +99,6 @@ def test_it_takes_one_of_the_two(service, body):
 
 
 def test_wrong_links_count_against_the_rate_of_their_sender(sqlite_url):
-    for database in opened(sqlite_url):
-        database.close()
     # So few that none is added meanwhile, however slow the machine.
     with running(sqlite_url, requests_per_second=0.01) as service:
         answers = [exchange(service, link="kdl_wrong").status_code for _ in range(8)]

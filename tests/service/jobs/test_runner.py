@@ -269,6 +269,30 @@ def test_stopping_waits_for_the_job_that_runs_and_takes_no_other(
     assert [attempts for attempts, _ in stored(sqlite_database)] == [0]
 
 
+def test_a_thread_that_was_busy_when_the_others_stopped_hears_of_it_at_once(
+    sqlite_database: Database, tenant: Tenant, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = JobRunner(sqlite_database, {"fit": fail}, tenant.keys, clock, threads={"fit": 2})
+    one, other = runner._threads
+    looked, go_on = threading.Event(), threading.Event()
+
+    def is_due(kind: str) -> bool:
+        if threading.current_thread() is one:
+            return not go_on.wait(PATIENCE_S)
+        looked.set()
+        return False
+
+    monkeypatch.setattr(runner, "_is_due", is_due)
+    runner.start(poll_s=1e6)
+    assert looked.wait(PATIENCE_S)
+    stopper = threading.Thread(target=runner.stop, args=[PATIENCE_S])
+    stopper.start()
+    other.join(PATIENCE_S)
+    go_on.set()
+    stopper.join()
+    assert not one.is_alive()
+
+
 def test_a_database_that_is_gone_for_a_while_is_waited_for(
     sqlite_database: Database, tenant: Tenant, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

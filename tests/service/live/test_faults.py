@@ -18,7 +18,7 @@ from keydyn.decisions.watching import recordings
 from keydyn.decisions.watching.watch import WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.jobs.periodic import expire
-from keydyn.service.live.peer import LiveLimits
+from keydyn.service.live.peer import Peer
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.storage.tables import watch_sessions
 from keydyn.service.wall_clock import DAY
@@ -101,8 +101,11 @@ def test_a_lock_is_not_told_before_it_is_durable(broken, database):
         talk.asked(101, rows[100 : at - 5])
         broken.gone = True
         talk.keys(at - 4, rows[at - 5 : at + 5])
+        wait(lambda: [live.event for live in server.engine._live.values()] == ["locked"])
+        tried = server.meter.counts.get("not_saved", 0)
+        wait(lambda: server.meter.counts.get("not_saved", 0) > tried + 1)
         with pytest.raises(TimeoutError):
-            talk.hear(0.6)
+            talk.hear(0)
         with database.reading() as connection:
             assert connection.execute(select(watch_sessions.c.locked_at)).scalar_one() is None
         broken.gone = False
@@ -157,18 +160,18 @@ def test_hooks_run_inside_the_change_that_stores_the_event(database):
 
 
 def test_who_sends_nothing_is_let_go(database):
-    with Server(database, replace(QUICK, idle_s=0.4, hello_s=0.3)) as server:
-        talk = server.connect()
-        talk.asked(1, session_of(PEOPLE[0])[:3])
-        assert talk.close_code() == 4408
-        silent = socket.create_connection(("127.0.0.1", server.port))
+    with Server(database, replace(QUICK, idle_s=0.3)) as server:
+        assert server.connect().close_code() == 4408
+    with (
+        Server(database, replace(QUICK, hello_s=0.3)) as server,
+        socket.create_connection(("127.0.0.1", server.port)) as silent,
+    ):
         silent.sendall(handshake(server.port))
         heard = b""
         while b"no-hello" not in heard:
             more = silent.recv(4096)
             assert more
             heard += more
-        silent.close()
 
 
 def test_who_does_not_read_is_let_go_and_nobody_else_notices(database, monkeypatch):
@@ -187,7 +190,7 @@ def test_who_does_not_read_is_let_go_and_nobody_else_notices(database, monkeypat
         slow.sendall(frame(b'{"type":"hello"}'))
         wait(lambda: len(server.engine) == 2)
         # Longer than the service needs to find out, on a busy machine too.
-        slow.settimeout(30)
+        slow.settimeout(120)
         typed = json.dumps([[*row] for row in session_of(PEOPLE[0])[:100]]).encode()
         sent = threading.Event()
 
@@ -204,7 +207,7 @@ def test_who_does_not_read_is_let_go_and_nobody_else_notices(database, monkeypat
         thread.start()
         for n in range(0, 60, 5):
             assert honest.asked(n + 1, rows[n : n + 5])["last"] == n + 5
-        wait(lambda: len(server.engine) == 1, 60)
+        wait(lambda: len(server.engine) == 1)
         assert server.meter.counts["closed_4429"] == 1
         assert honest.asked(61, rows[60:65])["last"] == 65
         sent.set()
@@ -221,13 +224,16 @@ def test_who_vanishes_without_a_word_is_let_go(database):
         gone = socket.create_connection(("127.0.0.1", server.port))
         gone.sendall(handshake(server.port))
         assert b" 101 " in gone.recv(4096)
-        gone.sendall(frame(b'{"type":"hello"}'))
-        wait(lambda: len(server.engine) == 1)
         keys = json.dumps(session_of(PEOPLE[0])[:7]).encode()
-        gone.sendall(frame(b'{"type":"keys","first":1,"keys":%s}' % keys))
-        wait(lambda: not len(server.engine) and not server.engine._leaving)
-        with database.reading() as connection:
-            assert connection.execute(select(watch_sessions.c.sequence)).scalar_one() == 7
+        # At once: a busy machine could let it go in between.
+        gone.sendall(frame(b'{"type":"hello"}') + frame(b'{"type":"keys","first":1,"keys":%s}' % keys))
+
+        def stored():
+            with database.reading() as connection:
+                return connection.execute(select(watch_sessions.c.sequence)).scalar()
+
+        wait(lambda: stored() == 7 and not len(server.engine) and not server.engine._leaving)
+        assert server.meter.counts["closed_4408"] == 1
         gone.close()
 
 
@@ -258,24 +264,25 @@ def test_there_is_a_limit_to_sessions(database):
             assert refused.close_code() == 4429
 
 
-def test_eight_frames_are_in_flight_at_most(database):
+def test_eight_frames_are_in_flight_at_most(database, monkeypatch):
     """While nothing is judged, no more is read."""
-    rows = session_of(PEOPLE[0])
-    with Server(database, LiveLimits(tick_s=0.4, save_s=0.1)) as server, server.connect() as talk:
-        talk.asked(1, rows[:1])
-        for n in range(1, 31):
+    rows, in_flight, took, go_on = session_of(PEOPLE[0]), [], Peer.took, threading.Event()
+
+    def noted(self, keystrokes=1):
+        took(self, keystrokes)
+        in_flight.append(self._in_flight)
+
+    monkeypatch.setattr(Peer, "took", noted)
+    with Server(database) as server, server.connect() as talk:
+        server.engine._model.ask(go_on.wait)
+        for n in range(30):
             talk.keys(n + 1, rows[n : n + 1])
-        sizes = []
-
-        def is_full():
-            sizes.append(len(server.engine._queue))
-            return sizes[-1] >= 8
-
-        wait(is_full)
-        for n in range(2, 32):
-            assert talk.hear()["last"] == n
-            is_full()
-        assert max(sizes) == 8
+        wait(lambda: in_flight and in_flight[-1] == 8)
+        go_on.set()
+        for n in range(30):
+            assert talk.hear()["last"] == n + 1
+    assert max(in_flight) == 8
+    assert len(in_flight) == 30
 
 
 def test_another_template_restarts_the_session_with_the_same_numbers(database):

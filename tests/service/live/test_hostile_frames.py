@@ -162,7 +162,7 @@ def test_large_frames_close_the_connection(server, caplog):
 
 
 def test_what_is_no_text_closes_the_connection(server, caplog):
-    with socket.create_connection(("127.0.0.1", server.port), 20) as raw:
+    with socket.create_connection(("127.0.0.1", server.port), 120) as raw:
         raw.sendall(handshake(server.port))
         assert b" 101 " in raw.recv(4096)
         raw.sendall(b"\x81\x82" + bytes(4) + b"\xff\xff")

@@ -64,9 +64,12 @@ def long_session():
     return [[key, press + n * span, release + n * span] for n in range(100) for key, press, release in rows]
 
 
-def typed_until_killed(talk, rows, seen):
-    """Frames sent without waiting for each answer; the last number that was said to be durable."""
-    sent = durable = talk.welcome["durable"]
+def typed_until_killed(talk, rows, seen, killer):
+    """Frames sent without waiting for each answer; the last number that was said to be durable.
+
+    The killer starts when something has become durable.
+    """
+    begin = sent = durable = talk.welcome["durable"]
     in_flight = 0
     try:
         while sent + FRAME <= len(rows):
@@ -80,6 +83,8 @@ def typed_until_killed(talk, rows, seen):
                 assert found["type"] == "trust"
                 assert found["durable"] >= durable
                 durable = found["durable"]
+                if durable > begin and killer.ident is None:
+                    killer.start()
                 pairs = zip(found["trust"], found["suspicion"], strict=True)
                 seen |= {found["first"] + n: pair for n, pair in enumerate(pairs)}
     except (ConnectionClosed, OSError):
@@ -99,9 +104,8 @@ def test_nothing_durable_is_lost_when_workers_are_killed(workers, database_url, 
         session = talk.welcome["session"]
         assert talk.welcome["durable"] >= durable
         assert not talk.welcome["restarted"]
-        killer = threading.Timer(random.uniform(0.05, 0.7), os.kill, (process, signal.SIGKILL))
-        killer.start()
-        durable = typed_until_killed(talk, rows, seen)
+        killer = threading.Timer(random.uniform(0.0, 0.4), os.kill, (process, signal.SIGKILL))
+        durable = typed_until_killed(talk, rows, seen, killer)
         killer.join()
         talk.drop()
     process, port = workers.start(database_url)

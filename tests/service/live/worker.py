@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import socket
 import sys
 from dataclasses import replace
 
@@ -38,7 +39,7 @@ def main():
         process = os.fork()
         if process == 0:
             engine = LiveSessions(Database(url), wall_clock, QUICK)
-            server_of(engine, int(port), never_locked).run()
+            server_of(engine, never_locked).run([socket.create_server(("127.0.0.1", int(port)))])
             break
         print(process, flush=True)
     # Without taking leave of all that is loaded.

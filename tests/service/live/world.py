@@ -25,9 +25,9 @@ from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import api_keys, profiles, tenants, users
-from keydyn.service.storage.upgrading import upgrade
 from keydyn.service.wall_clock import wall_clock
-from tests.ports import free_port
+from tests.service.databases import make_tables
+from tests.service.running import PromptServer
 
 PEOPLE = tuple(f"user{n}" for n in range(4))
 KEY = DataKey(bytes(32))
@@ -85,8 +85,7 @@ def plain(table, **known):
 
 def make_database(url):
     """The rows of everybody, as enrolment leaves them."""
-    database = Database(url)
-    upgrade(database)
+    database = Database(make_tables(url))
 
     def change(connection):
         connection.execute(tenants.insert(), plain(tenants, id="tenant", settings="{}"))
@@ -147,7 +146,7 @@ class Meter:
         self.counts[what] = self.counts.get(what, 0) + 1
 
 
-def server_of(engine, port, admit=admit):
+def server_of(engine, admit=admit):
     """The live part of the service."""
 
     @contextlib.asynccontextmanager
@@ -160,7 +159,7 @@ def server_of(engine, port, admit=admit):
     app.include_router(watch_router(engine, admit, check_unlock))
     # Pings draw on the random numbers that property-based tests watch over.
     options = UVICORN | {"ws_ping_interval": None}
-    return uvicorn.Server(uvicorn.Config(app, port=port, log_config=None, lifespan="on", **options))
+    return PromptServer(uvicorn.Config(app, log_config=None, lifespan="on", **options))
 
 
 class Server:
@@ -169,9 +168,10 @@ class Server:
     def __init__(self, database, limits=QUICK, admit=admit, **more):
         self.database, self.meter = database, Meter()
         self.engine = LiveSessions(database, wall_clock, limits, meter=self.meter, **more)
-        self.port = free_port()
-        self._server = server_of(self.engine, self.port, admit)
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.port = listening.getsockname()[1]
+        self._server = server_of(self.engine, admit)
+        self._thread = threading.Thread(target=self._server.run, args=[[listening]], daemon=True)
 
     def __enter__(self):
         self._thread.start()
@@ -181,7 +181,7 @@ class Server:
         return self
 
     def __exit__(self, *_):
-        self._server.should_exit = True
+        self._server.stop()
         self._thread.join(120)
         assert not self._thread.is_alive()
 

@@ -118,6 +118,9 @@ class JobRunner:
                 logger.error("%s jobs: %s; continuing", kind, type(error).__name__)
             look = awake.wait(self._poll_s * SystemRandom().uniform(0.75, 1.25))
             awake.clear()
+            if self._stopping:
+                # A thread that was busy has yet to hear of it.
+                awake.set()
         if last is not None:
             last.exception()
 

@@ -99,8 +99,10 @@ class Saver:
         """Save until cancelled."""
         due = time.monotonic() + self._every
         while True:
+            # Python 3.11's `wait_for` forgets that it was cancelled if the event comes meanwhile.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._urgent.wait(), max(due - time.monotonic(), 0.0))
+                async with asyncio.timeout(max(due - time.monotonic(), 0.0)):
+                    await self._urgent.wait()
             self._urgent.clear()
             all_of_them = time.monotonic() >= due
             if all_of_them:
