@@ -6,8 +6,6 @@ It calls what the commands call, so that the commands that it proposes give the 
 from __future__ import annotations
 
 import shlex
-import shutil
-import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +33,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.timing import sequences_of
 from keydyn.model import HMM, fit_many
 from keydyn.progress import progress_bar, working
-from keydyn.terminal import say, show
+from keydyn.terminal import own_command, say, show
 
 TRAINING, QUERIES, KEYS = 8, 2, 150
 SHOWN = 60
@@ -274,10 +272,7 @@ def _write(out: Path, typing: DemoTyping, rates: pd.DataFrame, user: object, ses
 
 def _propose(out: Path, user: object) -> None:
     """Commands that can be pasted as they are."""
-    program = Path(sys.argv[0])
-    on_path = shutil.which("keydyn")
-    named = program.name == "keydyn" and (on_path is None or Path(on_path).resolve() != program.resolve())
-    keydyn = shlex.quote(str(program)) if named else "keydyn"
+    keydyn = own_command()
     session, models = (shlex.quote(str(out / name)) for name in ("session.csv", "models"))
     commands = (
         f"{keydyn} identify {session} --models {models}",

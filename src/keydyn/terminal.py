@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -50,6 +54,13 @@ def show(what: Any) -> None:
 def warn(message: str) -> None:
     """Report what the user should know, in yellow on standard error."""
     typer.secho(f"keydyn: {message}", err=True, fg="yellow")
+
+
+def own_command() -> str:
+    """What runs this program again, such as `.venv/bin/keydyn`, for commands that can be pasted."""
+    program, on_path = Path(sys.argv[0]), shutil.which("keydyn")
+    named = program.name == "keydyn" and (on_path is None or Path(on_path).resolve() != program.resolve())
+    return shlex.quote(str(program)) if named else "keydyn"
 
 
 def print_json(value: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -12,15 +13,18 @@ import threading
 import webbrowser
 from queue import Queue
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.recording.participants import COUNTS, Participants
+from keydyn.exit_codes import UsageError
+from keydyn.recording import server
+from keydyn.recording.participants import COUNTS, Attempt, Participants
 from keydyn.recording.prompts import read_study
 from keydyn.recording.recorded import opened
 from keydyn.recording.server import opening, serve
-from tests.recording.studies import Page, typed
+from tests.recording.studies import Page, participants_of, typed
 
 runner = CliRunner()
 
@@ -143,3 +147,37 @@ def test_without_the_packages_of_the_service_it_says_so(prompts, monkeypatch):
     result = runner.invoke(app, command(prompts, "--user", "ann"))
     assert result.exit_code == 2
     assert "pip install 'keydyn[service]'" in result.output
+
+
+def test_it_keeps_its_port_and_takes_another_if_that_is_in_use(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        usual = other.getsockname()[1]
+        monkeypatch.setattr(server, "USUAL_PORT", usual)
+        with server._listening(None) as listening:
+            assert listening.getsockname()[1] != usual
+        with pytest.raises(UsageError, match=f"port {usual}"):
+            server._listening(usual)
+    with server._listening(None) as listening:
+        assert listening.getsockname()[1] == usual
+
+
+def test_a_recording_that_an_earlier_version_began_goes_on(tmp_path):
+    """Its table of attempts has fewer columns, and keeps them."""
+    prompts = 'prompts = [{ text = "one" }, { text = "two" }]\n'
+    with participants_of(tmp_path, prompts) as participants:
+        participants.consent("ann", participants.study.consent_sha256)
+        assert participants.take(attempt_of(0)) == []
+    quality = tmp_path / "typing.quality.csv"
+    lines = [line.rsplit(",", 2)[0] for line in quality.read_text().splitlines()]
+    assert lines[0].endswith("forgotten")
+    quality.write_text("\n".join(lines) + "\n")
+    with participants_of(tmp_path, prompts) as participants:
+        assert participants.left("ann") == 1
+        assert participants.take(attempt_of(1)) == []
+        assert participants.finished()
+    assert {line.count(",") for line in quality.read_text().splitlines()} == {lines[0].count(",")}
+
+
+def attempt_of(place):
+    """A sample of the participant ann."""
+    return msgspec.convert({"user": "ann", "place": place, **typed(place)}, Attempt)

@@ -113,6 +113,30 @@ def test_a_paste_is_asked_for_again_and_text_is_only_text(tab, tmp_path):
     ]  # fmt: skip
 
 
+def test_participants_hand_over_to_each_other(tab, tmp_path):
+    study = '[[prompts]]\ntext = "a few words"\n'
+    users = ("p01", "p02")
+    with participants_of(tmp_path, study, users=users) as participants, served(participants) as address:
+        tab.goto(address)
+        tab.get_by_role("button", name="p01").click()
+        for name in users:
+            expect(tab.locator("#participant .badge")).to_have_text(name)
+            tab.click("#agree")
+            tab.click("#begin")
+            expect(tab.locator("#hint")).to_contain_text("Press Enter when you are done")
+            # A text that is right is taken at once; of this one the last letter is missing.
+            Keyboard(tab).tap(spelled("a few word"))
+            tab.keyboard.press("Enter")
+            seen(tab, "end")
+            if name == "p01":
+                expect(tab.get_by_text("p02, please.")).to_be_visible()
+                look(tab, "hand-over")
+                tab.get_by_role("button", name="Begin as p02").click()
+        expect(tab.get_by_text("please.")).to_be_hidden()
+        expect(tab.get_by_text("You can close this page.", exact=True)).to_be_visible()
+        assert participants.finished()
+
+
 def test_a_recorder_that_is_gone_for_a_while_loses_nothing(tab, tmp_path):
     with participants_of(tmp_path, ONE) as participants, served(participants) as address:
         tab.goto(address)

@@ -36,7 +36,12 @@ def record(
     exact: Annotated[
         bool, typer.Option("--exact", help="Accept a text only when no mistakes are left in it.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free port.")] = 0,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="Port; 0 for any free port. By default 8422, or any if that is in use."
+        ),
+    ] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
     as_json: JsonOption = False,
 ) -> None:

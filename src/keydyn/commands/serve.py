@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +14,9 @@ import typer
 from keydyn.commands.every_command import every_command
 from keydyn.commands.service.service_options import DatabaseOption, ServiceKeyOption, needs_service
 from keydyn.progress import working
-from keydyn.terminal import JsonOption, print_json, say
+from keydyn.terminal import JsonOption, own_command, print_json, say
+
+DEFAULT_ADDRESS = "http://127.0.0.1:8421"
 
 
 @every_command
@@ -47,7 +52,15 @@ def serve(
     `keydyn serve --database postgresql://keydyn@localhost/keydyn --workers 4`
     """
     with needs_service():
-        from keydyn.service.serving import check_deployment, first_key, page_link, prepare, warm
+        from keydyn.service.accounts import PAGE
+        from keydyn.service.serving import (
+            check_deployment,
+            first_key,
+            listening_on,
+            page_link,
+            prepare,
+            warm,
+        )
         from keydyn.service.serving import serve as run
         from keydyn.service.settings import Deployment, default_database
     deployment = Deployment(
@@ -62,6 +75,9 @@ def serve(
         metrics_token=os.environ.get("KEYDYN_METRICS_TOKEN"),
     )
     check_deployment(deployment)
+    # Said before anything that takes long, or that is shown only once.
+    with listening_on(deployment):
+        pass
     with working("bringing the database up to date"):
         prepare(deployment)
     with working("loading compiled code"):
@@ -70,7 +86,8 @@ def serve(
     watched = sys.stdout.isatty() and not as_json
     key = first_key(deployment) if watched else None
     if key is not None:
-        say(f"Your first API key, shown only once:\n\n    {key}\n")
+        say(f'The first API key, for programs, of the tenant "default"; shown only once:\n\n    {key}\n')
+    again, options = f"{own_command()} service", _given(database, key_file)
 
     def ready(address: str) -> None:
         if as_json:
@@ -80,6 +97,20 @@ def serve(
         if watched:
             link = page_link(deployment, address)
             say(f"\nTry it on yourself. This link opens the page once, within an hour:\n\n    {link}\n")
+            say(f'People on the page belong to the tenant "{PAGE}". For an API key that sees them, run')
+            say(f"    {again} keys create --tenant {PAGE} --scope all{options}")
+        elif not as_json:
+            url = "" if address == DEFAULT_ADDRESS else f" --url {address}"
+            say("No link and no key is written to a log. For a link to the page, or an API key, run")
+            say(f"    {again} link{options}{url}")
+            say(f"    {again} keys create --tenant {PAGE} --scope all{options}")
         sys.stdout.flush()
 
     run(deployment, ready)
+
+
+def _given(database: str | None, key_file: Path | None) -> str:
+    """The options of this command line that other commands need too; a password is not shown."""
+    shown = {"--database": re.sub(r"(//[^/:@]*):[^/@]*@", r"\1:…@", database or ""), "--key-file": key_file}
+    here = (name for name in shown if any(word.startswith(name) for word in sys.argv))
+    return "".join(f" {name} {shlex.quote(str(shown[name]))}" for name in here)

@@ -153,6 +153,7 @@ class Participants:
             "consent": study.consent,
             "consent_sha256": study.consent_sha256,
             "users": self.users,
+            "next": next((one for one in self.users or () if one != user and self.left(one)), None),
             "participant": None if user is None else self._participant(user),
         }
 

@@ -28,7 +28,7 @@ from keydyn.service.settings import Deployment
 from keydyn.service.wire.both_ways import about
 from keydyn.service.wire.requests import Request as Body
 
-HOST = "127.0.0.1"
+HOST, USUAL_PORT = "127.0.0.1", 8422
 # The address holds a secret, and arguments of programs are visible to everyone on this machine: the browser
 # gets a file that only the user can read, and which leads it there.
 REDIRECT = '<!doctype html><title>keydyn record</title><meta http-equiv="refresh" content="0; url={}">'
@@ -115,8 +115,12 @@ def opening(folder: Path) -> Iterator[Callable[[str], None]]:
         yield open_page
 
 
-def serve(participants: Participants, port: int, ready: Callable[[str], None]) -> None:
-    """Run the server; `ready` is called with the page's address, whose fragment is the secret."""
+def serve(participants: Participants, port: int | None, ready: Callable[[str], None]) -> None:
+    """Run the server; `ready` is called with the page's address, whose fragment is the secret.
+
+    Without a port it is the usual one, so that a recording that is resumed is where it was; or any free one
+    if that is in use.
+    """
     # Its log names routes of requests: nothing that a researcher needs.
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     secret = secrets.token_urlsafe(16)
@@ -137,11 +141,16 @@ def serve(participants: Participants, port: int, ready: Callable[[str], None]) -
         http=HttpProtocol,
     )
     server = uvicorn.Server(config)
-    try:
-        listening = socket.create_server((HOST, port))
-    except OSError as error:
-        raise UsageError(f"cannot listen on {HOST}, port {port}: {error.strerror}") from None
-    with listening:
+    with _listening(port) as listening:
         # Connections made from now on are answered as soon as the server runs.
         ready(f"http://{HOST}:{listening.getsockname()[1]}/#{secret}")
         server.run(sockets=[listening])
+
+
+def _listening(port: int | None) -> socket.socket:
+    try:
+        return socket.create_server((HOST, USUAL_PORT if port is None else port))
+    except OSError as error:
+        if port is None:
+            return socket.create_server((HOST, 0))
+        raise UsageError(f"cannot listen on {HOST}, port {port}: {error.strerror}") from None

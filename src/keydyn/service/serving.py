@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import logging
 import os
@@ -30,6 +31,7 @@ from keydyn.service.storage.master_keys import open_master_keys
 from keydyn.service.storage.tables import api_keys
 from keydyn.service.storage.upgrading import upgrade
 from keydyn.service.wall_clock import wall_clock
+from keydyn.terminal import own_command
 
 # How workers learn what was decided; the metrics of several processes are counted in a folder.
 DEPLOYMENT, SHARED_METRICS = "KEYDYN_DEPLOYMENT", "PROMETHEUS_MULTIPROC_DIR"
@@ -106,7 +108,7 @@ def page_link(deployment: Deployment, address: str) -> str:
 def serve(deployment: Deployment, ready: Callable[[str], None]) -> None:
     """Run until interrupted; `ready` is called with the address once requests are answered."""
     check_deployment(deployment)
-    with _shared(deployment), _listening(deployment) as listening:
+    with _shared(deployment), listening_on(deployment) as listening:
         config = uvicorn.Config(
             "keydyn.service.serving:worker",
             factory=True,
@@ -158,13 +160,18 @@ def _shared(deployment: Deployment) -> Iterator[None]:
 
 
 @contextmanager
-def _listening(deployment: Deployment) -> Iterator[socket.socket]:
+def listening_on(deployment: Deployment) -> Iterator[socket.socket]:
     """The socket that all workers share; a `UsageError` if the port cannot be used."""
     host, port = deployment.host, deployment.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(
+                f"port {port} is in use. Is the service running already? Then `{own_command()} service link` "
+                "prints a link to its page; otherwise choose another port with --port"
+            ) from None
         raise UsageError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
     with listening:
         listening.set_inheritable(True)

@@ -70,7 +70,8 @@ function signIn(why = null) {
       element("label", { for: "key" }, "API key with the admin scope"), key,
       element("span", { class: "hint", id: "key-hint" },
         "It is exchanged for a session that ends after an hour, or when you close this tab. The key is not kept. To create one, run ",
-        element("code", {}, "keydyn service keys create --scope admin"), ".")),
+        element("code", {}, ".venv/bin/keydyn service keys create --tenant page --scope admin"),
+        " in keydyn’s folder; without ", element("code", {}, ".venv/bin/"), " where keydyn was installed with pip, and with the name of another tenant for the people of a program.")),
     element("div", { class: "row" }, submit, service.pageIsOpen
       ? element("button", { type: "button", onclick: () => enter(() => service.sharePage()) }, "Use this browser’s session") : null));
   async function enter(opening) {

@@ -85,7 +85,7 @@ function go() {
   find("last").textContent = last;
   find("progress").hidden = !consented;
   if (!consented) return consent();
-  if (task === null) return show("end");
+  if (task === null) return end();
   if (wait_s > 0) return pause();
   if (!instructed) return instruct();
   if (task.first_of_sitting && !task.begun) return pause();
@@ -134,6 +134,16 @@ async function send({ keystrokes, quality, device, remarks }, attempts) {
   last = `Last text: ${[`${keystrokes.keyname.length} keystrokes`, ...remarks].join("; ")}.`;
   if (!found.reasons.length) return go();
   prompt(`${found.reasons.join(" ")} Please type it again.`, attempts + 1);
+}
+
+function end() {
+  const { next } = state, [please, begin] = find("hand-over").children;
+  find("over").hidden = next !== null;
+  find("hand-over").hidden = next === null;
+  please.textContent = `${next}, please.`;
+  begin.setAttribute("aria-label", `Begin as ${next}`);
+  begin.onclick = () => choose(next);
+  show("end");
 }
 
 function pause() {

@@ -75,6 +75,11 @@ export class Typing {
     return plain(this.field.value);
   }
 
+  // Whether Enter is a key of the text.
+  get #lines() {
+    return this.#task.text.includes("\n");
+  }
+
   get #matches() {
     return this.#task.kind !== "free" && this.#typed === this.#target;
   }
@@ -101,7 +106,7 @@ export class Typing {
     prompt.replaceChildren(...marked(this.#target, kind === "password" ? [] : compared(this.#typed, this.#target).right));
     hint.textContent = HINTS[kind] ?? (exact
       ? "You can correct mistakes. The text is recorded as soon as it is right."
-      : "Correct mistakes, or leave them, as you usually would.");
+      : `Correct mistakes, or leave them, as you usually would.${this.#lines ? "" : " Press Enter when you are done."}`);
     if ((kind === "fixed" || kind === "password") && !this.#target.startsWith(this.#typed)) {
       this.#fail("There was a mistake.");
     }
@@ -110,7 +115,7 @@ export class Typing {
   // Enter ends a text that has one line; it belongs to no text.
   #ended(event) {
     if (event.key !== "Enter" || event.isComposing || this.#task.kind === "free") return;
-    if (this.#task.text.includes("\n")) return;
+    if (this.#lines) return;
     event.preventDefault();
     if (!this.#task.exact && this.#enough) this.#send();
   }
