@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import http.client
 import logging
 import os
@@ -144,7 +145,11 @@ def worker() -> FastAPI:
     database = Database(deployment.database)
     keys = open_master_keys(database, deployment.key_file)
     warm()
-    return create_app(deployment, database, keys)
+    app = create_app(deployment, database, keys)
+    # What is there now stays: the collector need not look through all of it again and again.
+    gc.collect()
+    gc.freeze()
+    return app
 
 
 @contextmanager

@@ -44,7 +44,6 @@ class CaughtUp:
             for name in some:
                 if name not in there:
                     self._context.people.drop(name)
-        # Cohorts have templates too. What is still needed is read again.
-        for name in self._context.backgrounds.names():
-            if name.partition("/")[0] in owners:
-                self._context.backgrounds.drop(name)
+        # Cohorts and crowds have templates too. What is still needed is read again.
+        self._context.backgrounds.drop_of(owners)
+        self._context.crowds.drop_of(owners)

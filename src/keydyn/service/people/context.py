@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -19,6 +19,7 @@ from keydyn.service.wall_clock import Clock
 
 # Importing these takes seconds, which commands about keys and databases save.
 if TYPE_CHECKING:
+    from keydyn.decisions import Verifier
     from keydyn.decisions.calibration.background import Background
     from keydyn.decisions.enrolled import Enrolled
     from keydyn.decisions.liveness.copies import Fingerprints
@@ -29,8 +30,8 @@ Finish = Callable[[Connection, Struct, str | None], None]
 # Everything, for the service's own pages; scores that are rounded, for programs; the answer, for browsers.
 Told = Literal["everything", "scores", "answer"]
 # The number of templates that a process keeps in memory, about 40 kB each, and as many people's fingerprints,
-# about a kB per sample; and of backgrounds.
-PEOPLE, BACKGROUNDS = 20_000, 200
+# about a kB per sample; of backgrounds; and of kinds of text in which people are identified.
+PEOPLE, BACKGROUNDS, CROWDS = 20_000, 200, 20
 
 
 class Newest(Generic[Held]):
@@ -70,6 +71,12 @@ class Newest(Generic[Held]):
         with self._lock:
             self._held.pop(name, None)
 
+    def drop_of(self, owners: Collection[str]) -> None:
+        """Forget things whose names begin with one of these ids and a slash."""
+        for name in self.names():
+            if name.partition("/")[0] in owners:
+                self.drop(name)
+
     def names(self) -> list[str]:
         """The names of all things that are held."""
         with self._lock:
@@ -93,6 +100,24 @@ class Known:
     remembered: Remembered
 
 
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Everybody who is enrolled in a kind of text, as some rows and backgrounds have them.
+
+    The people of each verifier are judged beside one background, and have no fingerprints.
+    """
+
+    rows: Sequence[Any]
+    backgrounds: Mapping[str, Background | None]
+    verifiers: Sequence[Verifier]
+    names: Mapping[str, str]
+
+    def is_of(self, rows: Sequence[Any], backgrounds: Mapping[str, Background | None]) -> bool:
+        """Whether it was made from these."""
+        same = self.backgrounds.keys() == backgrounds.keys() and self.rows == rows
+        return same and all(self.backgrounds[one] is backgrounds[one] for one in backgrounds)
+
+
 @dataclass(frozen=True)
 class Context:
     """The database, the keys and the clock, with caches; one per process."""
@@ -104,6 +129,7 @@ class Context:
     people: Newest[Enrolled] = field(default_factory=lambda: Newest(PEOPLE))
     remembered: Newest[Remembered] = field(default_factory=lambda: Newest(PEOPLE))
     backgrounds: Newest[Background] = field(default_factory=lambda: Newest(BACKGROUNDS))
+    crowds: Newest[Crowd] = field(default_factory=lambda: Newest(CROWDS))
     # Populations that an earlier version of keydyn stored, and this one cannot read.
     unreadable: set[str] = field(default_factory=set)
 

@@ -1,4 +1,4 @@
-"""Verification and identification: the answers of `keydyn.decisions`, and what they change."""
+"""Verification: the answer of `keydyn.decisions`, and what it changes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from sqlalchemy import Connection, bindparam, update
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.decision import Decision as Judged
 from keydyn.decisions.decision import Evidence as Judgeable
-from keydyn.decisions.enrolled import DRIFTED, Enrolled
+from keydyn.decisions.enrolled import DRIFTED
 from keydyn.decisions.folder.enrolled_bytes import template_bytes
-from keydyn.decisions.judging import together
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
@@ -27,44 +26,30 @@ from keydyn.service.people.attempts import (
     count_attempt,
     counts_of,
 )
-from keydyn.service.people.backgrounds import background_for, background_of, background_with
+from keydyn.service.people.backgrounds import background_for, background_of
 from keydyn.service.people.context import Context, Known, Remembered, Write
 from keydyn.service.people.decision_rows import Answered, Decided
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
-from keydyn.service.people.own_people import Place
-from keydyn.service.people.rows import (
-    PersonRow,
-    ProfileRow,
-    Stale,
-    everybody,
-    person_named,
-    person_row,
-    profile_of,
-    profile_row,
-)
+from keydyn.service.people.rows import PersonRow, ProfileRow, Stale, person_named, profile_of
 from keydyn.service.people.stored_templates import (
     count_remembered,
     enrolled_from,
     fit,
-    known_already,
     remember,
     secret_of,
     settled,
     verifier_for,
 )
-from keydyn.service.people.told import ADVICE, rounded, rounded_candidates
+from keydyn.service.people.told import ADVICE, rounded
 from keydyn.service.problems import Problem
-from keydyn.service.storage import counters
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import profiles
-from keydyn.service.wall_clock import DAY, SECOND
-from keydyn.service.wire.answers import Candidate, Decision, Evidence, Identification, Spoke, Verdict
+from keydyn.service.wall_clock import SECOND
+from keydyn.service.wire.answers import Decision, Evidence, Spoke, Verdict
 from keydyn.service.wire.both_ways import Device, Level, Text
 
 # JSON has no infinity: a certain answer has an llr of this size.
 LARGEST_LLR = 1e300
-# People who are compared with one sample at most; with more, a claim can still be verified.
-MOST_PEOPLE = 20_000
 
 
 @dataclass(frozen=True)
@@ -226,102 +211,3 @@ def evidence_answer(
 def finite(llr: float) -> float:
     """An llr as JSON can have it."""
     return llr if math.isfinite(llr) else math.copysign(LARGEST_LLR, llr)
-
-
-def identify(context: Context, write: Write, typed: TypedSample, level: Level, most: int) -> Identification:
-    """Rank everybody whose enrolment in this kind of text is complete.
-
-    What one key may identify in a day is limited: each answer says something about everybody.
-    """
-    tenant, now = write.tenant, context.clock()
-    sample = samples_of([typed.typed], typed.text)
-    with context.database.reading() as connection:
-        _check_identified(tenant, counters.amount(connection, tenant.id, _identified(write, now)) + 1, now)
-    groups, names = settled(lambda: _everybody(context, tenant, typed.text, typed.device))
-    if not groups:
-        detail = "Nobody's enrolment in this kind of text is complete."
-        raise Problem(409, "nobody-enrolled", "Nobody is enrolled", detail)
-    parts = [verifier_for(tenant, beside, people, level).identify(sample) for beside, people in groups]
-    found = together(parts)
-    asked = (level, level, typed.text, typed.device)
-    kept = Decided(secrets.token_hex(16), "identify", now, "reject" if found.nobody else "accept", *asked)
-    first = None if found.nobody else found.candidates[0].user
-
-    def change(connection: Connection) -> None:
-        today = counters.add(connection, tenant.id, _identified(write, now), 1, now + DAY)
-        _check_identified(tenant, today, now)
-        kept.keep(connection, write, first)
-        write.note(connection, now, "identified", nobody=found.nobody)
-
-    # Again if the person was erased meanwhile.
-    settled(lambda: context.database.write(change))
-    answer = Identification(
-        id=kept.id,
-        receipt=kept.receipt(tenant, None if first is None else names[first]),
-        candidates=tuple(
-            Candidate(names[one.user], one.probability, finite(one.llr), one.false_match_rate)
-            for one in found.candidates[:most]
-        ),
-        nobody=found.nobody,
-        nobody_probability=found.nobody_probability,
-        evidence=evidence_answer(found.evidence),
-        reasons=tuple(found.reasons),
-    )
-    return answer if write.told == "everything" else rounded_candidates(answer)
-
-
-def _identified(write: Write, now: int) -> str:
-    """The counter of what one key has identified in a day."""
-    return f"identified/{write.actor}/{now // DAY}"
-
-
-def _check_identified(tenant: Tenant, number: int, now: int) -> None:
-    most = tenant.settings.identifications_per_day
-    if number > most:
-        seconds = -(-(DAY - now % DAY) // SECOND)
-        detail = f"{most} samples may be identified per key and day; the next in {seconds} seconds."
-        raise Problem(
-            429, "identifications-spent", "No identification is left today", detail, retry_after=seconds
-        )
-
-
-def _everybody(
-    context: Context, tenant: Tenant, text: Text, device: Device
-) -> tuple[list[tuple[Background, dict[str, Enrolled]]], dict[str, str]]:
-    """Everybody at one moment, by what they are judged beside, and their names.
-
-    If templates have to be learnt first, they are, and `Stale` is raised.
-    """
-    groups: dict[str | None, tuple[Background | None, dict[str, Enrolled]]] = {}
-    names: dict[str, str] = {}
-    behind: list[tuple[PersonRow, ProfileRow]] = []
-    place = Place(tenant, text, device)
-    with context.database.reading() as connection:
-        rows = connection.execute(everybody(tenant, device, text).limit(MOST_PEOPLE + 1)).all()
-        if len(rows) > MOST_PEOPLE:
-            detail = f"Up to {MOST_PEOPLE:,} people are compared with one sample; verify a claim instead."
-            raise Problem(409, "too-many-people", "Too many people to identify among", detail)
-        for row in rows:
-            profile = profile_row(row)
-            names[row.user_id] = row.user_name
-            made_with = profile.background
-            if made_with not in groups:
-                groups[made_with] = background_with(connection, context, place, made_with), {}
-            beside, people = groups[made_with]
-            if beside is None or not profile.is_fitted(beside):
-                behind.append((person_row(context, row, "user_"), profile))
-                continue
-            one = known_already(context, profile, row.user_id, row.user_remembered)
-            if one is None:
-                person = person_row(context, row, "user_")
-                one = enrolled_from(connection, context, person, profile, beside)
-            people[row.user_id] = one.enrolled
-        found = [(beside, people) for beside, people in groups.values() if beside is not None and people]
-        background = background_with(connection, context, place)
-        if background is None and not found:
-            background = background_for(connection, context, tenant, text, device)
-    if behind and background is not None:
-        for person, profile in behind:
-            fit(context, tenant, person, profile, background)
-        raise Stale
-    return found, names

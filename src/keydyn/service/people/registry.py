@@ -177,6 +177,7 @@ def erase(context: Context, write: Write, name: str) -> Erased:
     for erased in held:
         context.people.drop(erased)
         context.remembered.drop(erased)
+    context.crowds.drop_of([tenant.id])
     # The log still holds the pages as they were. If it cannot be cut off now, the job does it later.
     if log and context.database.truncate_log():
         done = structs.replace(done, pending=())

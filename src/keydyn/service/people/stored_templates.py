@@ -59,9 +59,14 @@ def verifier_for(
     tenant: Tenant, background: Background, people: dict[str, Enrolled], level: Level = "standard"
 ) -> Verifier:
     """A verifier of these people, beside the background as it is, with the tenant's settings."""
-    settings = tenant.settings
-    at = Targets(getattr(settings.levels, level), lockouts_per_hour=settings.lockouts_per_hour)
+    at = operating_point(tenant, level)
     return Verifier.of(background, at, secret=secret_of(tenant), people=people, learning=False)
+
+
+def operating_point(tenant: Tenant, level: Level) -> Targets:
+    """Where a score becomes an answer at this level, by the tenant's settings."""
+    settings = tenant.settings
+    return Targets(getattr(settings.levels, level), lockouts_per_hour=settings.lockouts_per_hour)
 
 
 def secret_of(tenant: Tenant) -> bytes:
@@ -80,14 +85,6 @@ def enrolled_from(
         one = enrolled_of(template, background.pattern, Fingerprints.none())
         context.people.put(profile.id, profile.version, one)
     seen = remembered(connection, context, person)
-    return Known(replace(one, fingerprints=seen.fingerprints), seen)
-
-
-def known_already(context: Context, profile: ProfileRow, person_id: str, samples: int) -> Known | None:
-    """What this process knows of a person with this number of remembered samples; None if it has to look."""
-    one, seen = context.people.get(profile.id, profile.version), context.remembered.get(person_id, samples)
-    if one is None or seen is None:
-        return None
     return Known(replace(one, fingerprints=seen.fingerprints), seen)
 
 

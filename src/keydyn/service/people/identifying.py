@@ -1,0 +1,219 @@
+"""Identification: a sample is compared with everybody who is enrolled in a kind of text.
+
+A process keeps these people together, with the rows that they were made from: as long as the rows are the
+same, nobody is looked for again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from copy import copy
+from operator import itemgetter
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, select
+
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.decision import Decision
+from keydyn.decisions.decision import Identification as Ranked
+from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.folder.enrolled_bytes import enrolled_of
+from keydyn.decisions.judging import together
+from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.keystrokes.samples import Samples
+from keydyn.service.accounts import Tenant
+from keydyn.service.people.backgrounds import background_for, background_with
+from keydyn.service.people.context import Context, Crowd, Write
+from keydyn.service.people.deciding import evidence_answer, finite, subject_of
+from keydyn.service.people.decision_rows import Decided
+from keydyn.service.people.keystroke_payload import TypedSample, samples_of
+from keydyn.service.people.own_people import Place
+from keydyn.service.people.rows import Stale, person_row, profile_row, with_users
+from keydyn.service.people.stored_templates import fit, operating_point, settled, verifier_for
+from keydyn.service.people.told import rounded_candidates
+from keydyn.service.problems import Problem
+from keydyn.service.storage import counters
+from keydyn.service.storage.prepared import Prepared
+from keydyn.service.storage.tables import profiles, users
+from keydyn.service.wall_clock import DAY, SECOND
+from keydyn.service.wire.answers import Candidate, Identification
+from keydyn.service.wire.both_ways import Level
+
+# People who are compared with one sample at most; with more, a claim can still be verified.
+MOST_PEOPLE = 20_000
+# Templates that one query reads.
+AT_A_TIME = 500
+
+
+class _Row(NamedTuple):
+    """A person and the profile, as `_EVERYBODY` has them."""
+
+    background: str
+    id: str
+    version: int
+    samples: int
+    fitted_samples: int
+    user_id: str
+    user_name: str
+
+
+_EVERYBODY = Prepared(
+    select(
+        *(profiles.c.background, profiles.c.id, profiles.c.version),
+        *(profiles.c.samples, profiles.c.fitted_samples, users.c.id, users.c.name),
+    )
+    .join(users, users.c.id == profiles.c.user_id)
+    .where(
+        users.c.tenant_id == bindparam("tenant"),
+        profiles.c.device == bindparam("on"),
+        profiles.c.text == bindparam("typed"),
+        profiles.c.complete_at.is_not(None),
+    )
+    .order_by(users.c.created_at, users.c.id)
+    .limit(MOST_PEOPLE + 1)
+)
+
+
+def identify(context: Context, write: Write, typed: TypedSample, level: Level, most: int) -> Identification:
+    """Rank everybody whose enrolment in this kind of text is complete.
+
+    What one key may identify in a day is limited: each answer says something about everybody.
+    """
+    tenant, now = write.tenant, context.clock()
+    sample = samples_of([typed.typed], typed.text)
+    with context.database.reading() as connection:
+        _check_identified(tenant, counters.amount(connection, tenant.id, _identified(write, now)) + 1, now)
+    place = Place(tenant, typed.text, typed.device)
+    names, found, claim = settled(lambda: _ranked(context, place, sample, level))
+    nobody, best = found.nobody or not claim.accepted, found.candidates[0].user
+    asked = (level, level, typed.text, typed.device)
+    kept = Decided(secrets.token_hex(16), "identify", now, "reject" if nobody else "accept", *asked)
+    first = None if nobody else best
+
+    def change(connection: Connection) -> None:
+        today = counters.add(connection, tenant.id, _identified(write, now), 1, now + DAY)
+        _check_identified(tenant, today, now)
+        kept.keep(connection, write, first)
+        write.note(connection, now, "identified", nobody=nobody)
+
+    # Again if the person was erased meanwhile.
+    settled(lambda: context.database.write(change))
+    answer = Identification(
+        id=kept.id,
+        receipt=kept.receipt(tenant, None if first is None else names[first]),
+        candidates=tuple(
+            Candidate(names[one.user], one.probability, finite(one.llr), one.false_match_rate)
+            for one in found.candidates[:most]
+        ),
+        nobody=nobody,
+        nobody_probability=found.nobody_probability,
+        evidence=evidence_answer(found.evidence),
+        reasons=tuple(claim.reasons),
+    )
+    return answer if write.told == "everything" else rounded_candidates(answer)
+
+
+def _identified(write: Write, now: int) -> str:
+    """The counter of what one key has identified in a day."""
+    return f"identified/{write.actor}/{now // DAY}"
+
+
+def _check_identified(tenant: Tenant, number: int, now: int) -> None:
+    most = tenant.settings.identifications_per_day
+    if number > most:
+        seconds = -(-(DAY - now % DAY) // SECOND)
+        detail = f"{most} samples may be identified per key and day; the next in {seconds} seconds."
+        raise Problem(
+            429, "identifications-spent", "No identification is left today", detail, retry_after=seconds
+        )
+
+
+def _ranked(
+    context: Context, place: Place, sample: Samples, level: Level
+) -> tuple[Mapping[str, str], Ranked, Decision]:
+    """Everybody's names, how they rank, and the decision about the first of them.
+
+    Only that one has fingerprints, which are read here: whether a sample is a copy is asked in one name.
+    """
+    tenant, text, device = place
+    crowd, parts = _crowd(context, place), []
+    if not crowd.verifiers:
+        detail = "Nobody's enrolment in this kind of text is complete."
+        raise Problem(409, "nobody-enrolled", "Nobody is enrolled", detail)
+    for each in crowd.verifiers:
+        # The same people, laid out once, at the level of this request.
+        verifier = copy(each)
+        verifier.at = operating_point(tenant, level)
+        parts.append(verifier.identify(sample))
+    found = together(parts)
+    best = found.candidates[0].user
+    try:
+        subject = subject_of(context, tenant, crowd.names[best], text, device)
+    except Problem:
+        # Erased or reset meanwhile.
+        raise Stale from None
+    verifier = verifier_for(tenant, subject.background, {best: subject.known.enrolled}, level)
+    return crowd.names, found, verifier.verify(best, sample)
+
+
+def _crowd(context: Context, place: Place) -> Crowd:
+    """Everybody at one moment, by what they are judged beside, without fingerprints.
+
+    If templates have to be learnt first, they are, and `Stale` is raised.
+    """
+    tenant, text, device = place
+    name = f"{tenant.id}/{device}/{text}"
+    with context.database.reading() as connection:
+        plain = _EVERYBODY.plain(connection, tenant=tenant.id, on=device, typed=str(text))
+        if len(plain) > MOST_PEOPLE:
+            detail = f"Up to {MOST_PEOPLE:,} people are compared with one sample; verify a claim instead."
+            raise Problem(409, "too-many-people", "Too many people to identify among", detail)
+        made_with = dict.fromkeys(map(itemgetter(0), plain))
+        backgrounds = {one: background_with(connection, context, place, one) for one in made_with}
+        held = context.crowds.latest(name)
+        if held is not None and held.is_of(plain, backgrounds):
+            return held
+        rows = [*map(_Row._make, plain)]
+        verifiers, behind = [], []
+        for one, beside in backgrounds.items():
+            group = [row for row in rows if row.background == one]
+            fitted = [row for row in group if beside is not None and row.fitted_samples == row.samples]
+            if len(fitted) < len(group):
+                known = {row.id for row in fitted}
+                behind += [row.id for row in group if row.id not in known]
+            if beside is not None and fitted:
+                templates = _templates(connection, context, beside, fitted)
+                verifiers.append(verifier_for(tenant, beside, templates))
+        late = connection.execute(with_users().where(profiles.c.id.in_(behind))).all() if behind else []
+        background = background_with(connection, context, place)
+        if background is None and not verifiers:
+            background = background_for(connection, context, tenant, text, device)
+    if late and background is not None:
+        for row in late:
+            fit(context, tenant, person_row(context, row, "user_"), profile_row(row), background)
+        raise Stale
+    crowd = Crowd(plain, backgrounds, verifiers, {row.user_id: row.user_name for row in rows})
+    context.crowds.put(name, 0, crowd)
+    return crowd
+
+
+def _templates(
+    connection: Connection, context: Context, background: Background, rows: Sequence[_Row]
+) -> dict[str, Enrolled]:
+    """The templates of these people, in the order of their rows; those that are not in memory are read."""
+    found = {row.user_id: context.people.get(row.id, row.version) for row in rows}
+    missing = [row.id for row in rows if found[row.user_id] is None]
+    for begin in range(0, len(missing), AT_A_TIME):
+        some = connection.execute(
+            select(profiles.c.id, profiles.c.version, profiles.c.template, users.c.id, users.c.wrapped_key)
+            .join(users, users.c.id == profiles.c.user_id)
+            .where(profiles.c.id.in_(missing[begin : begin + AT_A_TIME]))
+        )
+        for profile, version, sealed, user, wrapped in some:
+            key = context.keys.unwrap(wrapped, f"users/{user}")
+            template = key.open(sealed, f"profiles/{profile}/template")
+            one = enrolled_of(template, background.pattern, Fingerprints.none())
+            context.people.put(profile, version, one)
+            found[user] = one
+    return {user: one for user, one in found.items() if one is not None}
