@@ -209,7 +209,8 @@ def _known(scopes: Iterable[str]) -> tuple[str, ...]:
     wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
     strange = sorted(set(scopes) - set(SCOPES))
     if strange or not wanted:
-        raise ValueError(f"scopes are {', '.join(SCOPES)}, not {', '.join(strange) or 'none at all'}")
+        known = f"{', '.join(SCOPES)}, or {ALL} of these"
+        raise ValueError(f"scopes are {known}, not {', '.join(strange) or 'none at all'}")
     return wanted
 
 

@@ -145,10 +145,13 @@ class Gate:
             )  # fmt: skip
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
-        """A `Problem` if the host is wrong or the service is busy, which a check of its health never is."""
+        """A `Problem` if host or path are wrong, or if the service is busy, which a check of health never is."""
         if not self._knows(headers.get(b"host", b"")):
             detail = "See --name of keydyn serve."
             raise Problem(421, "wrong-host", "This service is not known by that host name", detail)
+        if path.endswith("\n"):
+            # The patterns of routes match before a line break at the end, too.
+            raise Problem(404, "no-such-route", "Not found", "")
         if self._running > self._most and path != HEALTH:
             raise Problem(503, "busy", "The service is busy", "Too many requests at once.", retry_after=1)
 

@@ -111,10 +111,11 @@ def unblock(
 
     def change(connection: Connection) -> User:
         person = person_named(connection, context, tenant, name)
+        # The person's row is locked before those of profiles: everywhere in the same order.
+        forgive(connection, person.id, budget=budget)
         if reset:
             for profile in profiles_of(connection, person):
                 start_again(connection, tenant, profile, context.clock())
-        forgive(connection, person.id, budget=budget)
         details = {"budget": True} if budget else {}
         write.note(connection, context.clock(), action, person.key, **details)
         again = person_named(connection, context, tenant, name)
