@@ -145,7 +145,7 @@ class Gate:
             )  # fmt: skip
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
-        """A `Problem` if host or path are wrong, or if the service is busy: it answers `HEALTH` all the same."""
+        """A `Problem` if the host or path is wrong, or the service too busy for anything but `HEALTH`."""
         if not self._knows(headers.get(b"host", b"")):
             detail = "See --name of keydyn serve."
             raise Problem(421, "wrong-host", "This service is not known by that host name", detail)
