@@ -1,6 +1,5 @@
 """Sphinx's configuration: python -m sphinx -W -b html docs docs/_build/html."""
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,9 @@ import keydyn
 
 sys.path.insert(0, str(Path(__file__).parent))
 from command_pages import write_pages
+from docstrings import as_written
 from http_pages import write_http_pages
+from search_excerpts import load_excerpts, write_excerpts
 
 project = "keydyn"
 author = "The keydyn developers"
@@ -68,43 +69,6 @@ default_role = "code"
 
 napoleon_custom_sections = [("Class attributes", "params_style")]
 
-# "name : what it is", and several of them on a line: napoleon would take the text for a type.
-ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*)$")
-NEXT_ENTRY = re.compile(r"; (?=\w+(?:, \w+)* : )")
-# But where it is a type, on a line of its own, it is for napoleon to read.
-TYPED = re.compile(r"^\w+(?:, \w+)* : (?:int|float|bool|str|data frame)\b[\w, ]*$")
-SPECIAL = re.compile(r"(`+[^`]*`+)|(\w_)(?!\w)|([|])")
-
-
-def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text: a trailing underscore or a bar outside of code and examples is itself."""
-    if what == "data" and lines and lines[0] in str(type(obj).__doc__):
-        lines.clear()  # a constant without a docstring shows that of its type
-    if what in ("attribute", "property") and lines:
-        lines[0] = lines[0].replace(": ", "; ")
-    split: list[str] = []
-    example = False
-    for line in lines:
-        example = line.startswith(">>>") or (example and line.strip() != "")
-        if example or TYPED.match(line):
-            split.append(line)
-            continue
-        for part in NEXT_ENTRY.split(line) if ENTRY.match(line) else [line]:
-            entry = ENTRY.match(part)
-            split += (
-                [entry[1], f"    {SPECIAL.sub(_literal, entry[2])}"]
-                if entry
-                else [SPECIAL.sub(_literal, part)]
-            )
-    lines[:] = split
-
-
-def _literal(match: re.Match[str]) -> str:
-    code, underscore, sign = match.groups()
-    if code is not None:
-        return str(code)
-    return f"{underscore[0]}\\_" if underscore else f"\\{sign}"
-
 
 def skip_foreign(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """Methods that come from scikit-learn are documented there."""
@@ -122,6 +86,8 @@ def setup(app: Sphinx) -> None:
     write_pages()
     write_http_pages()
     # Before napoleon, which has the default priority of 500.
-    app.connect("autodoc-process-docstring", escape, priority=400)
+    app.connect("autodoc-process-docstring", as_written, priority=400)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("doctree-read", leave_out_of_search)
+    app.connect("html-page-context", load_excerpts)
+    app.connect("build-finished", write_excerpts)

@@ -255,9 +255,12 @@ def _answer(status: str, answer: dict[str, Any], schemas: dict[str, Any]) -> lis
     if not content:
         return [f"**Answer:** {status}, without a body\n"]
     (kind, found), *_ = content.items()
-    named = _reference(found.get("schema", {}))
-    if named:
-        return [f"**Answer:** {status}, {_link(named)}\n", *_fields(schemas[named], sent=False)]
+    several = [_reference(one) for one in found.get("schema", {}).get("anyOf", [])]
+    names = several or [_reference(found.get("schema", {}))]
+    if names[0]:
+        links, schema = " or ".join(map(_link, names)), schemas[names[0]]
+        shown = [f"```json\n{json.dumps(one, indent=2)}\n```\n" for one in schema.get("examples", [])]
+        return [f"**Answer:** {status}, {links}\n", *_fields(schema, sent=False), *shown]
     what = "a JSON object" if kind == "application/json" else f"`{kind}`"
     return [f"**Answer:** {status}, {what}\n"]
 

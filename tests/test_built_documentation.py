@@ -67,7 +67,11 @@ def test_search_finds_pages_offline(built: Path, browser: Browser) -> None:
     page.goto(f"{(built / 'search.html').as_uri()}?q=calibration")
     page.wait_for_selector("#search-results li a")
     found = [link.get_attribute("href") for link in page.query_selector_all("#search-results li a")]
+    # The page is opened from a file, from which a browser fetches nothing.
+    page.wait_for_selector("#search-results li p.context")
+    excerpt = page.inner_text("#search-results li p.context")
     context.close()
+    assert "calibration" in excerpt.lower()
     assert any("guide/decisions" in str(link) for link in found)
     # Design decisions are left out.
     assert not any("decisions/00" in str(link) for link in found)

@@ -88,6 +88,39 @@ def test_routes_name_all_problems_and_no_others(http_pages: ModuleType, pages: d
     assert named == problems_in_the_code()
 
 
+def test_every_field_and_parameter_is_described(http_pages: ModuleType) -> None:
+    operations, schemas = http_pages.described()
+    fields = {
+        f"{name}.{field}": each.get("description", "")
+        for name, schema in schemas.items()
+        for field, each in schema.get("properties", {}).items()
+    }
+    parameters = {
+        f"{one.name} {each['name']}": each.get("description", "")
+        for one in operations
+        for each in one.document.get("parameters", [])
+    }
+    types = {name: schema.get("description", "") for name, schema in schemas.items()}
+    assert fields
+    assert parameters
+    assert {name for name, text in {**types, **fields, **parameters}.items() if len(text) < 5} == set()
+
+
+def test_every_recognition_route_shows_an_answer_as_its_type_has_it(
+    http_pages: ModuleType, pages: dict[str, str]
+) -> None:
+    operations, schemas = http_pages.described()
+    recognition = [one for one in operations if one.document["tags"] == ["recognition"]]
+    assert len(recognition) == pages["recognition"].count("```json") > 0
+    for one in recognition:
+        (answer,) = (found for status, found in one.document["responses"].items() if status.startswith("2"))
+        (content,) = answer["content"].values()
+        schema = content["schema"].get("anyOf", [content["schema"]])[0]
+        of_type = schemas[schema["$ref"].rpartition("/")[2]]
+        (example,) = of_type["examples"]
+        assert set(example) == set(of_type["properties"])
+
+
 def test_links_between_the_pages_lead_somewhere(pages: dict[str, str]) -> None:
     anchors = {
         name: {

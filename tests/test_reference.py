@@ -20,11 +20,14 @@ from typing import Any
 
 import matplotlib
 import pytest
+from sphinx.ext.napoleon import Config, NumpyDocstring
 
+import keydyn
 from keydyn.client import Client
 from keydyn.datasets import make_typists
+from keydyn.keystrokes import sequences_of
 from keydyn.service.wall_clock import wall_clock
-from tests.documents import DOCS, PAGES, ROOT, blocks_of
+from tests.documents import DOCS, PAGES, ROOT, blocks_of, program
 from tests.service.running import running
 
 matplotlib.use("Agg")
@@ -41,6 +44,8 @@ NAMING = [
     page for page in PAGES if page.name != "CHANGELOG.md" and NAME.search(page.read_text(encoding="utf-8"))
 ]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+# Characters of a value as the last line of a notebook cell shows it.
+LONGEST_REPR = 1000
 ADDRESS = "http://127.0.0.1:8421"
 # Their examples read real recordings, as the docstrings say.
 WITH_RECORDINGS = {
@@ -58,6 +63,12 @@ def directives() -> dict[str, tuple[str, str]]:
 def reference() -> dict[str, str]:
     """The kind of each name on the pages."""
     return {name: kind for name, (kind, _) in directives().items()}
+
+
+@cache
+def public_classes() -> set[type]:
+    """The classes on the pages."""
+    return {found(name) for name, kind in reference().items() if kind == "class"}
 
 
 @cache
@@ -191,6 +202,9 @@ def check(name: str, address: str = ADDRESS) -> None:
         for value in namespace.values():
             if isinstance(value, Client):
                 value.close()
+    for each in [value for names in shown.values() for value in names.values()]:
+        if type(each) in public_classes():
+            assert len(repr(each)) <= LONGEST_REPR, repr(each)
     for kind, where in shown_elsewhere().items():
         if where in shown:
             assert any(isinstance(each, found(kind)) for each in contents(shown[where])), kind
@@ -227,6 +241,51 @@ def contents(thing: Any, depth: int = 4) -> Iterator[Any]:
         inside = [getattr(thing, field) for field in type(thing).model_fields]
     for each in inside:
         yield from contents(each, depth - 1)
+
+
+def test_a_model_with_many_event_types_is_printed_on_a_line() -> None:
+    model = keydyn.POHMM().fit(sequences_of(make_typists(2, 4)))
+    for value in (model, model.marginal_, model.emission_, model.online()):
+        assert len(repr(value)) <= LONGEST_REPR, repr(value)
+        assert "\n" not in repr(value)
+
+
+def documented() -> Iterator[tuple[str, Any]]:
+    """Everything on the pages that takes parameters: functions, classes and their methods."""
+    for name, kind in reference().items():
+        if kind == "data":
+            continue
+        yield name, found(name)
+        if inspect.isclass(found(name)):
+            methods = [each for each in vars(found(name)) if not each.startswith("_")]
+            yield from (
+                (f"{name}.{each}", getattr(found(name), each))
+                for each in methods
+                if callable(getattr(found(name), each))
+            )
+
+
+def test_every_documented_parameter_is_in_the_signature_with_its_type_and_default() -> None:
+    """As napoleon reads the docstrings, so that prose that it would take for a parameter is noticed."""
+    as_written = program("docstrings").as_written
+    seen = 0
+    for name, thing in documented():
+        lines = inspect.cleandoc(thing.__doc__ or "").splitlines()
+        if "Parameters" not in lines:
+            continue
+        as_written(None, "function", name, thing, None, lines)
+        fields = str(NumpyDocstring("\n".join(lines), Config(napoleon_use_ivar=True)))
+        parameters = inspect.signature(thing).parameters
+        for parameter, kind in re.findall(r"^:type (.*?): (.*)$", fields, re.MULTILINE):
+            default = parameters[parameter].default
+            assert default in (None, inspect.Parameter.empty) or repr(default) in kind, (name, parameter)
+            seen += 1
+        described = re.findall(r"^:param (.*?):", fields, re.MULTILINE)
+        assert set(described) <= set(parameters), name
+        assert len(described) == fields.count("\n:type "), name
+        attributes = re.findall(r"^:ivar (.*?):", fields, re.MULTILINE)
+        assert all(each.isidentifier() for some in attributes for each in some.split(", ")), name
+    assert seen > 50
 
 
 def test_an_example_that_prints_something_else_is_noticed() -> None:

@@ -50,9 +50,17 @@ def test_how_it_was_fitted():
     summary = fitted.summary()
     assert f"log-likelihood {fitted.log_likelihood_:.6g}" in summary.facts
     assert f"{fitted.n_iter_} iteration" in summary.facts
+    assert "60 events;" in summary.facts
     assert [row[0] for row in summary.rows] == ["all"]
     with pytest.raises(NotFittedError):
         HMM().summary()
+
+
+def test_a_model_with_more_parameters_than_events_says_so():
+    X, events = np.random.default_rng(0).lognormal(size=(12, 1)), [*"abcdefghijkl"]
+    fitted = POHMM().fit(X, events=events)
+    assert fitted.n_parameters_ > 12
+    assert "12 events, fewer than parameters" in fitted.summary().facts
 
 
 def test_many_event_types_are_cut_by_frequency():

@@ -83,6 +83,10 @@ class Client:
         self._key, self._connecting = key, Connecting(timeout_s, patience_s, proxy)
         self._calls = Calls(self._url, key, self._connecting)
 
+    def __repr__(self) -> str:
+        """The service's address; never the key."""
+        return f"Client({self._url!r})"
+
     def __enter__(self) -> Self:
         return self
 

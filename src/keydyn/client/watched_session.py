@@ -81,6 +81,10 @@ class Watch:
         self._keys_per_frame, self._frames_in_flight = 1, 1
         self._in_flight = 0
 
+    def __repr__(self) -> str:
+        """The session, and how far it is; never the key."""
+        return f"<Watch of session {self.session}: {self._answered} keystrokes answered>"
+
     def __enter__(self) -> Self:
         self._insist(lambda patience: None)
         return self

@@ -12,6 +12,7 @@ from keydyn.detectors.detector import Detector
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import find
 from keydyn.population.cells import located
+from keydyn.short_repr import short_repr
 
 LEAST_KEYSTROKES = 6
 LEAST_KNOWN = 4
@@ -106,6 +107,8 @@ class Spoke:
     feature: str
     nats: float
 
+    __repr__ = short_repr
+
     def __str__(self) -> str:
         times = {"tau": "interval before", "duration": "hold of"}.get(self.feature, f"{self.feature} of")
         return f"{times} {self.key} ({self.nats:+.1f})"
@@ -152,6 +155,8 @@ class Decision:
     spoke_against: tuple[Spoke, ...]
     score: float
 
+    __repr__ = short_repr
+
     @property
     def accepted(self) -> bool:
         """Whether the claim is believed."""
@@ -195,6 +200,8 @@ class Identification:
     nobody_probability: float
     evidence: Evidence
     reasons: tuple[str, ...]
+
+    __repr__ = short_repr
 
     @property
     def user(self) -> str | None:

@@ -25,6 +25,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
+from keydyn.short_repr import short_repr
 
 # Variance of the drift between two samples, in units of that between people.
 DRIFT = 0.05
@@ -129,6 +130,8 @@ class Enrolled:
     enrolment: Detector | None = None
     previous: Detector | None = None
     comparisons: Comparisons = field(default_factory=Comparisons.none)
+
+    __repr__ = short_repr
 
     @property
     def drift(self) -> float:

@@ -94,16 +94,17 @@ class State:
 class Verifier:
     """Decides whether people are who they say, who they are, and whether it is still them.
 
+    Threads may share a verifier. Readers see the people before a change or those after it.
+
     Parameters
     ----------
     people : what templates are made with: a `PopulationModel` that has been learnt, or a `Detector` whose
         templates can be stored
     at : the operating point, `Targets` or `Costs`; by default one stranger in a hundred is accepted
-    least_keystrokes, least_known : with fewer keystrokes, or fewer of keys that the claimed person's template
-        knows, the answer is "unsure". With `least_known` 0 samples of another text are judged too.
+    least_keystrokes : with fewer keystrokes, the answer is "unsure"
+    least_known : likewise with fewer keystrokes of keys that the claimed person's template knows; with 0,
+        samples of another text are judged too
     secret : 16 to 64 bytes with which fingerprints are keyed; by default new random ones
-
-    Threads may share a verifier. Readers see the people before a change or those after it.
 
     Examples
     --------
@@ -140,7 +141,9 @@ class Verifier:
     def __repr__(self) -> str:
         """The number of people enrolled, and the detector."""
         ready = "" if self._state.background else ", not calibrated"
-        return f"<Verifier of {len(self._state.people)} people with {self.pattern.name}{ready}>"
+        enrolled = len(self._state.people)
+        people = "1 person" if enrolled == 1 else f"{enrolled} people"
+        return f"<Verifier of {people} with {self.pattern.name}{ready}>"
 
     @classmethod
     def shipped(cls, at: OperatingPoint | None = None) -> Self:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.vocabulary import Types
+from keydyn.short_repr import short_repr
 
 Mask = NDArray[np.bool_]
 NORMALISATIONS = ("min-max", "none")
@@ -48,6 +49,8 @@ class Scores:
     raw: Floats
     trials: Mask
     normalisation: str = "min-max"
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.normalisation not in NORMALISATIONS:

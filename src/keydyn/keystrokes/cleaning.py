@@ -23,6 +23,7 @@ from keydyn.keystrokes.schema import (
     sample_starts,
 )
 from keydyn.keystrokes.typing_keys import not_typing
+from keydyn.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,8 @@ class CleaningReport:
     steps: pd.DataFrame
     keystrokes: int
     samples: int
+
+    __repr__ = short_repr
 
     @property
     def counts(self) -> dict[str, int]:

@@ -46,25 +46,25 @@ def pair_events(
 
     Parameters
     ----------
-    events : data frame, one row per event
+    events
         `time`, in `unit`. `type`: "press", "keydown" or "down"; "release", "keyup" or "up"; "paste"; "blur"
         or "focusout"; "focus" or "focusin". `key`: the physical key, by which presses and releases are
         paired. Optional: `keyname`, what the key is called in the schema (by default the name of the
         physical key); `user` and `session` (by default all events are one sample); `repeat`, the flag of
         auto-repeat. Further columns that are numeric are features of the keystroke, taken from its press.
-    unit : str
+    unit
         "s", "ms", "us" or "ns".
-    relative : bool
+    relative
         Count times from the first press of each sample; otherwise they are as given, in milliseconds.
-    shortcuts : bool
+    shortcuts
         Keep shortcuts (keys pressed with Ctrl, Alt or Meta) and navigation and function keys. By default they
         are dropped, because they are no typing; AltGr writes characters, and is kept with them.
-    disorder : float
+    disorder
         An event stamped at most this many milliseconds before an earlier one is late, and is put in order of
         time. One stamped even earlier shows that the clock was set back, and begins a new sample.
-    pause : float
+    pause
         As in `quality_of`.
-    long_hold : float
+    long_hold
         As in `quality_of`.
 
     Notes

@@ -14,6 +14,7 @@ from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, find_ticks, on_grid
 from keydyn.keystrokes.impossible import impossible
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_lengths, sample_of_row, sample_starts
 from keydyn.keystrokes.typing_keys import not_typing
+from keydyn.short_repr import short_repr
 
 # Shorter samples can be alike by chance on a coarse clock.
 SHORTEST = 5
@@ -164,6 +165,8 @@ class QualityReport:
     pause: float = PAUSE
     long_hold: float = LONG_HOLD
     twice: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["user", "other", "minutes"]))
+
+    __repr__ = short_repr
 
     def with_twice(self, pairs: pd.DataFrame) -> QualityReport:
         """The report with pairs of users who are likely one person, as `find_twice` gives them."""

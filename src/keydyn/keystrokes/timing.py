@@ -143,7 +143,8 @@ def sequences_of(
 ) -> Sequences:
     """The samples as sequences for the model, in the order of the frame; features are timings or columns.
 
-    `names` of the result are the (user, session) of each sample.
+    `names` of the result are the (user, session) of each sample, and `groups` the users: labels for a
+    classifier.
 
     Examples
     --------
@@ -151,8 +152,8 @@ def sequences_of(
     >>> from keydyn.datasets import make_typists
     >>> from keydyn.keystrokes import sequences_of
     >>> sequences = sequences_of(make_typists(1, 8), features=["tau"], events="key")
-    >>> len(sequences), sequences.n_events, sequences.names[0]
-    (8, 88, (0, 0))
+    >>> len(sequences), sequences.n_events, sequences.names[0], sequences.groups[0].item()
+    (8, 88, (0, 0), 0)
     >>> model = POHMM().fit(sequences)
     """
     import pandas as pd

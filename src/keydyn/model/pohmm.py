@@ -170,7 +170,8 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         """A readable table: a row for each of the most frequent event types and one for all together.
 
         It has the share of each type, the share of each state among its events, and the median of each
-        feature in each state. `print` shows it, and notebooks show it as a table.
+        feature in each state. `print` shows it, and notebooks show it as a table. Above the table it says
+        whether the model has more parameters than it was learnt from events.
         """
         self._known()
         return summary_of(self._as_it_is(), most)
@@ -358,6 +359,11 @@ def _row(name: str, share: float, states: Floats, medians: list[Floats], place: 
 
 def _facts(model: Estimator) -> str:
     facts = [_counted(model.n_parameters_, "free parameter")] if hasattr(model, "n_parameters_") else []
+    learnt = getattr(model._state.result, "statistics", None) if facts else None
+    if learnt is not None:
+        events = round(learnt.occupancy.sum())
+        few = ", fewer than parameters" if events < model.n_parameters_ else ""
+        facts.append(f"{_counted(events, 'event')}{few}")
     if hasattr(model, "log_likelihood_"):
         facts.append(f"log-likelihood {model.log_likelihood_:.6g}")
     if hasattr(model, "stop_reason_"):

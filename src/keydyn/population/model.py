@@ -73,10 +73,10 @@ class PopulationModel:
         self.without = without
 
     def __repr__(self) -> str:
-        """What it was learnt from, and its SHA-256."""
+        """What it was learnt from, and how its SHA-256 begins."""
         if not hasattr(self, "fitted_"):
             return f"PopulationModel(hidden_states={self.hidden_states}, without={tuple(self.without)})"
-        return f"<PopulationModel of {self.parameters.n_people} people, {self.sha256}>"
+        return f"<PopulationModel of {self.parameters.n_people} people, {self.sha256[:12]}…>"
 
     def fit(
         self,
@@ -89,16 +89,16 @@ class PopulationModel:
 
         Parameters
         ----------
-        samples : Samples, or an iterable of them
+        samples
             All people's; or parts, each with all samples of some people, which are read one after the other
             and never held in memory together. The result is the same but for rounding.
-        n_jobs : int, optional
+        n_jobs
             Threads, if no engine is in use; None for one, −1 for all cores.
-        scratch : path, optional
+        scratch
             Folder for intermediate results that are not held in memory: files that only this user can read,
             removed at the end. By default the system's folder for temporary files. All workers of a cluster
             must see it.
-        progress : callable, optional
+        progress
             Called with the share of the work that is done, from 0 to 1.
         """
         without = check_parts(self.without)

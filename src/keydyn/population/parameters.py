@@ -12,6 +12,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.population.cells import Cells, WideEffects
 from keydyn.population.chain import Chain, classes_of
 from keydyn.population.features import Around, Observations, observations, parents
+from keydyn.short_repr import short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,8 @@ class Template:
     gain: Floats
     n_samples: int
     n_events: int
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""

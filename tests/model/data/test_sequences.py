@@ -92,6 +92,10 @@ def test_a_frame_keeps_names_and_order_of_appearance():
     assert sequences.feature_names == ("two", "one")
     assert sequences.X[:, 1].tolist() == [9.0, 11.0, 1.0, 3.0, 5.0, 7.0]
     assert Sequences.from_frame(frame(), ["one"], sequence="session").names == ["x", "y"]
+    assert sequences.groups.tolist() == [1, 0, 0]
+    assert Sequences.from_frame(frame(), ["one"], sequence="session").groups.tolist() == ["x", "y"]
+    with pytest.raises(ValueError, match="no names"):
+        _ = Sequences.from_frame(frame(), ["one"]).groups
     whole = Sequences.from_frame(frame(), "one")
     assert (len(whole), whole.names, whole.feature_names) == (1, None, ("one",))
     assert whole.labels().tolist() == [None] * 6

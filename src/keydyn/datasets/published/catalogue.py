@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from keydyn.short_repr import short_repr
+
 Category = Literal["fixed", "constrained", "free"]
 
 CMU = "https://www.cs.cmu.edu/~keystroke/"
@@ -52,6 +54,8 @@ class File:
     size: int  # bytes, not gzipped
     home: str = PACE  # the address of the folder that it is published in; empty if it is not
     others: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from typing import Literal
 from keydyn.atomic import write_bytes
 from keydyn.datasets.published.catalogue import NAMES, File, entry_of
 from keydyn.regular_files import UnusableFileError, blocks, opened
+from keydyn.short_repr import short_repr
 
 VARIABLE = "KEYDYN_DATA"
 # Bytes; the largest published file has a fiftieth of them.
@@ -39,6 +40,8 @@ class FileState:
     status: Status
     path: Path | None = None
     sha256: str | None = None  # None where the file is absent or cannot be unpacked
+
+    __repr__ = short_repr
 
 
 def cache_folder() -> Path:

@@ -44,36 +44,38 @@ def make_typists(
 
     Parameters
     ----------
-    n_users, n_samples : int
-        People, and samples of each (their sessions, numbered from 0).
-    text : str
+    n_users
+        People.
+    n_samples
+        Samples of each (their sessions, numbered from 0).
+    text
         "fixed": all type the same phrase; "copied": all copy the same passages, a different one in each
         sample; "free": all write sentences, with words that each person favours to a different degree.
-    n_keys : int
+    n_keys
         Keystrokes per sample, mistakes included. By default the whole phrase, 100 copied, 500 free.
-    phrase : str or names of keys
+    phrase
         The fixed text; by default a password of 11 keys with shift and enter.
         `keydyn.datasets.simulated.texts.NUMBER` is one for the number pad.
-    practice : float
+    practice
         Intervals fall with the number of the sitting to the power of −practice, on average. By default 0.18
         for fixed text, which is new to all, and 0 for ordinary text. After 16 sittings it is learnt.
-    sitting : int
+    sitting
         Samples typed in one sitting.
-    mood : float
+    mood
         Standard deviation of ln time between samples of a person.
-    digraphs : float
+    digraphs
         Strength of the effect of the previous key: same hand slower, other hand faster.
-    mistakes : float
+    mistakes
         Probability that a wrong letter is pressed instead of the right one, and then deleted by backspace. By
         default 0.02 for copied and 0.025 for free text; fixed text has none.
-    tick : float
+    tick
         The clock's tick in ms: times are whole multiples of it, such as 15.6 in many recordings. By default
         times are exact.
-    first_user : int
+    first_user
         Number of the first person.
-    return_states : bool
+    return_states
         Whether to add the column `state`: 0 active, 1 passive.
-    random_state : int, generator or None
+    random_state
         The seed.
 
     Notes

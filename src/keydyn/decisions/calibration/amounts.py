@@ -17,6 +17,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.calibration import TENSORS, Calibration
 from keydyn.decisions.calibration.trials import Trials
 from keydyn.files import Kind, Tensor, Tensors, Values, declared, or_empty, within
+from keydyn.short_repr import short_repr
 
 # Amounts between which a person's calibration is not told apart: a factor of 1.07.
 STEPS = 10
@@ -50,6 +51,8 @@ class Calibrations:
     population: str = ""
     unsure: float = 0.0
     _made: dict[int, Calibration] = field(default_factory=dict, init=False, repr=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """A `ValueError` says what makes no calibration."""

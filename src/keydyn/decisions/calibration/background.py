@@ -75,6 +75,10 @@ class Background:
     calibrations: Calibrations
     members: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """How many people claims are compared with, and the detector."""
+        return f"<Background of {len(self.cohort)} people with {self.pattern.name}>"
+
     def __post_init__(self) -> None:
         if len(self.members) != len(self.cohort):
             raise ValueError(f"{len(self.cohort)} people in the cohort have {len(self.members)} names")

@@ -17,6 +17,7 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.trials import LEAST_TRIALS, Trials
 from keydyn.evaluation.rates.confidence import Claims, Estimate
 from keydyn.files import Tensor, Tensors, check_tensors, within
+from keydyn.short_repr import short_repr
 
 # Rates for which the score is known: ten per factor of ten.
 RATES: Floats = np.logspace(0.0, -4.0, 41)
@@ -121,6 +122,8 @@ class Calibration:
     suspicion: Floats
     n_people: int
     hours: float
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """Make the arrays read-only; a `ValueError` says what makes no calibration."""

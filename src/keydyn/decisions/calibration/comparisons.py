@@ -20,6 +20,7 @@ from keydyn.decisions.calibration.amounts import Calibrations
 from keydyn.decisions.calibration.calibration import RATES, Calibration
 from keydyn.evaluation.rates.confidence import Claims, Rate
 from keydyn.files import Kind, Tensor, Tensors, Values, declared, many, text, within
+from keydyn.short_repr import short_repr
 
 # Rates of strangers at which the place is compared with the calibration.
 AT_RATES = (0.1, 0.05, 0.02)
@@ -45,6 +46,8 @@ class Comparisons:
     scores: Floats
     keys: Integers
     enrolled: Integers
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """Check that the parts belong together, and make them read-only."""

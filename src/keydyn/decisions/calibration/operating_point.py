@@ -17,6 +17,7 @@ from keydyn.decisions.calibration.trials import Cohort, Trials, Typists, claims,
 from keydyn.decisions.decision import LEAST_KEYSTROKES
 from keydyn.evaluation.rates.confidence import Claims, Rate
 from keydyn.keystrokes.samples import Samples
+from keydyn.short_repr import short_repr
 
 LOCKOUTS_PER_HOUR = 1.0
 ACCEPT, REJECT, UNSURE = "accept", "reject", "unsure"
@@ -134,6 +135,8 @@ class CountedRates:
     keys: int
     accepted_strangers: Rate | None
     refused_genuine: Rate | None
+
+    __repr__ = short_repr
 
 
 def stated_rates(calibration: Calibration, at: Targets) -> list[StatedRates]:

@@ -20,6 +20,7 @@ from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.templates import fit_templates
 from keydyn.keystrokes.samples import Samples
+from keydyn.short_repr import short_repr
 
 # Numbers of keys after which scores are taken, as far as samples are longer.
 LENGTHS = (10, 20, 40, 80, 160, 320, 640)
@@ -68,6 +69,8 @@ class Trials:
     # Where these samples begin
     offsets: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     hours: Floats = field(default_factory=lambda: np.zeros(0))  # (N,) hours of typing since then
+
+    __repr__ = short_repr
 
     @property
     def genuine(self) -> Truths:

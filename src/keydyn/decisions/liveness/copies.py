@@ -28,6 +28,7 @@ from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.decisions.liveness.not_typed import SampleTimes, tick_of, times_of
 from keydyn.files import marked, unmarked
 from keydyn.keystrokes.samples import Samples
+from keydyn.short_repr import short_repr
 
 # Milliseconds of a step, steps that a time may have been moved by, and keys that a time belongs to.
 STEP, FARTHEST, KEYS = 5.0, 7, 4
@@ -86,6 +87,8 @@ class Fingerprints:
 
     hashes: Hashes
     offsets: Integers
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """Check that the parts belong together, and make them read-only."""

@@ -51,6 +51,10 @@ class Watch:
         #: Why the keys cannot have been typed, in words: "a recording", "too regular" or "pasted"; else None.
         self.reason: str | None = None
 
+    def __repr__(self) -> str:
+        """Whether it is locked, and since which key."""
+        return f"<Watch: {self.standing}{f' at key {self.locked_at}' if self.locked_at else ''}>"
+
     @property
     def standing(self) -> str:
         """Whether the session is "trusted" or "locked"."""

@@ -16,6 +16,7 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.calibration.sequential import ALLOWED, KEEP, LEAST
 from keydyn.decisions.calibration.trials import open_set_scores
+from keydyn.short_repr import short_repr
 
 # The term of a member of the cohort who does not count.
 ABSENT = -1e9
@@ -89,6 +90,8 @@ class Watched:
     suspicion: Floats
     locked: Truths
     pausing: Floats
+
+    __repr__ = short_repr
 
     @property
     def trust(self) -> Floats:

@@ -13,6 +13,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.evaluation.continuous.penalty import ranks
 from keydyn.evaluation.scores import Mask, queries_of
 from keydyn.model.data.vocabulary import Types
+from keydyn.short_repr import short_repr
 
 Singles = NDArray[np.float32]
 
@@ -39,6 +40,8 @@ class EventRanks:
     offsets: Integers
     ranks: Singles
     trials: Mask
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         shape = (int(self.offsets[-1]), len(self.users))

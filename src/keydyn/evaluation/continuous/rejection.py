@@ -35,6 +35,7 @@ from keydyn.evaluation.rates.confidence import (
     user_weights,
 )
 from keydyn.evaluation.scores import Mask
+from keydyn.short_repr import short_repr
 
 PUBLISHED, TRANSFERABLE, SHARED = "published", "transferable", "shared"
 # What the kinds of threshold are called for people.
@@ -55,6 +56,8 @@ class Times:
     low: float | None
     high: float | None
     samples: int
+
+    __repr__ = short_repr
 
     def text(self, digits: int = 2) -> str:
         """For tables: "20.79 (9.04)", mean and standard deviation."""
@@ -123,6 +126,8 @@ class Continuous:
     per_user: pd.DataFrame
     per_sample: pd.DataFrame
     left_out: int
+
+    __repr__ = short_repr
 
 
 def continuous(

@@ -16,6 +16,7 @@ import pandas as pd
 from keydyn.evaluation.rates.confidence import REPLICATES, Rate, mean_rate
 from keydyn.evaluation.scores import Mask
 from keydyn.keystrokes.samples import Samples
+from keydyn.short_repr import short_repr
 
 MIN_KEYS = 2
 
@@ -37,6 +38,8 @@ class Failures:
     kept: Mask
     fta: Rate
     fte: Rate
+
+    __repr__ = short_repr
 
     def of_transactions(self, fmr: float, fnmr: float) -> tuple[float, float]:
         """False acceptance and false rejection of single attempts: a failure to acquire is a rejection."""

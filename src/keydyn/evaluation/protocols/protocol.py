@@ -16,6 +16,7 @@ import pandas as pd
 from keydyn.arrays import Integers
 from keydyn.evaluation.scores import Mask
 from keydyn.keystrokes.samples import Samples
+from keydyn.short_repr import short_repr
 
 CLOSED = "closed set: every impostor is an enrolled user, and is in the cohort that normalises"
 MIN_MAX = "each query's scores scaled to 0 … 1 over all enrolled templates"
@@ -45,6 +46,8 @@ class Split:
     train: Mask
     genuine: Mask
     impostor: Mask
+
+    __repr__ = short_repr
 
     @property
     def query(self) -> Mask:

@@ -19,6 +19,7 @@ from keydyn.evaluation.scores import Mask, Scores
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
 from keydyn.parallel import Progress, counting_on
+from keydyn.short_repr import short_repr
 
 # A template is identified by the split whose samples scaled it (−1: all), its user, and a digest of the
 # numbers of the samples that it learns from; the numbers themselves would take much more room.
@@ -40,6 +41,8 @@ class Enrolled:
     split: Split
     population: Population
     columns: Integers
+
+    __repr__ = short_repr
 
 
 def score_protocol(

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers, Truths
+from keydyn.short_repr import short_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,6 +93,8 @@ class Rate(Estimate):
     trials: int = 0
     needed: int = 0
     std: float | None = None
+
+    __repr__ = short_repr
 
     @property
     def supported(self) -> bool:

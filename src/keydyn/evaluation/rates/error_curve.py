@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats
+from keydyn.short_repr import short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,8 @@ class ErrorCurve:
     thresholds: Floats
     fmr: Floats
     fnmr: Floats
+
+    __repr__ = short_repr
 
     @classmethod
     def of(cls, genuine: Floats, impostor: Floats) -> ErrorCurve:

@@ -15,6 +15,7 @@ import pandas as pd
 from keydyn.arrays import Floats
 from keydyn.evaluation.rates.confidence import REPLICATES, Rate, bootstrap_mean, mean_rate
 from keydyn.evaluation.scores import Scores
+from keydyn.short_repr import short_repr
 
 RANKS = (1, 5, 10)
 
@@ -43,6 +44,8 @@ class Identification:
     overall: Floats
     left_out: int
     users_left_out: tuple[object, ...]
+
+    __repr__ = short_repr
 
     def rate(self, n: int) -> float:
         """The mean over users of the rank-n identification rate; 1 where n is all templates or more."""

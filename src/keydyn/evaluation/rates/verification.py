@@ -27,6 +27,7 @@ from keydyn.evaluation.rates.confidence import (
 from keydyn.evaluation.rates.error_curve import ErrorCurve, common_grid, crossing, curves_on, equal_error_rate
 from keydyn.evaluation.rates.identification import identification
 from keydyn.evaluation.scores import Scores
+from keydyn.short_repr import short_repr
 
 OWN, ONE = "own thresholds", "one threshold"
 FMR_TARGETS = {
@@ -79,6 +80,8 @@ class Verification:
     pooled: ErrorCurve
     open_set: bool
     left_out: tuple[object, ...]
+
+    __repr__ = short_repr
 
     def to_frame(self) -> pd.DataFrame:
         """One row per figure: thresholds, figure, value, std, low, high, trials, needed, text."""
@@ -151,6 +154,8 @@ class MeanCurve:
     fnmr: Floats
     low: Floats
     high: Floats
+
+    __repr__ = short_repr
 
 
 def mean_curve(

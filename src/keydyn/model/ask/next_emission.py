@@ -12,6 +12,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.families.family import Emission, not_a_value
 from keydyn.model.theta.parameters import Parameters
+from keydyn.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class NextEmission:
     weights: Floats
     emission: list[Emission]
     density_floor: float | None = None
+
+    __repr__ = short_repr
 
     def mean(self) -> Floats:
         """Expected value of each feature, (S, K); a `ValueError` where a family has no finite mean."""

@@ -19,6 +19,7 @@ from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters
+from keydyn.short_repr import short_repr
 
 # 1 − F can be no smaller than this: a residual is at most 8.2 in size, and an outlier stays a number.
 LEAST_PROBABILITY = 2.0**-53
@@ -84,6 +85,8 @@ class ResidualTest:
     ljung_box: float
     ljung_box_p: float
     autocorrelation: Floats
+
+    __repr__ = short_repr
 
 
 def check_residuals(residuals: ArrayLike, lengths: Given = None, n_lags: int = 10) -> ResidualTest:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 class Sequences:
     """Sequences of feature vectors and event types, encoded.
 
+    It is checked whenever it is made, and has arrays of its own that cannot be changed.
+
     Attributes
     ----------
     X : (N, K) feature values of all sequences, one after the other; NaN where a value is missing
@@ -44,8 +46,6 @@ class Sequences:
     offsets : (S + 1,) sequence s is rows offsets[s] to offsets[s + 1] − 1
     feature_names : the names of the features, or None
     names : what each sequence is called in the data frame it came from, or None
-
-    It is checked whenever it is made, and has arrays of its own that cannot be changed.
 
     Examples
     --------
@@ -280,6 +280,17 @@ class Sequences:
         X, codes, offsets = self._owned
         codes = np.full_like(codes, MISSING)
         return Sequences.of_checked(X, codes, self.event_types[:0], offsets, self.feature_names, self.names)
+
+    @property
+    def groups(self) -> Types:
+        """The first part of each sequence's name, (S,): the user, if they come from `sequences_of`.
+
+        These are the labels of a classifier, or the groups of a cross-validation; `labels` has event types.
+        """
+        if self.names is None:
+            raise ValueError("these sequences have no names: make them with from_frame or sequences_of")
+        first = [name[0] if isinstance(name, tuple) else name for name in self.names]
+        return np.array(first, dtype=None if len(set(map(type, first))) == 1 else object)
 
     def labels(self) -> Types:
         """The event type of each event; None where it has none, and then an array of objects."""

@@ -21,6 +21,7 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.engine.maximisation import NO_MASS as NO_MASS
 from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.families import numerical
+from keydyn.short_repr import short_repr
 
 Params = dict[str, Floats]
 Stats = dict[str, Floats]
@@ -210,6 +211,8 @@ class Emission:
 
     distribution: Family
     params: Params
+
+    __repr__ = short_repr
 
     @property
     def family(self) -> str:

@@ -172,6 +172,9 @@ def _with_rows(values: Floats, m: int) -> Floats:
 class FitResult:
     """What a model has learnt from one start, or was given; never changed.
 
+    All but the parameters may be None where no fit found them. Those of a fit are unpacked from its arrays
+    when they are first asked for: of a million models perhaps never.
+
     Attributes
     ----------
     parameters : the result; statistics : of the last E-step, under the result
@@ -181,9 +184,6 @@ class FitResult:
     floored : for each feature, where the scale floor acted in the last M-step, (m, M)
     stationary : (m, M) Π[j | ω]
     n_parameters : those that the likelihood depends on, and all; see `n_parameters`
-
-    All but the parameters may be None where no fit found them. Those of a fit are unpacked from its arrays
-    when they are first asked for: of a million models perhaps never.
 
     Examples
     --------

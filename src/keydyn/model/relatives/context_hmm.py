@@ -28,6 +28,7 @@ class ContextHMM(Relative):
 
     Each context is a function of the emissions up to n: P(x_{n+1} | z_{n+1}, r_n), P(z_{n+1} | z_n, s_n).
     The first event of a sequence has a context of its own, "none yet". With one bin it is the HMM.
+    `events` is ignored, except that a callable sees them in its `Past`.
 
     Parameters
     ----------
@@ -39,8 +40,8 @@ class ContextHMM(Relative):
         none); a name registered with `register_context` is the same and can be saved
     context_feature : the feature that is binned
     memory : how many events back a callable sees
-    spread, tol, max_iter and the others : as in `POHMM`; `spread_scale="type"` is each context's own
-        deviation
+    spread, tol, max_iter : as in `POHMM`, like all that are not listed here; `spread_scale="type"` is each
+        context's own deviation
 
     Attributes
     ----------
@@ -49,9 +50,7 @@ class ContextHMM(Relative):
     emission_ : parameters (R, M), one row for each of `emission_context_.names()`. The last row of either
         pools all contexts and serves those that no training event had
     emission_context_, transition_context_ : the contexts as learnt
-    log_likelihood_, history_, n_iter_ and the others : as in `POHMM`
-
-    `events` is ignored, except that a callable sees them in its `Past`.
+    log_likelihood_, history_, n_iter_ : as in `POHMM`, like all that are not listed here
 
     Examples
     --------

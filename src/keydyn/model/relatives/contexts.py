@@ -22,6 +22,7 @@ from keydyn.model.data.input_forms import as_numbers, whole_numbers
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import MISSING, Types
+from keydyn.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Past:
     events: Types
     last: Floats
     begun: Truths
+
+    __repr__ = short_repr
 
     @classmethod
     def of(cls, sequences: Sequences, memory: int) -> Past:

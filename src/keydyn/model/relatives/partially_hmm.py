@@ -57,7 +57,7 @@ class PartiallyHMM(Relative):
     A label is seen with probability `p_observed`, whatever the state, and is then right with probability
     `p_true`; a wrong one is any of the others, each as likely. Every method takes `labels=`, one per event,
     None or NaN where none was seen, in the form that events have; likelihoods are then ln P(x, labels).
-    Without `labels` the model is the HMM.
+    Without `labels` the model is the HMM. `events` is ignored.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class PartiallyHMM(Relative):
     p_true : "estimate", or a number; with 1 the labelled events are supervised
     state_labels : the M labels, by state; None takes those of the training data, sorted. With
         `order_states` states are renumbered after the fit and each keeps its label: see `state_labels_`
-    spread, tol, max_iter and the others : as in `POHMM`
+    spread, tol, max_iter : as in `POHMM`, like all that are not listed here
 
     Attributes
     ----------
@@ -77,9 +77,7 @@ class PartiallyHMM(Relative):
     p_observed_, p_true_ : as given or estimated
     state_labels_ : (M,) the label of each state, None for one that no label names;
         `state_labels_[predict(X)]` are labels for all events
-    log_likelihood_, history_, n_iter_ and the others : as in `POHMM`
-
-    `events` is ignored.
+    log_likelihood_, history_, n_iter_ : as in `POHMM`, like all that are not listed here
 
     Examples
     --------

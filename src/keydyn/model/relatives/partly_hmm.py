@@ -30,7 +30,9 @@ class PartlyHMM(Relative):
     """Second-order model, the first state hidden, the second observable.
 
     Hidden state and emission at n both depend on the observation at n − 1, besides the hidden state:
-    P(z_n | z_{n−1}, x_{n−1}) and P(x_n | z_n, x_{n−1}).
+    P(z_n | z_{n−1}, x_{n−1}) and P(x_n | z_n, x_{n−1}). Where a value is missing, x_{n−1} is the last one
+    seen. A sequence's first event has none; u is zero there, or the bin is "none yet". `events` is ignored.
+    With zero slopes, or one bin, it is the HMM.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ class PartlyHMM(Relative):
         feature, edges learnt in fitting; or `Bins(edges, feature)`
     previous_feature : see there
     fixed : which of "start", "transitions", "emission", "slopes" are not estimated; slopes start at zero
-    spread, tol, max_iter and the others : as in `POHMM`
+    spread, tol, max_iter : as in `POHMM`, like all that are not listed here
 
     Attributes
     ----------
@@ -53,10 +55,7 @@ class PartlyHMM(Relative):
     transition_slopes_ : (M, M) change with u of the log-odds of going to j instead of staying; linear only
     centre_ : (K,) the average value on the family's scale, where u = 0; linear only
     previous_ : the `Bins`; in bins only
-    log_likelihood_, history_, n_iter_ and the others : as in `POHMM`
-
-    Where a value is missing, x_{n−1} is the last one seen. A sequence's first event has none; u is zero
-    there, or the bin is "none yet". `events` is ignored. With zero slopes, or one bin, it is the HMM.
+    log_likelihood_, history_, n_iter_ : as in `POHMM`, like all that are not listed here
 
     Examples
     --------

@@ -24,6 +24,7 @@ from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.pairs import Pairs, between
 from keydyn.model.families.compiled import features_of, width_of
 from keydyn.model.families.family import Emission, Family, Params
+from keydyn.short_repr import short_repr
 
 # A table of all pairs of types is made where it is not much larger than this.
 SMALL_TABLE = 65_536
@@ -77,6 +78,8 @@ class Marginal:
     transmat_from: Floats
     transmat_to: Floats
     emission: list[Emission]
+
+    __repr__ = short_repr
 
 
 class ByType(NamedTuple):

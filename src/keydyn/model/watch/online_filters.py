@@ -224,6 +224,9 @@ class OneStream:
     def __init__(self, streams: Any) -> None:
         self._streams = streams
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.n_events} events, log-likelihood {self.log_likelihood:.4g}>"
+
     @property
     def proba(self) -> Floats:
         """The probability of each state given all events so far, (M,); the start before the first event."""

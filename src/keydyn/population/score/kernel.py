@@ -21,6 +21,7 @@ from keydyn.arrays import Floats, Integers, compiled, merged
 from keydyn.population.chain import Chain
 from keydyn.population.features import CLIP, Typing, parents
 from keydyn.population.parameters import Template
+from keydyn.short_repr import short_repr
 
 # How much of a sample's tempo is forgotten with each event.
 FORGET = 0.02
@@ -63,6 +64,8 @@ class SideBySide:
 
     population: str
     columns: Columns
+
+    __repr__ = short_repr
 
     def __len__(self) -> int:
         return int(self.columns.mean.shape[1])

@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from keydyn.service.wire import answers, both_ways, report_answers, requests
 from keydyn.service.wire.both_ways import Moment
+from keydyn.service.wire.examples import EXAMPLES
 
 # Characters of an Idempotency-Key.
 LONGEST_KEY = 128
@@ -121,6 +122,8 @@ def components() -> dict[str, Any]:
         names[name]: _described({**found[name], "title": names[name]}, names, choices) for name in strict
     }
     described["ProblemAnswer"]["additionalProperties"] = True
+    for answer in EXAMPLES:
+        described[_name(type(answer))]["examples"] = [msgspec.json.decode(both_ways.encoded(answer))]
     return described
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from keydyn.service.wire.both_ways import Device, Event, Level, Moment, Purpose, Text, about
+from keydyn.short_repr import named
 
 DATE = "milliseconds since 1970"
 
@@ -16,7 +17,7 @@ class Answer(Struct, frozen=True):
 
     def __repr__(self) -> str:
         shown = [name for name in self.__struct_fields__ if name not in ("token", "secret")]
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        return named(type(self).__name__, ((name, getattr(self, name)) for name in shown))
 
 
 class Profile(Answer, frozen=True):
