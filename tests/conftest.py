@@ -72,6 +72,8 @@ def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     from keydyn.model.families import family
     from keydyn.model.relatives import contexts
 
+    # A module that registers its detectors while the copy is in place would not do so again.
+    detector.detector_names()
     for module, name in ((family, "_FAMILIES"), (detector, "_DETECTORS"), (contexts, "_REGISTERED")):
         monkeypatch.setattr(module, name, dict(getattr(module, name)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -37,11 +38,11 @@ def rebuilt_as_before(monkeypatch) -> Callable[[Path, str], None]:
 def made(monkeypatch) -> list[str]:
     """The names of the parts that are made from now on."""
     names: list[str] = []
-    make = resuming._make
+    keep = resuming.Parts.keep
 
-    def noted(piece: resuming.Piece) -> resuming.Made:
-        names.extend(piece.names)
-        return make(piece)
+    def noted(parts: resuming.Parts, name: str, inputs: Any, table: Any) -> Any:
+        names.append(name)
+        return keep(parts, name, inputs, table)
 
-    monkeypatch.setattr(resuming, "_make", noted)
+    monkeypatch.setattr(resuming.Parts, "keep", noted)
     return names

@@ -50,7 +50,7 @@ def test_finished_pieces_are_not_fitted_again(simulated, monkeypatch):
     def never(**piece):
         raise AssertionError("fitted again")
 
-    monkeypatch.setattr(simulation_report, "fit_piece", never)
+    monkeypatch.setattr(simulation_report, "fit_batch", never)
     result = runner.invoke(app, ["study", "simulation", *options])
     assert result.exit_code == 0, result.output
     assert (out / "tables" / "simulation.csv").read_bytes() == before

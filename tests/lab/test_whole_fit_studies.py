@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from keydyn.lab.frame.long_texts import load_text
-from keydyn.lab.goodness_of_fit.measurements import goodness_rows
+from keydyn.lab.goodness_of_fit.measurements import SurrogateTest, goodness_calls
 from keydyn.lab.simulation.measurements import N_VALUES, true_model
+from tests.lab.rows import called
 
 runner = CliRunner()
 
@@ -119,8 +120,7 @@ def test_goodness_of_fit_of_all_fable_users(recordings, tmp_path):
 def test_goodness_of_fit_of_all_essay_users(recordings):
     """Published settings with few surrogates: published, the HMM is rejected for every user of long texts."""
     keystrokes = load_text("essay", recordings).keystrokes
-    rows = goodness_rows(keystrokes, "essay", settings=("published",), n_surrogates=39)
-    found = pd.DataFrame(rows)
+    found = called(goodness_calls(keystrokes, "essay", SurrogateTest(39), settings=("published",)))
     rejected = found.assign(rejected=found["p_value"] <= 0.05).groupby("model")["rejected"].mean()
     assert len(found) == 2 * 55
     assert rejected["hmm"] > 0.9

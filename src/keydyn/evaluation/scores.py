@@ -17,14 +17,48 @@ NORMALISATIONS = ("min-max", "none")
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
-    """Queries scored against templates; a higher score is more genuine.
+class Queries:
+    """Samples that are compared with templates.
 
     Attributes
     ----------
     owners : (Q,) who typed each query; sessions : (Q,) which sample of theirs it is
     folds : (Q,) the number of the split by whose templates it was scored
     users : (U,) the users of the templates
+    """
+
+    owners: Types
+    sessions: Types
+    folds: Integers
+    users: Types
+
+    @property
+    def own(self) -> Mask:
+        """Which template is the owner's, (Q, U)."""
+        own: Mask = self.owners[:, None] == self.users[None, :]
+        return own
+
+    def name(self, q: int) -> str:
+        """A query in words."""
+        return f"user {self.owners[q]}, session {self.sessions[q]}"
+
+    def labels(self, q: Integers, u: Integers) -> dict[str, Types | Integers]:
+        """What says of comparisons which they are: fold, user, session and reference, (n,) each."""
+        return {
+            "fold": self.folds[q],
+            "user": self.owners[q],
+            "session": self.sessions[q],
+            "reference": self.users[u],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Queries):
+    """Queries scored against templates; a higher score is more genuine.
+
+    Attributes
+    ----------
+    owners, sessions, folds, users : as in `Queries`
     raw : (Q, U) the detector's scores; NaN where the user is not enrolled in that fold
     trials : (Q, U) which comparisons are verification trials, genuine or impostor
     normalisation : "min-max" scales each query's scores to 0 … 1 over the templates, "none" leaves them
@@ -42,10 +76,6 @@ class Scores:
     (5, 15)
     """
 
-    owners: Types
-    sessions: Types
-    folds: Integers
-    users: Types
     raw: Floats
     trials: Mask
     normalisation: str = "min-max"
@@ -65,15 +95,8 @@ class Scores:
             q, u = (int(place) for place in np.argwhere(wrong)[0])
             problem = "NaN" if np.isnan(self.raw[q, u]) else "+∞"
             raise ValueError(
-                f"the score of user {self.owners[q]}, session {self.sessions[q]} "
-                f"against the template of user {self.users[u]} is {problem}"
+                f"the score of {self.name(q)} against the template of user {self.users[u]} is {problem}"
             )
-
-    @property
-    def own(self) -> Mask:
-        """Which template is the owner's, (Q, U)."""
-        own: Mask = self.owners[:, None] == self.users[None, :]
-        return own
 
     @property
     def normalised(self) -> Floats:
@@ -113,16 +136,7 @@ class Scores:
     def to_frame(self) -> pd.DataFrame:
         """One row per comparison: fold, user, session, reference, score, trial."""
         q, u = np.nonzero(~np.isnan(self.raw))
-        return pd.DataFrame(
-            {
-                "fold": self.folds[q],
-                "user": self.owners[q],
-                "session": self.sessions[q],
-                "reference": self.users[u],
-                "score": self.raw[q, u],
-                "trial": self.trials[q, u],
-            }
-        )
+        return pd.DataFrame(self.labels(q, u) | {"score": self.raw[q, u], "trial": self.trials[q, u]})
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, normalisation: str = "min-max") -> Scores:

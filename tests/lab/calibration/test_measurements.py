@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from keydyn.lab.calibration.measurements import (
     TRUE,
-    calibration_rows,
+    calibration_calls,
     calibration_table,
     distance_from_uniform,
     power_table,
 )
 from keydyn.lab.goodness_of_fit import figures
+from keydyn.lab.goodness_of_fit.measurements import SurrogateTest
+from tests.lab.rows import called
 
 
 def test_distance_from_uniform():
@@ -24,15 +25,14 @@ def test_distance_from_uniform():
 
 
 def test_calibration_and_power(keystrokes, tmp_path):
-    found = pd.DataFrame(calibration_rows(keystrokes, "mine", TRUE, n_surrogates=5, repeats=2))
+    found = called(calibration_calls(keystrokes, "mine", TRUE, SurrogateTest(5, 4), repeats=2))
     assert len(found) == 8
     table = calibration_table(found)
     assert set(table["p"]) == {"p_value", "p_one_sided", "p_double"}
     assert (table["tests"] == 4).all()
     assert table["ks_distance"].between(0, 1).all()
     exponential = {"one exponential": {"n_states": 1, "emission": "exponential"}}
-    rows = calibration_rows(keystrokes, "mine", exponential, models=("hmm",), n_surrogates=19, n_second=0)
-    wrong = pd.DataFrame(rows)
+    wrong = called(calibration_calls(keystrokes, "mine", exponential, SurrogateTest(19), models=("hmm",)))
     # A single exponential is nothing like intervals.
     assert power_table(wrong)["one_sided"].tolist() == [1.0]
     figures.draw_calibration(found, tmp_path / "calibration.png")

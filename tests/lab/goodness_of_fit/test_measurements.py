@@ -14,20 +14,21 @@ from keydyn.lab.goodness_of_fit import figures
 from keydyn.lab.goodness_of_fit.measurements import (
     PUBLISHED,
     SurrogateTest,
-    goodness_rows,
+    goodness_calls,
     rejections,
     rejections_by_marginal,
     rejections_by_p_value,
-    residual_rows,
+    residual_calls,
     residual_table,
     typical_user,
     user_goodness,
 )
+from tests.lab.rows import called
 
 
 @pytest.fixture(scope="module")
 def tests_of_users(keystrokes):
-    return pd.DataFrame(goodness_rows(keystrokes, "fable", n_surrogates=5, n_second=2))
+    return called(goodness_calls(keystrokes, "fable", SurrogateTest(5, 2)))
 
 
 def test_every_user_model_and_setting_has_a_row(keystrokes, tests_of_users):
@@ -103,7 +104,7 @@ def test_p_value_figure(tests_of_users, tmp_path):
 
 def test_residuals_of_users():
     keystrokes = make_typists(n_users=3, n_samples=2, text="copied", n_keys=60, random_state=3)
-    rows = pd.DataFrame(residual_rows(keystrokes, "mine"))
+    rows = called(residual_calls(keystrokes, "mine"))
     assert len(rows) == 6
     table = residual_table(rows)
     assert table["users"].tolist() == [3, 3]

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 
 from keydyn.lab.frame.long_texts import intervals_by_user, pattern
 from keydyn.lab.model_choice.measurements import (
     MAX_ITERATIONS,
     TOLERANCE,
-    choice_rows,
+    choice_calls,
     choice_table,
     left_out,
 )
 from keydyn.lab.model_choice.report import draw_model_choice
+from tests.lab.rows import called
 
 
 def test_model_choice(keystrokes, tmp_path):
-    found = pd.DataFrame(choice_rows(keystrokes, "mine", states=(1, 2), families=("lognormal", "gamma")))
+    found = called(choice_calls(keystrokes, "mine", states=(1, 2), families=("lognormal", "gamma")))
     assert len(found) == 2 * 2 * 2 * 2
     # BIC and held-out likelihood again, by hand, of one of them.
     user, sequences = next(iter(intervals_by_user(keystrokes).items()))
@@ -46,7 +46,7 @@ def test_which_samples_are_left_out():
 
 def test_a_user_with_one_sample_has_nothing_held_out(keystrokes):
     one = keystrokes[keystrokes["session"] == 0]
-    rows = choice_rows(one, "mine", states=(2,), families=("lognormal",), smoothing=("frequency",))
-    found = pd.DataFrame(rows)
+    calls = choice_calls(one, "mine", states=(2,), families=("lognormal",), smoothing=("frequency",))
+    found = called(calls)
     assert found["held_out"].isna().all()
     assert found["bic"].notna().all()

@@ -32,6 +32,7 @@ from keydyn.lab.population.measurements import (
     run_population,
 )
 from tests.detectors.test_population_detector import spoilt
+from tests.lab.rows import made_by
 from tests.population.simulated import people
 
 pytestmark = pytest.mark.usefixtures("sketched")
@@ -152,7 +153,7 @@ def witness():
 def test_nobody_who_is_asked_was_learnt_from(witness):
     row = row_of(people(n_people=6, n_samples=4, n_keys=6))
     piece = enrolment_piece(row, witness)
-    frame = piece.make()[piece.names[0]].to_pandas()
+    frame = made_by(piece)[piece.names[0]].to_pandas()
     assert len(witness.prepared_with) == 2
     assert (frame["acc"] == 1).all()
     assert (frame["eer"] == 0).all()
@@ -166,7 +167,7 @@ def test_nobody_who_is_asked_was_learnt_from(witness):
 
 def test_of_later_samples_the_earliest_training_samples_enrol_and_fifty_are_asked(witness):
     row = row_of(people(n_people=4, n_samples=70, n_keys=2), protocol=MonacoTappert((2, 6), (8, 70)))
-    enrolment_piece(row, witness).make()
+    made_by(enrolment_piece(row, witness))
     assert {session for index in witness.fitted_with if len(index) == 2 for _, session in index} == {2, 3}
     assert {session for index in witness.prepared_with for _, session in index} == {2, 3, 4, 5}
     for asked in witness.scored:
@@ -189,7 +190,7 @@ def test_as_many_people_as_wanted_are_learnt_from_and_another_seed_draws_others(
     frames = []
     for seed in (0, 0, 1):
         piece = people_piece(row, seed, FEW)
-        frames.append(piece.make()[piece.names[0]].to_pandas())
+        frames.append(made_by(piece)[piece.names[0]].to_pandas())
     assert counts == 3 * [2, 2, 5, 5]
     pd.testing.assert_frame_equal(frames[0], frames[1])
     everyone = frames[0]["number"] == 5
@@ -205,7 +206,7 @@ def test_an_impostors_data_cannot_change_the_impostors_own_score_in_the_open_set
     found = []
     for typed in (keystrokes, spoilt(keystrokes, others)):
         piece = open_piece(row_of(typed, protocol=protocol), PopulationDetector())
-        found.append(scored_of(piece.make()[piece.names[0]])["simulated" + OPEN, "population"])
+        found.append(scored_of(made_by(piece)[piece.names[0]])["simulated" + OPEN, "population"])
     before, after = found
     own = before.users == "3"
     impostor = (before.owners == "3") & before.trials[:, ~own].any(axis=1)
@@ -220,7 +221,7 @@ def test_across_datasets_the_people_asked_are_all_candidates():
         row_of(people(n_people=5, n_samples=3, n_keys=15, seed=s), n) for s, n in enumerate("ab")
     )
     piece = across_piece(learnt, asked)
-    frame = piece.make()[piece.names[0]].to_pandas()
+    frame = made_by(piece)[piece.names[0]].to_pandas()
     assert frame["setting"].tolist() == ["a"] * 5
     assert frame["dataset"].tolist() == ["b"] * 5
     template = PopulationDetector().prepare(learnt.samples)
@@ -236,7 +237,7 @@ def test_across_datasets_the_people_asked_are_all_candidates():
 def test_keys_asked_end_with_all_of_them():
     row = row_of(make_typists(3, 3, random_state=2))
     piece = closed_piece(row, make_detector("pohmm"))
-    made = piece.make()
+    made = made_by(piece)
     frame = made[piece.names[2]].to_pandas()
     longest = int(row.samples.sequences.lengths.max())
     assert sorted(set(frame["number"])) == [n for n in measurements.N_KEYS if n < longest] + [longest]
@@ -251,7 +252,7 @@ def test_on_real_recordings_it_is_better_than_the_published_pohmm(recordings):
     """Closed set, the paper's protocol: .887 and .031 were published for fable."""
     row = load_row("fable", recordings)
     piece = closed_piece(row, PopulationDetector())
-    frame = piece.make()[piece.names[2]].to_pandas()
+    frame = made_by(piece)[piece.names[2]].to_pandas()
     whole = frame[frame["number"] == frame["number"].max()]
     assert whole["acc"].mean() > 0.887
     assert whole["eer"].mean() < 0.031

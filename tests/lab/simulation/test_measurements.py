@@ -10,7 +10,7 @@ from keydyn import HMM, Sequences
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.simulation import figures
 from keydyn.lab.simulation import measurements as simulation
-from keydyn.lab.simulation.measurements import TRUTHS, fit_piece, pieces, true_model
+from keydyn.lab.simulation.measurements import TRUTHS, batches, fit_batch, true_model
 from keydyn.lab.simulation.report import errors, run_simulation, slopes, verdicts, with_residuals
 
 
@@ -94,7 +94,7 @@ def test_errors_and_slopes_by_hand():
 
 
 def test_pieces_can_be_done_apart_and_give_the_same(found):
-    parts = [fit_piece(p, n_jobs=2) for p in pieces("keystrokes", [500], 40, (1, 4), 1, batch=20 * 500)]
+    parts = [fit_batch(p, n_jobs=2) for p in batches("keystrokes", [500], 40, (1, 4), 1, events=20 * 500)]
     assert len(parts) == 2
     together = pd.concat([part.estimates for part in parts])
     keys = ["scenario", "sample", "parameter"]
@@ -104,9 +104,9 @@ def test_pieces_can_be_done_apart_and_give_the_same(found):
 
 
 def test_samples_share_one_event_sequence_and_differ():
-    piece = next(pieces("keystrokes", [50], 3, (1,), 0))
+    batch = next(batches("keystrokes", [50], 3, (1,), 0))
     truth = true_model()
-    drawn = simulation._draw(truth, truth, piece)
+    drawn = simulation._draw(truth, truth, batch)
     assert all(sample.sequences.codes is drawn[0].sequences.codes for sample in drawn)
     assert len({float(sample.sequences.X[0, 0]) for sample in drawn}) == 3
 
@@ -122,7 +122,7 @@ def test_progress_counts_up_to_the_whole(tmp_path):
     progress = []
     parts = Parts(tmp_path, show_progress=lambda _, share: progress.append(share))
     run_simulation(["keystrokes"], (20, 40), 2, 0, parts)
-    # Shares are of the work done before each piece: of 480 events here, the last piece fits 40.
+    # Shares are of the work done before each call: of 480 events here, the last one fits 40.
     assert progress == sorted(progress)
     assert progress[0] == 0.0
     assert progress[-1] == pytest.approx(1.0 - 40 / 480)

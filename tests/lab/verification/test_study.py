@@ -95,7 +95,7 @@ def test_what_held_out_people_typed_changes_nothing_that_was_learnt(monkeypatch)
     for samples in (row.samples, spoilt):
         changed = type(row)(row.name, samples, row.protocol, row.checksums, row.vectors)
         with pytest.raises(InterruptedError):
-            strangers_piece(changed, (0, 1), 0).make()
+            strangers_piece(changed, (0, 1), 0).calls[0]()
     first, second = learnt
     assert set(folds[people[background_samples(row, people, folds, (0, 1))]]) == {2, 3, 4}
     np.testing.assert_array_equal(first.sequences.X, second.sequences.X)
@@ -195,8 +195,7 @@ def test_every_two_folds_and_nobody_in_two():
 
 def claims_of(row, some):
     """Whole samples of some pairs of folds, enrolled with all samples."""
-    made = [strangers_piece(row, pair, 0).make() for pair in some]
-    claims = pd.concat([next(iter(tables.values())).to_pandas() for tables in made], ignore_index=True)
+    claims = pd.concat([strangers_piece(row, pair, 0).calls[0]()[0] for pair in some], ignore_index=True)
     return claims[(claims["length"] == WHOLE) & (claims["enrolled"] == ALL)].assign(dataset=row.name)
 
 

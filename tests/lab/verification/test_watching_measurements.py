@@ -39,8 +39,10 @@ def row():
 def made(row, tmp_path_factory):
     parts = Parts(tmp_path_factory.mktemp("watching"), n_jobs=1)
     tables = run_pieces(watching_pieces(row, 0), parts)
-    assert all(parts.has(name, piece.inputs) for piece in watching_pieces(row, 0) for name in piece.names)
-    assert not any(parts.has(name, piece.inputs) for piece in watching_pieces(row, 1) for name in piece.names)
+    assert all(parts.read(name, piece.inputs) for piece in watching_pieces(row, 0) for name in piece.names)
+    assert not any(
+        parts.read(name, piece.inputs) for piece in watching_pieces(row, 1) for name in piece.names
+    )
     return tables
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.evaluation.continuous.penalty import ranks
-from keydyn.evaluation.scores import Mask, queries_of
+from keydyn.evaluation.scores import Mask, Queries, queries_of
 from keydyn.model.data.vocabulary import Types
 from keydyn.short_repr import short_repr
 
@@ -19,24 +19,18 @@ Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class EventRanks:
+class EventRanks(Queries):
     """Queries, event by event, against templates; rank 0 is best.
 
     Attributes
     ----------
-    owners : (S,) who typed each query; sessions : (S,) which sample of theirs it is
-    folds : (S,) the number of the split by whose templates it was scored
-    users : (U,) the users of the templates
+    owners, sessions, folds, users : as in `Queries`
     offsets : (S + 1,) where each query's events begin
     ranks : (N, U), whole numbers and halves; NaN where the user is not enrolled in that fold
     trials : (S, U) which comparisons are trials, genuine or impostor: ranks are among all templates, but a
         protocol need not try every query against every template
     """
 
-    owners: Types
-    sessions: Types
-    folds: Integers
-    users: Types
     offsets: Integers
     ranks: Singles
     trials: Mask
@@ -54,18 +48,18 @@ class EventRanks:
         if self.trials.shape != shape:
             raise ValueError(f"trials must have the shape {shape}, not {self.trials.shape}")
         if (self.lengths < 1).any():
-            raise ValueError(f"{self._name(int(np.argmin(self.lengths)))} has no events")
+            raise ValueError(f"{self.name(int(np.argmin(self.lengths)))} has no events")
         partly = np.isnan(self.ranks) != np.repeat(~self.enrolled, self.lengths, axis=0)
         if partly.any():
             n, u = (int(place) for place in np.argwhere(partly)[0])
             s = int(np.searchsorted(self.offsets, n, side="right")) - 1
             raise ValueError(
-                f"{self._name(s)}, event {n - int(self.offsets[s])}: the rank of the template of user "
+                f"{self.name(s)}, event {n - int(self.offsets[s])}: the rank of the template of user "
                 f"{self.users[u]} is NaN, though others of the query are not"
             )
         if (self.trials & ~self.enrolled).any():
             s, u = (int(place) for place in np.argwhere(self.trials & ~self.enrolled)[0])
-            raise ValueError(f"{self._name(s)}: a trial, but user {self.users[u]} has no template")
+            raise ValueError(f"{self.name(s)}: a trial, but user {self.users[u]} has no template")
 
     @classmethod
     def of_scores(
@@ -112,12 +106,6 @@ class EventRanks:
         return np.diff(self.offsets)
 
     @property
-    def own(self) -> Mask:
-        """Which template is the owner's, (S, U)."""
-        own: Mask = self.owners[:, None] == self.users[None, :]
-        return own
-
-    @property
     def enrolled(self) -> Mask:
         """Which users have a template in the query's fold, (S, U)."""
         return np.asarray(~np.isnan(self.ranks[self.offsets[:-1]]))
@@ -130,16 +118,8 @@ class EventRanks:
         for query in range(len(self.owners)):
             block = self.ranks[self.offsets[query] : self.offsets[query + 1]]
             rows.extend(np.ascontiguousarray(block[:, enrolled[query]].T))
-        return pd.DataFrame(
-            {
-                "fold": self.folds[s],
-                "user": self.owners[s],
-                "session": self.sessions[s],
-                "reference": self.users[u],
-                "trial": self.trials[s, u],
-                "ranks": pd.Series(rows, dtype=object),
-            }
-        )
+        of_ranks = {"trial": self.trials[s, u], "ranks": pd.Series(rows, dtype=object)}
+        return pd.DataFrame(self.labels(s, u) | of_ranks)
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> EventRanks:
@@ -162,9 +142,6 @@ class EventRanks:
         trials = np.zeros((len(first), len(users)), dtype=bool)
         trials[query, template] = frame["trial"]
         return cls(*labels, users, offsets, event_ranks, trials)
-
-    def _name(self, s: int) -> str:
-        return f"user {self.owners[s]}, session {self.sessions[s]}"
 
 
 def _offsets(lengths: Integers) -> Integers:

@@ -6,8 +6,9 @@ is known and is like typing. Fable gives short samples, essay long ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,15 +17,12 @@ from scipy import stats
 
 from keydyn.arrays import Floats
 from keydyn.lab.frame.long_texts import MODELS, intervals_by_user, pattern, stream
-from keydyn.lab.frame.resuming import in_processes
 from keydyn.lab.goodness_of_fit.measurements import LEVEL, SurrogateTest, outcome
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates
 from keydyn.model.families.family import families_of
 
 P_VALUES = ("p_value", "p_one_sided", "p_double")
-# Surrogates of each surrogate for the double bootstrap.
-SECOND = 4
 TRUE: dict[str, dict[str, Any]] = {"true": {}}
 # Models that are wrong for data of two states with heavy tails, and the surrogates that suffice to see it.
 WRONG: dict[str, dict[str, Any]] = {
@@ -72,29 +70,22 @@ def user_calibration(
     return keys | {"events": sequences.n_events} | outcome(test)
 
 
-def calibration_rows(
+def calibration_calls(
     keystrokes: pd.DataFrame,
     dataset: str,
     hypotheses: Mapping[str, Mapping[str, Any]],
+    how: SurrogateTest,
     models: Sequence[str] = MODELS,
     repeats: int = 1,
-    n_jobs: int | None = None,
-    **test: Any,
-) -> Iterator[dict[str, Any]]:
-    """Tests of every user, as they are done; `hypotheses` are `changes` of the true model, by name.
-
-    `test` has attributes of `SurrogateTest`.
-    """
-    how = SurrogateTest(**({"n_second": SECOND} | test))
-    pieces = [
-        {"sequences": sequences, "dataset": dataset, "user": user, "model": model}
-        | {"hypothesis": Hypothesis(name, changes, repeat), "how": how}
+) -> list[partial[dict[str, Any]]]:
+    """Calls of `user_calibration`; `hypotheses` are `changes` of the true model, by name."""
+    return [
+        partial(user_calibration, sequences, dataset, user, model, Hypothesis(name, changes, repeat), how)
         for user, sequences in intervals_by_user(keystrokes).items()
         for model in models
         for name, changes in hypotheses.items()
         for repeat in range(repeats)
     ]
-    return in_processes(user_calibration, pieces, n_jobs)
 
 
 def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:

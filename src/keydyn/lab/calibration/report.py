@@ -13,20 +13,20 @@ from keydyn.lab.calibration.measurements import (
     FOR_POWER,
     TRUE,
     WRONG,
-    calibration_rows,
+    calibration_calls,
     calibration_table,
     power_table,
     share_interval,
 )
-from keydyn.lab.frame.long_texts import MODELS, LongText, intervals_by_user, recorded_settings
+from keydyn.lab.frame.long_texts import MODELS, LongText, recorded_settings
 from keydyn.lab.frame.names import dataset_name, detector_name, listed, percent
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.resuming import Part, Parts, collect, text_inputs
+from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces, text_piece
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.goodness_of_fit.figures import P_NAMES, draw_calibration, draw_power
-from keydyn.lab.goodness_of_fit.measurements import LEVEL
+from keydyn.lab.goodness_of_fit.measurements import LEVEL, SurrogateTest
 
 LEAD = (
     "Data are drawn from models that were fitted to each user with the recommended settings, along the "
@@ -43,19 +43,18 @@ def calibrate(texts: Sequence[LongText], settings: Mapping[str, Any], parts: Par
     """
     seed, repeats = settings["seed"], settings["repeats"]
     numbers = {"n_surrogates": settings["surrogates"], "n_second": settings["second"], "repeats": repeats}
-    wanted = []
+    true = SurrogateTest(settings["surrogates"], settings["second"], seed=seed)
+    wrong = SurrogateTest(FOR_POWER, seed=seed)
+    against = {"wrong": list(WRONG), "surrogates": FOR_POWER}
+    pieces = []
     for text, model in product(texts, MODELS):
-        users = len(intervals_by_user(text.keystrokes))
-        inputs = text_inputs(text, seed=seed, model=recorded_settings(model, "recommended"))
-        rows = partial(
-            calibration_rows, text.keystrokes, text.name, models=(model,), seed=seed, n_jobs=parts.n_jobs
-        )
-        true = partial(rows, TRUE, **numbers)
-        wrong = partial(rows, WRONG, n_surrogates=FOR_POWER, n_second=0)
-        wanted.append(Part(f"true-{text.name}-{model}", inputs | numbers, users * repeats, true))
-        against = {"wrong": list(WRONG), "surrogates": FOR_POWER}
-        wanted.append(Part(f"wrong-{text.name}-{model}", inputs | against, users * len(WRONG), wrong))
-    return collect(wanted, parts)
+        typed, recorded = (text.keystrokes, text.name), recorded_settings(model, "recommended")
+        calls = calibration_calls(*typed, TRUE, true, (model,), repeats)
+        name = f"{text.name}-{model}"
+        pieces.append(text_piece(f"true-{name}", text, calls, seed=seed, model=recorded, **numbers))
+        calls = calibration_calls(*typed, WRONG, wrong, (model,))
+        pieces.append(text_piece(f"wrong-{name}", text, calls, seed=seed, model=recorded, **against))
+    return frame_of(run_pieces(pieces, parts), pieces)
 
 
 def write(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -25,16 +26,7 @@ from keydyn.evaluation.continuous.rejection import (
 )
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.figures.penalty_over_time import penalty_figure
-from keydyn.figures.style import house_style
-from keydyn.lab.drawing.panels import (
-    Curve,
-    detectors_of,
-    draw_curves,
-    grid_of_panels,
-    label_outer,
-    legend_below,
-    pens_of,
-)
+from keydyn.lab.drawing.panels import Curve, Pen, curves_figure, draw_curves
 from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, rate_of, rate_words, size_of, span
 from keydyn.lab.frame.outputs import Outputs, read_ranks
 from keydyn.lab.frame.published import REJECTION_TIME
@@ -279,19 +271,16 @@ def rejection_figure(panels: Mapping[str, Mapping[str, Floats]]) -> Figure:
     `panels`: dataset → detector → (R,) keys until rejection, one per impostor session; infinite where the
     impostor was never rejected, so that the line ends below 1.
     """
-    with house_style():
-        pens = pens_of(detectors_of(panels))
-        figure, grid = grid_of_panels(list(panels), sharey=True)
-        for axes, times in zip(grid, panels.values(), strict=True):
-            ends = [float(t[np.isfinite(t)].max()) for t in times.values() if np.isfinite(t).any()]
-            end = max([*ends, LEAST])
-            curves = {name: shares(t, 1.04 * end) for name, t in times.items()}
-            draw_curves(axes, curves, pens, drawstyle="steps-post")
-            axes.set(ylim=(0.0, 1.02), xlim=(-0.02 * end, 1.04 * end))
-            axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        label_outer(grid, "keys until rejection", "share of impostors rejected")
-        legend_below(figure, pens)
-        return figure
+
+    def draw(axes: Axes, times: Any, pens: Mapping[str, Pen]) -> None:
+        ends = [float(t[np.isfinite(t)].max()) for t in times.values() if np.isfinite(t).any()]
+        end = max([*ends, LEAST])
+        curves = {name: shares(t, 1.04 * end) for name, t in times.items()}
+        draw_curves(axes, curves, pens, drawstyle="steps-post")
+        axes.set(ylim=(0.0, 1.02), xlim=(-0.02 * end, 1.04 * end))
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+
+    return curves_figure(panels, ("keys until rejection", "share of impostors rejected"), draw, sharey=True)
 
 
 def shares(times: Floats, end: float) -> Curve:

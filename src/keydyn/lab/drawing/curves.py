@@ -7,22 +7,24 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
 from scipy.special import ndtri
 
 from keydyn.arrays import Floats
-from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
+from keydyn.figures.style import COLOURS, GREY, house_style, text_of
 from keydyn.lab.drawing.panels import (
     Curve,
     Panels,
-    detectors_of,
+    Pen,
+    RowsOfPanels,
+    curves_figure,
     draw_curves,
     grid_of_panels,
     label_outer,
-    legend_below,
-    pens_of,
+    rows_figure,
 )
 from keydyn.lab.frame.names import dataset_name
 
@@ -35,21 +37,19 @@ def roc_figure(panels: Panels) -> Figure:
 
     Where a line crosses the thin one both errors are equal.
     """
-    with house_style():
-        pens = pens_of(detectors_of(panels))
-        figure, grid = grid_of_panels(list(panels), sharex=True, sharey=True)
-        for axes, curves in zip(grid, panels.values(), strict=True):
-            axes.plot([0.0, 1.0], [1.0, 0.0], color=GREY, linewidth=0.5, zorder=1)
-            draw_curves(axes, curves, pens)
-            axes.set(xlim=(0.0, UPPER), ylim=(0.0, 1.0))
-            axes.xaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
-            axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
-            axes.xaxis.set_major_formatter("{x:g}")
-        place = (0.98 * UPPER, 1.0 - 1.02 * UPPER)
-        grid[0].text(*place, "equal errors", ha="right", va="top", color=GREY, size=7)
-        label_outer(grid, "false match rate", "true match rate")
-        legend_below(figure, pens)
-        return figure
+
+    def draw(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]) -> None:
+        axes.plot([0.0, 1.0], [1.0, 0.0], color=GREY, linewidth=0.5, zorder=1)
+        draw_curves(axes, curves, pens)
+        axes.set(xlim=(0.0, UPPER), ylim=(0.0, 1.0))
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
+        axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
+        axes.xaxis.set_major_formatter("{x:g}")
+
+    figure = curves_figure(panels, ("false match rate", "true match rate"), draw, sharex=True, sharey=True)
+    place = (0.98 * UPPER, 1.0 - 1.02 * UPPER)
+    figure.axes[0].text(*place, "equal errors", ha="right", va="top", color=GREY, size=7)
+    return figure
 
 
 TICKS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.4)
@@ -62,19 +62,17 @@ def det_figure(panels: Panels) -> Figure:
     Rates below 0.07 % lie outside: the line leaves the panel at its edge. The thin line is where both
     errors are equal.
     """
-    with house_style():
-        pens = pens_of(detectors_of(panels))
-        figure, grid = grid_of_panels(list(panels), height=2.7, sharex=True, sharey=True)
-        edges = deviates(np.array([LOWEST, HIGHEST]))
-        for axes, curves in zip(grid, panels.values(), strict=True):
-            axes.plot(edges, edges, color=GREY, linewidth=0.5, zorder=1)
-            draw_curves(axes, {name: _on_deviates(curve) for name, curve in curves.items()}, pens)
-            axes.set(xlim=edges, ylim=edges, aspect="equal")
-            for axis in (axes.xaxis, axes.yaxis):
-                _label_rates(axis)
-        label_outer(grid, "false match rate (%)", "false non-match rate (%)")
-        legend_below(figure, pens)
-        return figure
+    edges = deviates(np.array([LOWEST, HIGHEST]))
+
+    def draw(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]) -> None:
+        axes.plot(edges, edges, color=GREY, linewidth=0.5, zorder=1)
+        draw_curves(axes, {name: _on_deviates(curve) for name, curve in curves.items()}, pens)
+        axes.set(xlim=edges, ylim=edges, aspect="equal")
+        for axis in (axes.xaxis, axes.yaxis):
+            _label_rates(axis)
+
+    labels = ("false match rate (%)", "false non-match rate (%)")
+    return curves_figure(panels, labels, draw, height=2.7, sharex=True, sharey=True)
 
 
 def deviates(rates: Floats) -> Floats:
@@ -99,24 +97,17 @@ def cmc_figure(panels: Panels, ranks: int = RANKS) -> Figure:
     """Identification rate against rank (`x` of the curves: 1, 2, …), up to `ranks`."""
     if ranks < 1:
         raise ValueError(f"ranks must be 1 or more, not {ranks}")
-    with house_style():
-        pens = pens_of(detectors_of(panels))
-        figure, grid = grid_of_panels(list(panels), sharey=True)
-        for axes, curves in zip(grid, panels.values(), strict=True):
-            first = {name: _up_to(curve, ranks) for name, curve in curves.items()}
-            draw_curves(axes, first, pens)
-            for name, curve in first.items():
-                axes.plot(
-                    curve.x, curve.y, pens[name].marker, color=pens[name].colour, markersize=3.2, linestyle=""
-                )
-            axes.set(ylim=(0.0, 1.02))
-            axes.margins(x=0.04)
-            last = int(max(curve.x.max() for curve in first.values()))
-            step = -(-last // 6)
-            axes.set_xticks(sorted({1, *range(step, last + 1, step)}))
-        label_outer(grid, "rank", "identification rate")
-        legend_below(figure, pens, markers=True)
-        return figure
+
+    def draw(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]) -> None:
+        first = {name: _up_to(curve, ranks) for name, curve in curves.items()}
+        draw_curves(axes, first, pens, 3.2)
+        axes.set(ylim=(0.0, 1.02))
+        axes.margins(x=0.04)
+        last = int(max(curve.x.max() for curve in first.values()))
+        step = -(-last // 6)
+        axes.set_xticks(sorted({1, *range(step, last + 1, step)}))
+
+    return curves_figure(panels, ("rank", "identification rate"), draw, markers=True, sharey=True)
 
 
 def _up_to(curve: Curve, ranks: int) -> Curve:
@@ -141,54 +132,31 @@ def reliability_figure(panels: Mapping[str, pd.DataFrame]) -> Figure:
         figure, grid = grid_of_panels(list(panels), height=2.6, sharex=True, sharey=True)
         for axes, table in zip(grid, panels.values(), strict=True):
             axes.plot([-reach, reach], [-reach, reach], color=GREY, linewidth=0.7, zorder=1)
-            axes.plot(
-                table["stated"] / TEN,
-                table["observed"] / TEN,
-                "o-",
-                color=COLOURS[0],
-                markersize=4,
-                linewidth=1,
-            )
+            stated, observed = table["stated"] / TEN, table["observed"] / TEN
+            axes.plot(stated, observed, "o-", color=COLOURS[0], markersize=4, linewidth=1)
             axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
         label_outer(grid, "stated, log₁₀ ratio", "observed, log₁₀ ratio")
         return figure
 
 
-# Dataset → figure → line → curve
-Curves = Mapping[str, Mapping[str, Mapping[str, Curve]]]
-WIDTH, HEIGHT = 1.85, 2.0  # inches per panel
 ROOM = 0.16  # of the axis, between two labels
 
 
-def user_curves_figure(panels: Curves, x_label: str) -> Figure:
+def user_curves_figure(panels: RowsOfPanels, x_label: str) -> Figure:
     """Every figure against a number on a logarithmic axis; the panels of a row share their scale."""
-    if not panels:
-        raise ValueError("there is nothing to draw: no dataset")
-    titles = list(next(iter(panels.values())))
-    names = list(dict.fromkeys(name for panel in panels.values() for of in panel.values() for name in of))
     with house_style():
-        pens = pens_of(names)
-        figure = blank(max(WIDTH * len(panels) + 0.5, 4.2), HEIGHT * len(titles) + 0.75)
-        grid = figure.subplots(len(titles), len(panels), squeeze=False, sharey="row", sharex="col")
+        figure, grid = rows_figure(panels, x_label, 2.0, 1.85, 3.5, sharey="row", sharex="col")
         for column, (dataset, panel) in enumerate(panels.items()):
             grid[0, column].set_title(text_of(dataset_name(dataset)))
-            for row, title in enumerate(titles):
-                axes = grid[row, column]
-                draw_curves(axes, panel[title], pens)
-                for name, curve in panel[title].items():
-                    axes.plot(curve.x, curve.y, pens[name].marker, color=pens[name].colour, markersize=3.5)
+            for axes, curves in zip(grid[:, column], panel.values(), strict=True):
                 axes.set_xscale("log")
-                numbers = labelled({float(x) for curve in panel[title].values() for x in curve.x})
+                numbers = labelled({float(x) for curve in curves.values() for x in curve.x})
                 axes.set_xticks(numbers, [f"{number:g}" for number in numbers])
                 axes.xaxis.set_minor_locator(NullLocator())
                 axes.grid(axis="y", color="#e3e3e3", linewidth=0.6)
-                if column == 0:
-                    axes.set_ylabel(title)
-            grid[-1, column].set_xlabel(x_label)
         for row in grid:
             # All panels of a row share their axis: set once, when everything is drawn.
             row[0].set_ylim(bottom=0.0)
-        legend_below(figure, pens, markers=True)
         return figure
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import Any
@@ -178,8 +178,10 @@ def grid_of_panels(
     return figure, panels
 
 
-def draw_curves(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen], **line: Any) -> None:
-    """The bands first, so that no line is under another's band."""
+def draw_curves(
+    axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen], markers: float = 0.0, **line: Any
+) -> None:
+    """The bands first, so that no line is under another's band; points have markers of this size."""
     for name, curve in curves.items():
         if curve.low is not None and curve.high is not None:
             axes.fill_between(
@@ -187,6 +189,53 @@ def draw_curves(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]
             )
     for name, curve in curves.items():
         axes.plot(curve.x, curve.y, label=text_of(detector_name(name)), **(pens[name].line | line))
+    for name, curve in curves.items() if markers else ():
+        axes.plot(curve.x, curve.y, pens[name].marker, color=pens[name].colour, markersize=markers)
+
+
+# Draws what belongs to one dataset, by detector: curves, or what they are made of.
+Drawing = Callable[[Axes, Any, Mapping[str, Pen]], None]
+
+
+def curves_figure(
+    panels: Mapping[str, Mapping[str, Any]],
+    labels: tuple[str, str],
+    draw: Drawing,
+    markers: bool = False,
+    **grid: Any,
+) -> Figure:
+    """A panel per dataset in which `draw` draws its curves, with labels of both axes and one legend."""
+    with house_style():
+        pens = pens_of(detectors_of(panels))
+        figure, every = grid_of_panels(list(panels), **grid)
+        for axes, curves in zip(every, panels.values(), strict=True):
+            draw(axes, curves, pens)
+        label_outer(every, *labels)
+        legend_below(figure, pens, markers)
+        return figure
+
+
+# Column of panels → row of panels → line → curve
+RowsOfPanels = Mapping[Any, Mapping[str, Mapping[str, Curve]]]
+
+
+def rows_figure(
+    panels: RowsOfPanels, x_label: str, height: float, width: float, markers: float, **shared: Any
+) -> tuple[Figure, Any]:
+    """A row of panels for each figure, labelled on the left, and its grid of axes; sizes are of a panel."""
+    if not panels:
+        raise ValueError("there is nothing to draw: no dataset")
+    titles = list(next(iter(panels.values())))
+    pens = pens_of(name for panel in panels.values() for of in panel.values() for name in of)
+    figure = blank(max(width * len(panels) + 0.5, 4.2), height * len(titles) + 0.75)
+    grid = figure.subplots(len(titles), len(panels), squeeze=False, **shared)
+    for column, panel in enumerate(panels.values()):
+        for row, title in enumerate(titles):
+            draw_curves(grid[row, column], panel[title], pens, markers)
+            grid[row, 0].set_ylabel(title)
+        grid[-1, column].set_xlabel(x_label)
+    legend_below(figure, pens, markers=True)
+    return figure, grid
 
 
 def detectors_of(panels: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -7,11 +7,11 @@ same; it is written completely or not at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -56,18 +56,19 @@ class Parts:
         """Whether an earlier run has left any that may be used."""
         return not self.fresh and any(self.folder.glob("*.parquet"))
 
-    def has(self, name: str, inputs: Mapping[str, Any]) -> bool:
-        """Whether the part is there, made from these inputs."""
-        return not self.fresh and self._read_inputs(name) == _recorded(inputs)
-
-    def get(self, name: str, inputs: Mapping[str, Any], make: Callable[[], pa.Table]) -> pa.Table:
-        """The part: read if it was made from these inputs, otherwise made and kept."""
-        if self.has(name, inputs):
-            try:
+    def read(self, name: str, inputs: Mapping[str, Any]) -> pa.Table | None:
+        """The part, if it is there, was made from these inputs and is not damaged."""
+        if self.fresh:
+            return None
+        try:
+            if (pq.read_schema(self._path(name)).metadata or {}).get(INPUTS) == _recorded(inputs):
                 return pq.read_table(self._path(name))
-            except (OSError, pa.ArrowException):
-                pass  # damaged beyond its header: made again
-        table = make()
+        except (OSError, pa.ArrowException):
+            pass
+        return None
+
+    def keep(self, name: str, inputs: Mapping[str, Any], table: pa.Table) -> pa.Table:
+        """Write a part, and return it."""
         metadata = {**(table.schema.metadata or {}), INPUTS: _recorded(inputs)}
         with replacing(self._path(name)) as temporary:
             pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
@@ -75,13 +76,6 @@ class Parts:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.parquet"
-
-    def _read_inputs(self, name: str) -> bytes | None:
-        try:
-            recorded = (pq.read_schema(self._path(name)).metadata or {}).get(INPUTS)
-        except (OSError, pa.ArrowException):
-            return None
-        return None if recorded is None else bytes(recorded)
 
 
 def detector_settings(detector: Detector) -> dict[str, Any]:
@@ -106,100 +100,77 @@ def _recorded(inputs: Mapping[str, Any]) -> bytes:
     return json.dumps(plain(everything), sort_keys=True, ensure_ascii=False).encode()
 
 
-Result = TypeVar("Result")
-
-
-def in_processes(
-    function: Callable[..., Result], pieces: Iterable[dict[str, Any]], n_jobs: int | None = None
-) -> Iterator[Result]:
-    """The function's result for the arguments of each piece, in order, as soon as they are done.
-
-    The pieces run in processes, or on the cluster that `keydyn.parallel.using` names. Threads would wait for
-    one another, because much of the work around the compiled fits is done by the interpreter.
-    """
-    yield from each(partial(_called, function), pieces, n_jobs=n_jobs, threads=False)
-
-
-def _called(function: Callable[..., Result], piece: dict[str, Any]) -> Result:
-    return function(**piece)
-
-
-Made = dict[str, pa.Table]
+# What a call makes of one part: a table, a frame, or rows; a single row may stand alone.
+Found: TypeAlias = Any
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some parts that are made together: their names, inputs, what makes them, and how long that takes."""
+    """Some parts that are made together.
+
+    Attributes
+    ----------
+    names : of the parts
+    inputs : what they depend on
+    calls : each makes some rows of every part, a tuple in the order of the names, or of the only part
+    what : in words
+    cost : how long it takes, in any unit
+    """
 
     names: tuple[str, ...]
     inputs: Mapping[str, Any]
-    make: partial[Made]
+    calls: Sequence[partial[Any]]
     what: str
     cost: float
 
 
-def run_pieces(pieces: Sequence[Piece], parts: Parts) -> Made:
-    """All parts by name; missing ones are made, several at a time, and kept as soon as they are done."""
-    waiting = [p for p in pieces if not all(parts.has(name, p.inputs) for name in p.names)]
-    total, done, made = max(sum(piece.cost for piece in waiting), 1.0), 0.0, {}
-    finished = in_processes(_make, [{"piece": piece} for piece in waiting], parts.n_jobs)
+def run_pieces(pieces: Sequence[Piece], parts: Parts) -> dict[str, pa.Table]:
+    """All parts by name. What is missing is made, the longest first, and kept as soon as it is done.
+
+    Calls run in processes, or on the cluster that `keydyn.parallel.using` names. Threads would wait for one
+    another, because much of the work around the compiled fits is done by the interpreter.
+    """
+    made = {name: parts.read(name, piece.inputs) for piece in pieces for name in piece.names}
+    waiting = [piece for piece in pieces if any(made[name] is None for name in piece.names)]
+    waiting.sort(key=lambda piece: -piece.cost)
+    calls = [call for piece in waiting for call in piece.calls]
+    finished = each(_make, calls, n_jobs=parts.n_jobs, threads=False)
+    total, done = sum(piece.cost for piece in waiting) or 1.0, 0.0
     for piece in waiting:
-        parts.show_progress(piece.what, done / total)
-        for name, table in next(finished).items():
-            made[name] = parts.get(name, piece.inputs, partial(_given, table))
-        done += piece.cost
-    for piece in pieces:
-        for name in piece.names:
-            if name not in made:
-                made[name] = parts.get(name, piece.inputs, partial(_gone, name))
+        found = []
+        for _ in piece.calls:
+            parts.show_progress(piece.what, done / total)
+            found.append(next(finished))
+            done += piece.cost / len(piece.calls)
+        for name, tables in zip(piece.names, zip(*found, strict=True), strict=True):
+            table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
+            made[name] = parts.keep(name, piece.inputs, table)
     return made
 
 
-def _make(piece: Piece) -> Made:
-    return piece.make()
+def _make(call: partial[Any]) -> list[pa.Table]:
+    found = call()
+    return [table_of(one) for one in (found if isinstance(found, tuple) else (found,))]
 
 
-def _given(table: pa.Table) -> pa.Table:
-    return table
+def table_of(found: Found) -> pa.Table:
+    """What a call has made, as it is kept."""
+    if isinstance(found, pa.Table):
+        return found
+    if isinstance(found, pd.DataFrame):
+        return pa.Table.from_pandas(found, preserve_index=False)
+    frame = pd.DataFrame(found if isinstance(found, list) else [found])
+    # Users are numbers in one dataset and names in another.
+    return pa.Table.from_pandas(frame.assign(user=frame["user"].astype(str)), preserve_index=False)
 
 
-def _gone(name: str) -> pa.Table:
-    raise ValueError(f"the part {name} vanished while the study ran; run it again")
+def frame_of(made: Mapping[str, pa.Table], pieces: Iterable[Piece], place: int = 0) -> pd.DataFrame:
+    """The rows of one part of each of some pieces, one after the other; empty if there are no pieces."""
+    frames = [made[piece.names[place]].to_pandas() for piece in pieces]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part: its name, what it depends on, how many rows it will have, and how they are made."""
-
-    name: str
-    inputs: Mapping[str, Any]
-    n_rows: int
-    make: Callable[[], Iterator[dict[str, Any]]]
-
-
-def collect(wanted: list[Part], parts: Parts) -> pd.DataFrame:
-    """The rows of all parts; parts that were made from the same inputs are read."""
-    todo = [part for part in wanted if not parts.has(part.name, part.inputs)]
-    total, done = max(sum(part.n_rows for part in todo), 1), 0
-    frames = []
-    for part in wanted:
-
-        def make(part: Part = part) -> pa.Table:
-            nonlocal done
-            rows = []
-            for row in part.make():
-                rows.append(row)
-                done += 1
-                parts.show_progress(part.name, done / total)
-            # Users are numbers in one dataset and names in another.
-            frame = pd.DataFrame(rows)
-            return pa.Table.from_pandas(frame.assign(user=frame["user"].astype(str)), preserve_index=False)
-
-        frames.append(parts.get(part.name, part.inputs, make).to_pandas())
-    together: pd.DataFrame = pd.concat(frames, ignore_index=True)
-    return together
-
-
-def text_inputs(text: LongText, **settings: Any) -> dict[str, Any]:
-    """What a part on a text depends on."""
-    return {"dataset": text.name, "data": text.checksums, **settings}
+def text_piece(name: str, text: LongText, calls: Sequence[partial[Any]], **settings: Any) -> Piece:
+    """A part on a text, which depends on these settings."""
+    inputs = {"dataset": text.name, "data": text.checksums, **settings}
+    return Piece((name,), inputs, calls, name, float(len(calls)))

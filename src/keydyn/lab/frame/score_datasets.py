@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from keydyn.evaluation.protocols.running import (
     scores_and_ranks,
     scores_of,
 )
-from keydyn.evaluation.scores import Scores
+from keydyn.evaluation.scores import Queries, Scores
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Parts, detector_settings
 from keydyn.model.data.vocabulary import Types
@@ -71,9 +70,7 @@ def protocol_names(table: pa.Table) -> dict[str, str]:
     return dict(zip(names["dataset"].astype(str), names["protocol"].astype(str), strict=True))
 
 
-def _labelled(
-    of: Scores | EventRanks, labels: Mapping[str, str], query: Integers, template: Integers
-) -> dict[str, Any]:
+def _labelled(of: Queries, labels: Mapping[str, str], query: Integers, template: Integers) -> dict[str, Any]:
     """The columns that say what each row is: the labels, who typed the query, and whose template it is."""
     nothing = pa.array(np.zeros(len(query), dtype=np.int32))
     return {
@@ -161,11 +158,12 @@ def with_limited(table: pa.Table, enrolled: list[Enrolled]) -> pa.Table:
     return table.replace_schema_metadata({LIMITED: str(n_limited(enrolled))})
 
 
-def scored_and_ranked(row: Row, detector: Detector, enrolled: list[Enrolled]) -> list[pa.Table]:
+def scored_and_ranked(row: Row, detector: Detector, enrolled: list[Enrolled]) -> tuple[pa.Table, pa.Table]:
     """Every score of a detector under the row's protocol, and the rank of every template at every event."""
     scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
     labels = (row.name, detector.name, row.protocol.name)
-    return [with_limited(t, enrolled) for t in (score_table(scores, *labels), rank_table(ranks, *labels))]
+    tables = score_table(scores, *labels), rank_table(ranks, *labels)
+    return with_limited(tables[0], enrolled), with_limited(tables[1], enrolled)
 
 
 def together(tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -188,46 +186,35 @@ def inputs_of(row: Row, detector: Detector) -> dict[str, Any]:
     }
 
 
-def part_name(row: Row, detector: Detector) -> str:
-    """The stem of a part's file."""
-    return f"{row.name}-{detector.name}"
-
-
-class Schedule:
-    """Turns the progress of each part into that of all.
-
-    `costs` has for each part the number of templates and how long one takes, in any unit.
-    """
-
-    def __init__(self, costs: Sequence[tuple[int, float]], parts: Parts) -> None:
-        self.costs, self.parts = costs, parts
-        self.total = max(sum(n * each for n, each in costs), 1.0)
-
-    def part(self, number: int, what: str) -> Progress:
-        """The function that one part calls with the number of templates done."""
-        before = sum(n * each for n, each in self.costs[:number])
-        each = self.costs[number][1]
-
-        def show_done(done: int) -> None:
-            self.parts.show_progress(what, (before + done * each) / self.total)
-
-        show_done(0)
-        return show_done
-
-
 Make = Callable[[Row, Detector, int | None, Progress], pa.Table]
 
 
+def make_each(work: Mapping[str, tuple[Row, Detector, str]], make: Make, parts: Parts) -> dict[str, pa.Table]:
+    """A part for each row and detector, by name; those that are missing are made one after the other.
+
+    `make` is given the number of threads, and calls back with the number of templates that it has fitted.
+    `work` says in words, too, what is being done.
+    """
+    tables = {name: parts.read(name, inputs_of(row, one)) for name, (row, one, _) in work.items()}
+    costs = {name: _cost(*work[name][:2]) for name, table in tables.items() if table is None}
+    total, before = sum(n * each for n, each in costs.values()) or 1.0, 0.0
+    for name, (n, each) in costs.items():
+        row, detector, what = work[name]
+
+        def show_done(done: int, what: str = what, before: float = before, each: float = each) -> None:
+            parts.show_progress(what, (before + done * each) / total)
+
+        show_done(0)
+        table = make(row, detector, parts.n_jobs, show_done)
+        tables[name] = parts.keep(name, inputs_of(row, detector), table)
+        before += n * each
+    return tables
+
+
 def _each(make: Make, rows: Sequence[Row], detectors: Sequence[str | Detector], parts: Parts) -> pa.Table:
-    work = [(row, detector_for(row.name, detector)) for row in rows for detector in detectors]
-    schedule = Schedule([_cost(row, detector, parts) for row, detector in work], parts)
-    tables = {}
-    for number, (row, detector) in enumerate(work):
-        progress = schedule.part(number, f"{row.name} · {detector.title}")
-        made = partial(make, row, detector, parts.n_jobs, progress)
-        name = part_name(row, detector)
-        tables[name] = parts.get(name, inputs_of(row, detector), made)
-    return together(tables)
+    pairs = [(row, detector_for(row.name, detector)) for row in rows for detector in detectors]
+    work = {f"{row.name}-{one.name}": (row, one, f"{row.name} · {one.title}") for row, one in pairs}
+    return together(make_each(work, make, parts))
 
 
 def _scored(row: Row, detector: Detector, n_jobs: int | None, progress: Progress) -> pa.Table:
@@ -242,9 +229,8 @@ def _ranked(row: Row, detector: Detector, n_jobs: int | None, progress: Progress
     return with_limited(rank_table(ranks, row.name, detector.name, row.protocol.name), enrolled)
 
 
-def _cost(row: Row, detector: Detector, parts: Parts) -> tuple[int, float]:
-    if parts.has(part_name(row, detector), inputs_of(row, detector)):
-        return 0, 0.0
+def _cost(row: Row, detector: Detector) -> tuple[int, float]:
+    """The number of templates, and how long one takes, in any unit."""
     keys = len(row.samples.sequences.X) / len(set(row.samples.users.tolist()))
     each = keys * (ITERATED if detector.scores_events else 1.0)
     return n_templates(row.protocol, detector, row.samples), each

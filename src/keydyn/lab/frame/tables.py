@@ -42,6 +42,8 @@ class Table:
     columns : what is shown of each line, and how it is written
     labels : how many of the first columns say what a line is
     lines : the values of each line; the rows of the frame unless given
+    across : a column of the frame; rows that differ in it, and not in their labels, stand side by side in one
+        line, and each `Column` says of which of them it is
     """
 
     name: str
@@ -51,6 +53,7 @@ class Table:
     columns: Sequence[Column]
     labels: int = 1
     lines: Sequence[Line] | None = None
+    across: str = ""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -63,22 +66,34 @@ class Table:
     @cached_property
     def shown(self) -> pd.DataFrame:
         """All cells as text, one row per line."""
-        return self._each(lambda column, line: column.text(line))
+        return self._each(lambda column, line: NONE if line is None else column.text(line))
 
     @cached_property
     def bold(self) -> pd.DataFrame:
         """Which cells are set in bold, in the shape of `shown`."""
-        return self._each(lambda column, line: column.bold is not None and bool(column.bold(line)))
+        return self._each(lambda column, line: _is(column.bold, line))
 
     @cached_property
     def published(self) -> pd.DataFrame:
         """Which cells are published figures, likewise."""
-        return self._each(lambda column, line: column.published is not None and bool(column.published(line)))
+        return self._each(lambda column, line: _is(column.published, line))
 
-    def _each(self, cell: Callable[[Column, Line], Any]) -> pd.DataFrame:
-        lines = self.frame.to_dict("records") if self.lines is None else self.lines
-        cells = [[cell(column, line) for column in self.columns] for line in lines]
+    def _each(self, cell: Callable[[Column, Line | None], Any]) -> pd.DataFrame:
+        rows = self.frame.to_dict("records") if self.lines is None else self.lines
+        names = (
+            [name for column in self.columns[: self.labels] for name in column.names] if self.across else []
+        )
+        lines: dict[Any, dict[Any, Line]] = {}
+        for number, row in enumerate(rows):
+            line = lines.setdefault(tuple(row[name] for name in names) or number, {None: row})
+            if self.across:
+                line[row[self.across]] = row
+        cells = [[cell(column, line.get(column.of)) for column in self.columns] for line in lines.values()]
         return pd.DataFrame(cells, columns=[column.title for column in self.columns])
+
+
+def _is(mark: Mark | None, line: Line | None) -> bool:
+    return mark is not None and line is not None and bool(mark(line))
 
 
 def without_empty_columns(table: Table) -> Table:
@@ -155,6 +170,7 @@ class Column:
     values : the value of the line that a cell is written from, or several
     write : how these values are written
     bold, published : whether a cell is set in bold, and whether it is a published figure
+    of : where rows stand side by side, that of the row that it is written from; None for the first
     """
 
     title: str
@@ -162,11 +178,16 @@ class Column:
     write: Callable[..., str] = as_it_is
     bold: Mark | None = None
     published: Mark | None = None
+    of: Any = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The values of a line that it is written from."""
+        return (self.values,) if isinstance(self.values, str) else self.values
 
     def text(self, line: Line) -> str:
         """The cell of a line."""
-        names = (self.values,) if isinstance(self.values, str) else self.values
-        return self.write(*(line[name] for name in names))
+        return self.write(*(line[name] for name in self.names))
 
 
 DATASET = Column("Dataset", "dataset", dataset_name)
@@ -184,9 +205,14 @@ def figure_column(title: str, name: str, *digits: int) -> Column:
     return Column(title, name, lambda figure: NONE if figure is None else figure.text(*digits))
 
 
+def with_interval(name: str) -> tuple[str, str, str]:
+    """The columns of a figure: NAME with its interval NAME_low to NAME_high."""
+    return name, f"{name}_low", f"{name}_high"
+
+
 def rate_column(title: str, name: str, trials: str, digits: int = 1) -> Column:
     """NAME with its interval NAME_low to NAME_high, of as many trials as the column `trials` says."""
-    return Column(title, (name, f"{name}_low", f"{name}_high", trials), partial(_rate, digits=digits))
+    return Column(title, (*with_interval(name), trials), partial(rate_text, digits=digits))
 
 
 def estimate_column(title: str, name: str, digits: int = 3, scale: float = 1.0, **marks: Mark) -> Column:
@@ -195,7 +221,7 @@ def estimate_column(title: str, name: str, digits: int = 3, scale: float = 1.0, 
     def write(value: float, low: float, high: float) -> str:
         return NONE if is_missing(value) else Estimate(value, low, high).times(scale).text(digits)
 
-    return Column(title, (name, f"{name}_low", f"{name}_high"), write, **marks)
+    return Column(title, with_interval(name), write, **marks)
 
 
 def number_column(title: str, name: str, digits: int = 3) -> Column:
@@ -208,7 +234,8 @@ def share_column(title: str, name: str) -> Column:
     return Column(title, name, lambda share: f"{100 * share:.1f} %")
 
 
-def _rate(value: Any, low: Any, high: Any, trials: Any, digits: int) -> str:
+def rate_text(value: Any, low: Any, high: Any, trials: Any, digits: int = 1) -> str:
+    """A `Rate` as text; a dash where it is missing."""
     value, low, high = (None if is_missing(one) else one for one in (value, low, high))
     return NONE if value is None else Rate(value, low, high, int(trials)).text(digits)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,6 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 from keydyn.lab.frame.long_texts import MODELS, SETTINGS, intervals_by_user, pattern, stream
-from keydyn.lab.frame.resuming import in_processes
 from keydyn.model import GoodnessOfFit, Sequences, check_residuals
 from keydyn.model.check import areas, goodness, surrogates
 
@@ -45,7 +45,7 @@ class SurrogateTest:
 def user_goodness(
     sequences: Sequences, dataset: str, user: Any, model: str, settings: str, how: SurrogateTest
 ) -> dict[str, Any]:
-    """The test of one model on one user's intervals: a row of `goodness_rows`.
+    """The test of one model on one user's intervals: a row of the table of tests.
 
     With the published settings of a POHMM, `p_printed` and `p_states` are the two-sided p-value by the other
     ways to make the model's distribution.
@@ -78,23 +78,20 @@ def outcome(test: GoodnessOfFit) -> dict[str, Any]:
     }
 
 
-def goodness_rows(
+def goodness_calls(
     keystrokes: pd.DataFrame,
     dataset: str,
+    how: SurrogateTest,
     models: Sequence[str] = MODELS,
     settings: Sequence[str] = SETTINGS,
-    n_jobs: int | None = None,
-    **test: Any,
-) -> Iterator[dict[str, Any]]:
-    """Every user's tests, one row each, as they are done; `test` has attributes of `SurrogateTest`."""
-    pieces = [
-        {"sequences": sequences, "dataset": dataset, "user": user, "model": model, "settings": chosen}
-        | {"how": SurrogateTest(**test)}
+) -> list[partial[dict[str, Any]]]:
+    """A call of `user_goodness` for each user, model and settings."""
+    return [
+        partial(user_goodness, sequences, dataset, user, model, chosen, how)
         for user, sequences in intervals_by_user(keystrokes).items()
         for model in models
         for chosen in settings
     ]
-    return in_processes(user_goodness, pieces, n_jobs)
 
 
 def rejections(tests: pd.DataFrame) -> pd.DataFrame:
@@ -146,16 +143,13 @@ class TypicalUser(NamedTuple):
     lengths: Integers
 
 
-def residual_rows(
-    keystrokes: pd.DataFrame, dataset: str, n_jobs: int | None = None
-) -> Iterator[dict[str, Any]]:
-    """The tests of every user's residuals, one row per user and model, as they are done."""
-    pieces = [
-        {"sequences": sequences, "dataset": dataset, "user": user, "model": model}
+def residual_calls(keystrokes: pd.DataFrame, dataset: str) -> list[partial[dict[str, Any]]]:
+    """A call of `user_residuals` for each user and model."""
+    return [
+        partial(user_residuals, sequences, dataset, user, model)
         for user, sequences in intervals_by_user(keystrokes).items()
         for model in MODELS
     ]
-    return in_processes(user_residuals, pieces, n_jobs)
 
 
 def user_residuals(sequences: Sequences, dataset: str, user: Any, model: str) -> dict[str, Any]:

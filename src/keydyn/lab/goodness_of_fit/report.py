@@ -10,21 +10,22 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from keydyn.figures.residuals import draw_residual_rows
-from keydyn.lab.frame.long_texts import MODELS, SETTINGS, LongText, intervals_by_user, recorded_settings
+from keydyn.lab.frame.long_texts import MODELS, SETTINGS, LongText, recorded_settings
 from keydyn.lab.frame.names import dataset_name, detector_name, listed, percent
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.resuming import Part, Parts, collect, text_inputs
+from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces, text_piece
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.goodness_of_fit.figures import draw_p_values
 from keydyn.lab.goodness_of_fit.measurements import (
+    SurrogateTest,
     TypicalUser,
-    goodness_rows,
+    goodness_calls,
     rejections,
     rejections_by_marginal,
     rejections_by_p_value,
-    residual_rows,
+    residual_calls,
     residual_table,
     typical_user,
 )
@@ -62,24 +63,23 @@ def goodness_tests(texts: Sequence[LongText], settings: Mapping[str, Any], parts
 
     `settings` are those of the test, as run.json has them: seed, surrogates, second and marginal.
     """
-    test: dict[str, Any] = {"n_surrogates": settings["surrogates"], "n_second": settings["second"]}
-    test |= {"seed": settings["seed"], "marginal": settings["marginal"]}
-    wanted, checks = [], []
+    test = SurrogateTest(settings["surrogates"], settings["second"], settings["marginal"], settings["seed"])
+    tests, checks = [], []
     for text in texts:
-        users, typed = len(intervals_by_user(text.keystrokes)), (text.keystrokes, text.name)
+        typed = (text.keystrokes, text.name)
         for model, chosen in product(MODELS, SETTINGS):
-            inputs = text_inputs(text, **test, model=recorded_settings(model, chosen))
-            make = partial(goodness_rows, *typed, (model,), (chosen,), parts.n_jobs, **test)
-            wanted.append(Part(f"{text.name}-{model}-{chosen}", inputs, users, make))
-        inputs = text_inputs(text, models=[recorded_settings(model, "recommended") for model in MODELS])
-        rows = partial(residual_rows, *typed, parts.n_jobs)
-        checks.append(Part(f"residuals-{text.name}", inputs, len(MODELS) * users, rows))
-    tests, residuals = collect(wanted, parts), collect(checks, parts)
+            calls = goodness_calls(*typed, test, (model,), (chosen,))
+            of_test = vars(test) | {"model": recorded_settings(model, chosen)}
+            tests.append(text_piece(f"{text.name}-{model}-{chosen}", text, calls, **of_test))
+        models = [recorded_settings(model, "recommended") for model in MODELS]
+        checks.append(text_piece(f"residuals-{text.name}", text, residual_calls(*typed), models=models))
+    made = run_pieces([*tests, *checks], parts)
+    residuals = frame_of(made, checks)
     typical = [
         typical_user(text.keystrokes, text.name, residuals[residuals["dataset"] == text.name])
         for text in texts
     ]
-    return GoodnessResults(tests, residuals, typical)
+    return GoodnessResults(frame_of(made, tests), residuals, typical)
 
 
 def write(outputs: Outputs, results: GoodnessResults, facts: Mapping[str, Any]) -> list[Table]:

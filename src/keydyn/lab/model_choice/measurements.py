@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, product
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from keydyn.lab.frame.long_texts import intervals_by_user, pattern
-from keydyn.lab.frame.resuming import in_processes
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates
 
@@ -27,32 +27,30 @@ MAX_ITERATIONS = 300
 LEFT_OUT = 3
 
 
-def choice_rows(
+def choice_calls(
     keystrokes: pd.DataFrame,
     dataset: str,
     states: Sequence[int] = STATES,
     families: Sequence[str] = FAMILIES,
     smoothing: Sequence[str | None] = SMOOTHING,
-    n_jobs: int | None = None,
-) -> Iterator[dict[str, Any]]:
-    """One row per user, for one model after the other, as they are done.
-
-    `bic` is that of a fit to all samples. `held_out` is the log-likelihood per event of samples that were not
-    fitted, up to `LEFT_OUT` of each user, one at a time; −inf where a model calls one impossible. It is
-    missing for a user with one sample.
-    """
+) -> list[partial[list[dict[str, Any]]]]:
+    """A call of `one_choice` for each model."""
     users = intervals_by_user(keystrokes)
-    pieces = [
-        {"users": users, "dataset": dataset, "n_states": n_states, "family": family, "rule": rule}
+    return [
+        partial(one_choice, users, dataset, n_states, family, rule)
         for n_states, family, rule in product(states, families, smoothing)
     ]
-    return chain.from_iterable(in_processes(one_choice, pieces, n_jobs))
 
 
 def one_choice(
     users: dict[Any, Sequences], dataset: str, n_states: int, family: str, rule: str | None
 ) -> list[dict[str, Any]]:
-    """One model for every user, fitted to all samples and to all but one, for some."""
+    """One model for every user, fitted to all samples and to all but one, for some: one row per user.
+
+    `bic` is that of a fit to all samples. `held_out` is the log-likelihood per event of samples that were not
+    fitted, up to `LEFT_OUT` of each user, one at a time; −inf where a model calls one impossible. It is
+    missing for a user with one sample.
+    """
     wanted = pattern(
         "pohmm",
         "recommended",

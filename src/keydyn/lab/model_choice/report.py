@@ -12,11 +12,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from keydyn.figures.style import COLOURS, GREY, drawing
-from keydyn.lab.frame.long_texts import LongText, intervals_by_user, recorded_settings
+from keydyn.lab.frame.long_texts import LongText, recorded_settings
 from keydyn.lab.frame.names import dataset_name, listed
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.resuming import Part, Parts, collect, text_inputs
+from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces, text_piece
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.model_choice.measurements import (
@@ -24,10 +24,8 @@ from keydyn.lab.model_choice.measurements import (
     LEFT_OUT,
     MAX_ITERATIONS,
     PAPER,
-    SMOOTHING,
-    STATES,
     TOLERANCE,
-    choice_rows,
+    choice_calls,
     choice_table,
 )
 
@@ -41,26 +39,18 @@ LEAD = (
 
 def choose_models(texts: Sequence[LongText], parts: Parts) -> pd.DataFrame:
     """States × families × smoothing for every user."""
-    wanted = []
-    for text in texts:
-        n_rows = len(intervals_by_user(text.keystrokes)) * len(STATES) * len(FAMILIES) * len(SMOOTHING)
-        inputs = text_inputs(
-            text,
-            model=recorded_settings("pohmm", "recommended"),
-            families=list(FAMILIES),
-            tol=TOLERANCE,
-            max_iter=MAX_ITERATIONS,
-            left_out=LEFT_OUT,
-        )
-        wanted.append(
-            Part(
-                f"choice-{text.name}",
-                inputs,
-                n_rows,
-                partial(choice_rows, text.keystrokes, text.name, n_jobs=parts.n_jobs),
-            )
-        )
-    return collect(wanted, parts)
+    settings = {
+        "model": recorded_settings("pohmm", "recommended"),
+        "families": list(FAMILIES),
+        "tol": TOLERANCE,
+        "max_iter": MAX_ITERATIONS,
+        "left_out": LEFT_OUT,
+    }
+    pieces = [
+        text_piece(f"choice-{text.name}", text, choice_calls(text.keystrokes, text.name), **settings)
+        for text in texts
+    ]
+    return frame_of(run_pieces(pieces, parts), pieces)
 
 
 def write(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:

@@ -41,7 +41,7 @@ from keydyn.evaluation.scores import Mask
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.long_texts import stream
-from keydyn.lab.frame.resuming import Made, Parts, Piece, run_pieces
+from keydyn.lab.frame.resuming import Found, Parts, Piece, frame_of, run_pieces
 from keydyn.lab.frame.score_datasets import (
     detector_for,
     inputs_of,
@@ -193,13 +193,10 @@ def run_population(rows: Sequence[Row], seed: int, parts: Parts, extent: Extent 
         *(part_piece(row, part, changes) for row in rows for part, changes in extent.without.items()),
         *(across_piece(*pair) for pair in permutations([row for row in rows if row.name in TEXTS], 2)),
     ]
-    # Long pieces first, so that none is left when all others are done.
-    pieces = sorted([*closed, *opened, *of_users], key=lambda piece: -piece.cost)
-    made = run_pieces(pieces, parts)
-    scores = together({name: made[name] for piece in (*closed, *opened) for name in piece.names[:1]})
+    made = run_pieces([*closed, *opened, *of_users], parts)
+    scores = together({piece.names[0]: made[piece.names[0]] for piece in (*closed, *opened)})
     ranks = together({piece.names[1]: made[piece.names[1]] for piece in closed})
-    frames = [made[piece.names[2]] for piece in closed] + [made[piece.names[0]] for piece in of_users]
-    users = pd.concat([frame.to_pandas() for frame in frames], ignore_index=True)
+    users = pd.concat([frame_of(made, closed, 2), frame_of(made, of_users)], ignore_index=True)
     changes = [typing_changes(row.samples, row.protocol).assign(dataset=row.name) for row in rows]
     return Measured(scores, ranks, users, pd.concat(changes, ignore_index=True))
 
@@ -209,8 +206,9 @@ def closed_piece(row: Row, detector: Detector) -> Piece:
     stem = f"{row.name}-{detector.name}"
     names = (f"{stem}-scores", f"{stem}-ranks", f"{stem}-{KEYSTROKES}")
     inputs = inputs_of(row, detector) | {"keys": N_KEYS}
-    make = partial(_closed, row, detector, names)
-    return Piece(names, inputs, make, f"{row.name} · {detector.title}", 3.0 * _events(row))
+    return Piece(
+        names, inputs, [partial(_closed, row, detector)], f"{row.name} · {detector.title}", 3.0 * _events(row)
+    )
 
 
 def open_piece(row: Row, detector: Detector) -> Piece:
@@ -219,37 +217,34 @@ def open_piece(row: Row, detector: Detector) -> Piece:
     protocol = OpenSet(row.protocol, GROUPS)
     inputs = inputs_of(row, detector) | {"protocol": protocol.describe()}
     cost = _events(row) * (GROUPS if detector.learns_people else 2)
-    make = partial(_open, row, protocol, detector, name)
-    return Piece((name,), inputs, make, f"{row.name} · {detector.title}, open set", cost)
+    call = partial(_open, row, protocol, detector)
+    return Piece((name,), inputs, [call], f"{row.name} · {detector.title}, open set", cost)
 
 
 def enrolment_piece(row: Row, detector: Detector) -> Piece:
     """Figures of newcomers over the number of samples that they enrol with."""
     name = f"{row.name}-{detector.name}-{ENROLMENT}"
     inputs = inputs_of(row, detector) | {"samples": N_SAMPLES}
-    make = partial(_enrolment, row, detector, name)
-    return Piece((name,), inputs, make, f"{row.name} · {detector.title}, few samples", 2.0 * _events(row))
+    what = f"{row.name} · {detector.title}, few samples"
+    return Piece((name,), inputs, [partial(_enrolment, row, detector)], what, 2.0 * _events(row))
 
 
 def people_piece(row: Row, seed: int, extent: Extent = WHOLE) -> Piece:
     """Figures of newcomers over the number of people that the population is learnt from."""
     name = f"{row.name}-{PEOPLE}"
     detector = PopulationDetector()
-    inputs = inputs_of(row, detector) | {
-        "people": extent.n_people,
-        "draws": extent.draws,
-        "seed": seed,
-    }
-    make = partial(_people, row, detector, seed, extent, name)
-    return Piece((name,), inputs, make, f"{row.name} · few people to learn from", 4.0 * _events(row))
+    numbers = {"people": extent.n_people, "draws": extent.draws, "seed": seed}
+    inputs = inputs_of(row, detector) | numbers
+    call = partial(_people, row, detector, seed, extent)
+    return Piece((name,), inputs, [call], f"{row.name} · few people to learn from", 4.0 * _events(row))
 
 
 def part_piece(row: Row, part: str, changes: Mapping[str, Any]) -> Piece:
     """Figures of the population model without one of its parts, by the paper's protocol."""
     detector = PopulationDetector(**changes)
     name = f"{row.name}-without-{part.replace(' ', '-')}"
-    make = partial(_part, row, part, detector, name)
-    return Piece((name,), inputs_of(row, detector), make, f"{row.name} · without {part}", _events(row))
+    call = partial(_part, row, part, detector)
+    return Piece((name,), inputs_of(row, detector), [call], f"{row.name} · without {part}", _events(row))
 
 
 def across_piece(learnt: Row, asked: Row) -> Piece:
@@ -257,11 +252,11 @@ def across_piece(learnt: Row, asked: Row) -> Piece:
     name = f"{asked.name}-learnt-from-{learnt.name}"
     detector = PopulationDetector()
     inputs = inputs_of(asked, detector) | {"learnt from": [learnt.name, learnt.fingerprint]}
-    make = partial(_across, learnt, asked, detector, name)
-    return Piece((name,), inputs, make, f"{asked.name} · learnt from {learnt.name}", _events(asked))
+    call = partial(_across, learnt, asked, detector)
+    return Piece((name,), inputs, [call], f"{asked.name} · learnt from {learnt.name}", _events(asked))
 
 
-def _closed(row: Row, detector: Detector, names: tuple[str, str, str]) -> Made:
+def _closed(row: Row, detector: Detector) -> tuple[Found, ...]:
     enrolled = enrolments(row.protocol, detector, row.samples)
     longest = int(row.samples.sequences.lengths.max())
     n_keys = [*(n for n in N_KEYS if n < longest), longest]
@@ -270,31 +265,29 @@ def _closed(row: Row, detector: Detector, names: tuple[str, str, str]) -> Made:
         _labelled(KEYSTROKES, row, detector, user_figures(recognition(of)), number=n)
         for n, of in zip(n_keys, first, strict=True)
     ]
-    made = (*scored_and_ranked(row, detector, enrolled), _table(frames))
-    return dict(zip(names, made, strict=True))
+    return (*scored_and_ranked(row, detector, enrolled), pd.concat(frames, ignore_index=True))
 
 
-def _open(row: Row, protocol: OpenSet, detector: Detector, name: str) -> Made:
+def _open(row: Row, protocol: OpenSet, detector: Detector) -> Found:
     enrolled = enrolments(protocol, detector, row.samples)
     scores = scores_of(protocol, enrolled, row.samples)
     table = score_table(scores, row.name + OPEN, detector.name, protocol.name)
-    return {name: with_limited(table, enrolled)}
+    return with_limited(table, enrolled)
 
 
-def _enrolment(row: Row, detector: Detector, name: str) -> Made:
+def _enrolment(row: Row, detector: Detector) -> Found:
     train = training_samples(row)
     prepared = [
         (detector.prepare(row.samples[learnt & train]), asked) for learnt, asked in halves(row.samples)
     ]
-    return {
-        name: _table(
-            _labelled(ENROLMENT, row, detector, newcomer_figures(prepared, row, n), number=n)
-            for n in _up_to_all(row, N_SAMPLES)
-        )
-    }
+    frames = [
+        _labelled(ENROLMENT, row, detector, newcomer_figures(prepared, row, n), number=n)
+        for n in _up_to_all(row, N_SAMPLES)
+    ]
+    return pd.concat(frames, ignore_index=True)
 
 
-def _people(row: Row, detector: Detector, seed: int, extent: Extent, name: str) -> Made:
+def _people(row: Row, detector: Detector, seed: int, extent: Extent) -> Found:
     samples, train, frames = row.samples, training_samples(row), []
     everyone = min(len(set(samples.users[learnt].tolist())) for learnt, _ in halves(samples))
     enrolled = _up_to_all(row, (1,))
@@ -311,22 +304,22 @@ def _people(row: Row, detector: Detector, seed: int, extent: Extent, name: str) 
                 frames.append(
                     _labelled(PEOPLE, row, detector, figures, setting=str(count), number=n, draw=draw)
                 )
-    return {name: _table(frames)}
+    return pd.concat(frames, ignore_index=True)
 
 
-def _part(row: Row, part: str, detector: Detector, name: str) -> Made:
+def _part(row: Row, part: str, detector: Detector) -> Found:
     enrolled = enrolments(row.protocol, detector, row.samples)
     scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
     times = user_times(continuous(ranks, replicates=1))
     frame = _labelled(PARTS, row, detector, user_figures(recognition(scores)), setting=part)
-    return {name: _table([frame.assign(amrt=times.loc[frame["user"]].to_numpy())])}
+    return frame.assign(amrt=times.loc[frame["user"]].to_numpy())
 
 
-def _across(learnt: Row, asked: Row, detector: Detector, name: str) -> Made:
+def _across(learnt: Row, asked: Row, detector: Detector) -> Found:
     prepared = detector.prepare(learnt.samples)
     everyone = np.ones(len(asked.samples), dtype=bool)
     figures = newcomer_figures([(prepared, everyone)], asked)
-    return {name: _table([_labelled(ACROSS, asked, detector, figures, setting=learnt.name)])}
+    return _labelled(ACROSS, asked, detector, figures, setting=learnt.name)
 
 
 def user_times(watched: Continuous) -> pd.Series[float]:
@@ -347,10 +340,6 @@ def _labelled(what: str, row: Row, detector: Detector, figures: pd.DataFrame, **
     labels: dict[str, Any] = {"what": what, "dataset": row.name, "detector": detector.name}
     labels |= {"setting": "", "number": np.nan, "draw": 0} | more
     return figures.assign(**labels).astype({"number": np.float64})[list(COLUMNS)]
-
-
-def _table(frames: Any) -> pa.Table:
-    return pa.Table.from_pandas(pd.concat(list(frames), ignore_index=True), preserve_index=False)
 
 
 def _events(row: Row) -> float:

@@ -21,7 +21,6 @@ from keydyn.lab.frame.tables import (
     Column,
     Mark,
     Table,
-    figure_column,
     mean_column,
     number_column,
     published_beside,
@@ -135,13 +134,12 @@ def error_rates_table(
     measured: Mapping[Key, RecognitionFigures], names: Collection[str] = tuple(TITLES)
 ) -> Table:
     """Figures in the vocabulary of ISO/IEC 19795-1, with confidence intervals; `names` are shown."""
-    frames, lines = [], []
-    for (dataset, detector), figures in measured.items():
-        rates, labels = figures.verification, {"dataset": dataset, "detector": detector}
-        frames.append(rates.to_frame().assign(**labels))
-        lines += [labels | {"thresholds": kind} | of for kind, of in (("own", rates.own), ("one", rates.one))]
+    frames = [
+        figures.verification.to_frame().assign(dataset=dataset, detector=detector)
+        for (dataset, detector), figures in measured.items()
+    ]
     frame = pd.concat(frames, ignore_index=True)
-    columns = [DATASET, DETECTOR, Column("Thresholds", "thresholds")]
+    columns = [DATASET, DETECTOR, Column("Thresholds", "thresholds", lambda kind: kind.split()[0])]
     return Table(
         "error_rates",
         "Error rates with 95 % confidence intervals",
@@ -150,29 +148,33 @@ def error_rates_table(
         "users. A rate that the number of trials cannot support (rule of three) is not given; no error in n "
         "trials is < 3/n.",
         frame[["dataset", "detector", *frame.columns[:-2]]],
-        [*columns, *(figure_column(_sentence(TITLES[name]), name) for name in names)],
+        [*columns, *(Column(_sentence(TITLES[name]), "text", of=name) for name in names)],
         labels=3,
-        lines=lines,
+        across="figure",
     )
 
 
 def ranks_table(measured: Mapping[Key, RecognitionFigures], opened: Collection[str] = ()) -> Table:
     """Rank-n identification rates; of datasets in `opened`, open sets, among those who are enrolled."""
-    rows, lines = [], []
-    for (dataset, detector), figures in measured.items():
-        of = figures.identification
-        rates = {n: Estimate(of.cmc[n - 1], of.low[n - 1], of.high[n - 1]) for n in RANKS if n <= len(of.cmc)}
-        rows += [(dataset, detector, n, *rate.numbers) for n, rate in rates.items()]
-        lines.append({"dataset": dataset, "detector": detector} | {f"{n}": rates.get(n) for n in RANKS})
+    rows = [
+        (*key, n, *(float(values[n - 1]) for values in (of.cmc, of.low, of.high)))
+        for key, of in ((key, figures.identification) for key, figures in measured.items())
+        for n in RANKS
+        if n <= len(of.cmc)
+    ]
+
+    def text(*rate: float) -> str:
+        return Estimate(*rate).text(3)
+
     return Table(
         "ranks",
         "Rank-n identification rate",
         "Share of a user's samples whose owner is among the first n, mean over users, with a 95 % interval "
         f"by bootstrap over users. {CANDIDATES_NOTE if opened else 'Closed set.'}",
         pd.DataFrame(rows, columns=["dataset", "detector", "rank", "rate", "low", "high"]),
-        [DATASET, DETECTOR, *(figure_column(f"Rank {n}", f"{n}", 3) for n in RANKS)],
+        [DATASET, DETECTOR, *(Column(f"Rank {n}", ("rate", "low", "high"), text, of=n) for n in RANKS)],
         labels=2,
-        lines=lines,
+        across="rank",
     )
 
 

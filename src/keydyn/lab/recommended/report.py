@@ -8,21 +8,22 @@ no sample that a figure is reported on had a say in its settings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from itertools import product
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+from keydyn.detectors import Detector
 from keydyn.detectors.markov import RecommendedPOHMM
-from keydyn.evaluation.protocols.running import n_templates, score_protocol
+from keydyn.evaluation.protocols.running import score_protocol
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.names import figures_of, of_all, percent, span
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Parts
-from keydyn.lab.frame.score_datasets import Schedule, inputs_of
+from keydyn.lab.frame.score_datasets import make_each
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.parallel import Progress
@@ -58,16 +59,15 @@ def check_rows(rows: Sequence[Row]) -> None:
 
 def try_candidates(rows: Sequence[Row], parts: Parts) -> pd.DataFrame:
     """Accuracy and equal error rate, mean over users, of every candidate on every row."""
-    work = [(row, name, detector) for row in rows for name, detector in candidates().items()]
-    costs = [(n_templates(row.protocol, detector, row.samples), 1.0) for row, _, detector in work]
-    schedule = Schedule(costs, parts)
-    measured = []
-    for number, (row, name, detector) in enumerate(work):
+    work, tried = {}, []
+    for row, (name, detector) in product(rows, candidates().items()):
         part = f"{row.name}-{detector.df or 0:g}-{detector.spread_features}"
-        progress = schedule.part(number, f"{row.name} · {name}")
-        make = partial(_tried, row, detector, parts.n_jobs, progress)
-        table = parts.get(part, inputs_of(row, detector), make)
-        measured.append((row.name, name, *(table[metric][0].as_py() for metric in METRICS)))
+        work[part] = (row, detector, f"{row.name} · {name}")
+        tried.append((part, row.name, name))
+    tables = make_each(work, _tried, parts)
+    measured = [
+        (*labels, *(tables[part][metric][0].as_py() for metric in METRICS)) for part, *labels in tried
+    ]
     return pd.DataFrame(measured, columns=["dataset", "candidate", *METRICS])
 
 
@@ -118,7 +118,7 @@ def write(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str, Any]) -> li
     return tables
 
 
-def _tried(row: Row, detector: RecommendedPOHMM, n_jobs: int | None, progress: Progress) -> pa.Table:
+def _tried(row: Row, detector: Detector, n_jobs: int | None, progress: Progress) -> pa.Table:
     users = recognition(score_protocol(row.protocol, detector, row.samples, n_jobs, progress))
     return pa.table({metric: [float(users[metric].mean())] for metric in METRICS})
 

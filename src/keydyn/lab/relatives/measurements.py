@@ -19,7 +19,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.long_texts import stream
-from keydyn.lab.frame.resuming import Made, Parts, Piece, run_pieces
+from keydyn.lab.frame.resuming import Parts, Piece, frame_of, run_pieces
 from keydyn.lab.frame.score_datasets import inputs_of, scored_and_ranked, together
 from keydyn.lab.relatives.lost_context import (
     SHARES,
@@ -73,8 +73,7 @@ def run_relatives(rows: Sequence[Row], seed: int, parts: Parts) -> tuple[pa.Tabl
     ]
     made = run_pieces([*on_rows, *on_texts], parts)
     scores, ranks = (together({p.names[which]: made[p.names[which]] for p in on_rows}) for which in (0, 1))
-    losses = [made[piece.names[0]].to_pandas() for piece in on_texts]
-    return scores, ranks, pd.concat(losses, ignore_index=True) if losses else pd.DataFrame()
+    return scores, ranks, frame_of(made, on_texts)
 
 
 def row_piece(row: Row, detector: Detector) -> Piece:
@@ -83,14 +82,13 @@ def row_piece(row: Row, detector: Detector) -> Piece:
     events = len(row.samples.sequences.X)
     fitted = n_templates(row.protocol, detector, row.samples) * events / len(set(row.samples.users.tolist()))
     cost = fitted * COSTS[detector.name] + 0.02 * events * len(set(row.samples.users.tolist()))
-    make = partial(row_tables, row, detector, names)
-    return Piece(names, inputs_of(row, detector), make, f"{row.name} · {detector.title}", cost)
+    call = partial(row_tables, row, detector)
+    return Piece(names, inputs_of(row, detector), [call], f"{row.name} · {detector.title}", cost)
 
 
-def row_tables(row: Row, detector: Detector, names: tuple[str, str]) -> Made:
+def row_tables(row: Row, detector: Detector) -> tuple[pa.Table, pa.Table]:
     """Every score of a detector under the row's protocol, and the rank of every template at every event."""
-    enrolled = enrolments(row.protocol, detector, row.samples)
-    return dict(zip(names, scored_and_ranked(row, detector, enrolled), strict=True))
+    return scored_and_ranked(row, detector, enrolments(row.protocol, detector, row.samples))
 
 
 def text_piece(row: Row, losing: Losing, seed: int) -> Piece:
@@ -104,11 +102,11 @@ def text_piece(row: Row, losing: Losing, seed: int) -> Piece:
         "protocol": protocol.describe(),
     }
     name = f"{row.name}-{detector.name}-lost"
-    make = partial(loss_table, row, losing, seed, name)
-    return Piece((name,), inputs, make, f"{row.name} · {detector.title}, contexts lost", 4.0 * events)
+    call = partial(losses, row, losing, seed)
+    return Piece((name,), inputs, [call], f"{row.name} · {detector.title}, contexts lost", 4.0 * events)
 
 
-def loss_table(row: Row, losing: Losing, seed: int, name: str) -> Made:
+def losses(row: Row, losing: Losing, seed: int) -> pd.DataFrame:
     """dataset, detector, situation, share (asked for), lost (of all events), user and three figures."""
     samples, protocol = row.samples, FirstFolds(row.protocol, FOLDS[row.name])
     enrolled = enrolments(protocol, losing.detector, samples)
@@ -132,7 +130,7 @@ def loss_table(row: Row, losing: Losing, seed: int, name: str) -> Made:
                 figures = loss_figures(protocol, learnt, asked)
             labels = {"dataset": row.name, "detector": losing.detector.name, "situation": situation}
             frames.append(figures.assign(**labels, share=share, lost=float(lost.mean()), touched=touched))
-    return {name: pa.Table.from_pandas(pd.concat(frames, ignore_index=True), preserve_index=False)}
+    return pd.concat(frames, ignore_index=True)
 
 
 def loss_figures(protocol: Protocol, enrolled: list[Enrolled], samples: Samples) -> pd.DataFrame:

@@ -121,8 +121,7 @@ class DrawnSample(NamedTuple):
         return replace(drawn, X=drawn.X[:n], codes=drawn.codes[:n], offsets=np.array([0, n], dtype=np.int64))
 
 
-@dataclass(frozen=True)
-class Simulation:
+class Simulation(NamedTuple):
     """What the study found.
 
     Attributes
@@ -134,17 +133,6 @@ class Simulation:
 
     estimates: pd.DataFrame
     accuracies: pd.DataFrame
-
-
-def merged(parts: Sequence[Simulation]) -> Simulation:
-    """The parts of a study together, in order."""
-    keys = ["truth", "scenario", "n", "sample"]
-    estimates = pd.concat([part.estimates for part in parts], ignore_index=True)
-    accuracies = pd.concat([part.accuracies for part in parts], ignore_index=True)
-    return Simulation(
-        estimates.sort_values(keys, kind="stable", ignore_index=True),
-        accuracies.sort_values(keys, kind="stable", ignore_index=True),
-    )
 
 
 @dataclass(frozen=True)
@@ -165,17 +153,17 @@ class SampleBatch:
         return self.n * self.n_samples * len(self.scenarios)
 
 
-def pieces(
+def batches(
     truth: str,
     n_values: Sequence[int],
     n_samples: int,
     scenarios: Sequence[int],
     seed: int,
-    batch: int = BATCH,
+    events: int = BATCH,
 ) -> Iterator[SampleBatch]:
-    """The study in pieces of at most `batch` events, which can be done in any order and saved one by one."""
+    """The study in batches of at most `events` events, which can be done in any order and kept one by one."""
     for n in n_values:
-        size = max(1, min(n_samples, batch // n))
+        size = max(1, min(n_samples, events // n))
         size -= size % MODELS_PER_CALL if MODELS_PER_CALL < size < n_samples else 0
         for source in ("pohmm", "hmm"):
             used = tuple(s.number for s in SCENARIOS if s.source == source and s.number in scenarios)
@@ -183,19 +171,19 @@ def pieces(
                 yield SampleBatch(truth, source, n, first, min(size, n_samples - first), used, seed)
 
 
-def fit_piece(piece: SampleBatch, n_jobs: int | None = None) -> Simulation:
-    """Draw the samples of a piece, fit them in every scenario, and match the states."""
-    pohmm = true_model(piece.truth)
-    source = pohmm if piece.source == "pohmm" else true_hmm(piece.truth)
-    drawn = _draw(pohmm, source, piece)
+def fit_batch(batch: SampleBatch, n_jobs: int | None = None) -> Simulation:
+    """Draw the samples of a batch, fit them in every scenario, and match the states."""
+    pohmm = true_model(batch.truth)
+    source = pohmm if batch.source == "pohmm" else true_hmm(batch.truth)
+    drawn = _draw(pohmm, source, batch)
     data = [sample.sequences for sample in drawn]
-    compared = min(piece.n, COMPARED)
+    compared = min(batch.n, COMPARED)
     best = [
         float(np.mean(source.predict(sample.first(compared)) == sample.states[:compared])) for sample in drawn
     ]
-    samples = np.arange(piece.first_sample, piece.first_sample + piece.n_samples)
+    samples = np.arange(batch.first_sample, batch.first_sample + batch.n_samples)
     estimates, accuracies = [], []
-    for number in piece.scenarios:
+    for number in batch.scenarios:
         scenario = SCENARIOS[number - 1]
         right = _true_values(scenario, source)
         names = _names(scenario.marginal)
@@ -206,7 +194,7 @@ def fit_piece(piece: SampleBatch, n_jobs: int | None = None) -> Simulation:
             order, share = _matched(fitted, sample, compared)
             rows.append(_estimated_values(fitted, order, scenario.marginal))
             accuracies.append((share, most))
-        keys: dict[str, Any] = {"truth": piece.truth, "scenario": number, "n": piece.n}
+        keys: dict[str, Any] = {"truth": batch.truth, "scenario": number, "n": batch.n}
         table = pd.concat([names] * len(rows), ignore_index=True)
         estimates.append(
             table.assign(
@@ -219,10 +207,10 @@ def fit_piece(piece: SampleBatch, n_jobs: int | None = None) -> Simulation:
     shares = np.array(accuracies)
     table = pd.DataFrame(
         {
-            "truth": piece.truth,
-            "scenario": np.repeat(piece.scenarios, piece.n_samples),
-            "n": piece.n,
-            "sample": np.tile(samples, len(piece.scenarios)),
+            "truth": batch.truth,
+            "scenario": np.repeat(batch.scenarios, batch.n_samples),
+            "n": batch.n,
+            "sample": np.tile(samples, len(batch.scenarios)),
             "accuracy": shares[:, 0],
             "best": shares[:, 1],
         }
@@ -238,15 +226,15 @@ def _pattern(number: int) -> POHMM:
     return POHMM(smoothing="frequency" if number == 2 else None, **settings)
 
 
-def _draw(pohmm: POHMM, source: POHMM, piece: SampleBatch) -> list[DrawnSample]:
+def _draw(pohmm: POHMM, source: POHMM, batch: SampleBatch) -> list[DrawnSample]:
     """The samples: one event sequence for all of a length, a random stream for each."""
-    kind = 0 if piece.source == "pohmm" else 1
+    kind = 0 if batch.source == "pohmm" else 1
     # For the HMM's data too: the event chain of θ₀ is uniform, its types are random.
-    X, events, _ = pohmm.sample(piece.n, random_state=np.random.default_rng([piece.seed, piece.n, kind]))
+    X, events, _ = pohmm.sample(batch.n, random_state=np.random.default_rng([batch.seed, batch.n, kind]))
     shared = Sequences.from_arrays(X, events)
     samples = []
-    for k in range(piece.first_sample, piece.first_sample + piece.n_samples):
-        generator = np.random.default_rng([piece.seed, piece.n, kind, 1 + k])
+    for k in range(batch.first_sample, batch.first_sample + batch.n_samples):
+        generator = np.random.default_rng([batch.seed, batch.n, kind, 1 + k])
         X, _, states = source.sample(events=events, random_state=generator)
         samples.append(DrawnSample(shared.with_values(X), states))
     return samples

@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from keydyn.arrays import Floats
-from keydyn.lab.frame import resuming
 from keydyn.lab.frame.names import of_all, percent
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Picture, Section
-from keydyn.lab.frame.resuming import Made, Parts, run_pieces
+from keydyn.lab.frame.resuming import Parts, Piece, frame_of, run_pieces
 from keydyn.lab.frame.study import PageRun, ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.simulation.figures import draw_accuracy, draw_errors, draw_residuals, draw_truths
-from keydyn.lab.simulation.measurements import SCENARIOS, SampleBatch, Simulation, fit_piece, merged, pieces
+from keydyn.lab.simulation.measurements import SCENARIOS, SampleBatch, Simulation, batches, fit_batch
 
 LEAD = (
     "Data are drawn from a known model, a model is fitted to them, and what it finds is compared with the "
@@ -54,13 +52,21 @@ def run_simulation(
     parts: Parts,
 ) -> dict[str, Simulation]:
     """Every true model's study; finished pieces are read, not fitted again."""
-    todo = [piece for truth in truths for piece in pieces(truth, n_values, n_samples, (1, 2, 3, 4), seed)]
-    # The longest first, so that the other processes do not wait for them at the end.
-    todo.sort(key=lambda piece: -piece.work)
-    made = run_pieces([_resumable(piece) for piece in todo], parts)
-    return {
-        truth: merged([_read(made[_name(piece)]) for piece in todo if piece.truth == truth])
+    numbers = [scenario.number for scenario in SCENARIOS]
+    of_truths = {
+        truth: [_piece(batch) for batch in batches(truth, n_values, n_samples, numbers, seed)]
         for truth in truths
+    }
+    made = run_pieces([piece for pieces in of_truths.values() for piece in pieces], parts)
+    keys = ["truth", "scenario", "n", "sample"]
+    return {
+        truth: Simulation(
+            *(
+                frame_of(made, pieces, place).sort_values(keys, kind="stable", ignore_index=True)
+                for place in (0, 1)
+            )
+        )
+        for truth, pieces in of_truths.items()
     }
 
 
@@ -141,31 +147,12 @@ def _figures(outputs: Outputs, simulation: Simulation) -> list[Picture]:
     ]
 
 
-def _name(piece: SampleBatch) -> str:
-    return f"{piece.truth}-{piece.source}-{piece.n}-{piece.first_sample}"
-
-
-def _resumable(piece: SampleBatch) -> resuming.Piece:
-    inputs = {**vars(piece), "scenarios": list(piece.scenarios)}
-    what = f"{piece.truth} · N = {piece.n:,}"
-    return resuming.Piece((_name(piece),), inputs, partial(_fitted, piece), what, float(piece.work))
-
-
-def _fitted(piece: SampleBatch) -> Made:
-    """Both tables as one; a row belongs to the second where it has an accuracy."""
-    found = fit_piece(piece)
-    both = pd.concat([found.estimates, found.accuracies])
-    return {_name(piece): pa.Table.from_pandas(both, preserve_index=False)}
-
-
-def _read(table: pa.Table) -> Simulation:
-    frame = table.to_pandas()
-    second = frame["accuracy"].notna()
-    shared = ["truth", "scenario", "n", "sample"]
-    return Simulation(
-        frame.loc[~second, [*shared, "part", "parameter", "estimate", "true"]].reset_index(drop=True),
-        frame.loc[second, [*shared, "accuracy", "best"]].reset_index(drop=True),
-    )
+def _piece(batch: SampleBatch) -> Piece:
+    stem = f"{batch.truth}-{batch.source}-{batch.n}-{batch.first_sample}"
+    names = tuple(f"{stem}-{name}" for name in Simulation._fields)
+    inputs = {**vars(batch), "scenarios": list(batch.scenarios)}
+    what = f"{batch.truth} · N = {batch.n:,}"
+    return Piece(names, inputs, [partial(fit_batch, batch)], what, float(batch.work))
 
 
 CONSISTENT, EVENTS = "consistent", 1000

@@ -16,18 +16,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from keydyn.decisions.calibration.background import Background, shipped_background
+from keydyn.decisions.known_twice import find_twice
 from keydyn.decisions.verifier import Verifier
 from keydyn.detectors import PopulationDetector
 from keydyn.detectors.templates import fit_templates
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.resuming import Made, Parts, Piece, run_pieces
+from keydyn.lab.frame.resuming import Parts, Piece, run_pieces
 from keydyn.lab.transfer.claims import amounts_for, claims_of, labelled
 from keydyn.lab.transfer.disturbed import cases, disturbed
 from keydyn.lab.transfer.places import OWN, SIMULATED, Place, with_keys_of
-from keydyn.lab.transfer.repeats import repeats_of
 from keydyn.lab.transfer.watching import watched
 
 SHIPPED, WITH_OWN = "shipped", f"shipped and {OWN} own people"
@@ -45,8 +44,7 @@ Measured = dict[str, pd.DataFrame]
 def run_transfer(places: Sequence[Place], seed: int, parts: Parts) -> Measured:
     """All measurements; parts that were made from the same inputs are read, not made again."""
     pieces = pieces_of(places, seed)
-    # Long pieces first, so that none is left when all others are done.
-    made = run_pieces(sorted(pieces, key=lambda piece: -piece.cost), parts)
+    made = run_pieces(pieces, parts)
     found: dict[str, list[pd.DataFrame]] = {}
     for name in (name for piece in pieces for name in piece.names):
         found.setdefault(name.rpartition("-")[2], []).append(made[name].to_pandas())
@@ -81,7 +79,7 @@ def pieces_of(places: Sequence[Place], seed: int) -> list[Piece]:
 
 
 def _piece(
-    source: str, make: partial[Made], inputs: Sequence[Place], targets: Sequence[Place], seed: int
+    source: str, make: partial[Any], inputs: Sequence[Place], targets: Sequence[Place], seed: int
 ) -> Piece:
     """What is tried with one background; the names of the parts that it makes end with what they hold."""
     stem = "-".join([source.replace(" ", "_").replace(",", ""), *(place.name for place in targets)])
@@ -96,7 +94,7 @@ def _piece(
     }
     cost = float(sum(len(place.learnt) + len(place.tried) for place in inputs))
     what = f"{source} · {', '.join(place.name for place in targets)}"
-    return Piece(names, facts, partial(make, list(targets), names, source), what, cost)
+    return Piece(names, facts, [partial(make, list(targets), source)], what, cost)
 
 
 def _disturbed_piece(target: Place, seed: int) -> Piece:
@@ -108,13 +106,13 @@ def _disturbed_piece(target: Place, seed: int) -> Piece:
         "cases": [case[:3] for case in cases()],
         "seed": seed,
     }
-    make = partial(_disturbed, target, name, seed)
-    return Piece((name,), facts, make, f"{target.name} · disturbed keys", 2.0 * len(target.tried))
+    call = partial(_disturbed, target, seed)
+    return Piece((name,), facts, [call], f"{target.name} · disturbed keys", 2.0 * len(target.tried))
 
 
-def _disturbed(target: Place, name: str, seed: int) -> Made:
+def _disturbed(target: Place, seed: int) -> pd.DataFrame:
     found = disturbed(shipped_background(), target.tried, seed)
-    return {name: _table(found.assign(dataset_from=SHIPPED, dataset_to=target.name))}
+    return _categories(found.assign(dataset_from=SHIPPED, dataset_to=target.name))
 
 
 def _repeats_piece(target: Place) -> Piece:
@@ -124,11 +122,15 @@ def _repeats_piece(target: Place) -> Piece:
         "keystrokes": len(target.tried),
         "shipped": shipped_background().sha256,
     }
-    return Piece((name,), facts, partial(_repeats, target, name), f"{target.name} · known twice", 1.0)
+    return Piece((name,), facts, [partial(repeats_of, target)], f"{target.name} · known twice", 1.0)
 
 
-def _repeats(target: Place, name: str) -> Made:
-    return {name: _table(repeats_of(target))}
+def repeats_of(place: Place) -> pd.DataFrame:
+    """Pairs of people who are tried and are likely one person, by their numbers as in the claims."""
+    numbers = {user: number for number, user in enumerate(pd.unique(place.samples.users).tolist())}
+    pairs = find_twice(place.tried)
+    one, other = ([numbers[user] for user in pairs[name].tolist()] for name in ("user", "other"))
+    return pd.DataFrame({"one": one, "other": other}, dtype="int64").assign(dataset=place.name)
 
 
 def learnt_from(place: Place) -> Background:
@@ -136,13 +138,13 @@ def learnt_from(place: Place) -> Background:
     return Background.learnt(PopulationDetector(), place.known)
 
 
-def _free(source: Place, targets: list[Place], names: tuple[str, ...], name: str) -> Made:
-    return _tried(learnt_from(source), targets, names, name)
+def _free(source: Place, targets: list[Place], name: str) -> tuple[pd.DataFrame, ...]:
+    return _tried(learnt_from(source), targets, name)
 
 
-def _shipped(own: int, targets: list[Place], names: tuple[str, ...], name: str) -> Made:
+def _shipped(own: int, targets: list[Place], name: str) -> tuple[pd.DataFrame, ...]:
     background = beside_own_people(targets[0].known, own) if own else shipped_background()
-    return _tried(background, targets, names, name)
+    return _tried(background, targets, name)
 
 
 def beside_own_people(samples: Samples, own: int) -> Background:
@@ -154,7 +156,7 @@ def beside_own_people(samples: Samples, own: int) -> Background:
     return verifier.in_use
 
 
-def _tried(background: Background, targets: list[Place], names: tuple[str, ...], name: str) -> Made:
+def _tried(background: Background, targets: list[Place], name: str) -> tuple[pd.DataFrame, ...]:
     claims = labelled(
         {
             (name, place.name, amount): claims_of(background, place.samples, amount)
@@ -162,17 +164,16 @@ def _tried(background: Background, targets: list[Place], names: tuple[str, ...],
             for amount in amounts_for(place.samples)
         }
     )
-    made = [_table(claims)]
-    if len(names) > 1:
-        sessions = [
-            watched(background, place.samples).assign(dataset_from=name, dataset_to=place.name)
-            for place in targets
-        ]
-        made.append(_table(pd.concat(sessions, ignore_index=True)))
-    return dict(zip(names, made, strict=True))
+    if any(place.fixed for place in targets):
+        return (_categories(claims),)
+    sessions = [
+        watched(background, place.samples).assign(dataset_from=name, dataset_to=place.name)
+        for place in targets
+    ]
+    return _categories(claims), _categories(pd.concat(sessions, ignore_index=True))
 
 
-def _calibration_alone(source: Place, targets: list[Place], names: tuple[str, ...], name: str) -> Made:
+def _calibration_alone(source: Place, targets: list[Place], name: str) -> pd.DataFrame:
     calibrations = learnt_from(source).calibrations
     place, parts = targets[0], []
     people = pd.factorize(place.samples.users)[0]
@@ -186,7 +187,7 @@ def _calibration_alone(source: Place, targets: list[Place], names: tuple[str, ..
             same = {column: numbers[claims[column]].astype(np.int32) for column in ("claimed", "typist")}
             apart = claims.assign(**same, sample=claims["sample"] * FOLDS + fold)
             parts.append(labelled({(name, place.name, amount): apart}))
-    return {names[0]: _table(pd.concat(parts, ignore_index=True))}
+    return _categories(pd.concat(parts, ignore_index=True))
 
 
 def _of_others(samples: Samples, calibrations: Any) -> Background:
@@ -197,8 +198,5 @@ def _of_others(samples: Samples, calibrations: Any) -> Background:
     return Background(pattern, tuple(cohort), calibrations, tuple(f"cohort {user}" for user in users))
 
 
-def _table(frame: pd.DataFrame) -> pa.Table:
-    names = [name for name in ("dataset_from", "dataset_to") if name in frame]
-    return pa.Table.from_pandas(
-        frame.astype(dict.fromkeys(names, "category")) if names else frame, preserve_index=False
-    )
+def _categories(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.astype(dict.fromkeys(("dataset_from", "dataset_to"), "category"))

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import pandas as pd
 
 from keydyn.evaluation.rates.confidence import Estimate, Rate, percentage
 from keydyn.lab.frame.names import dataset_name
-from keydyn.lab.frame.tables import Column, Table, estimate_column, fixed, is_missing
+from keydyn.lab.frame.tables import (
+    NONE,
+    Column,
+    Line,
+    Table,
+    estimate_column,
+    fixed,
+    is_missing,
+    with_interval,
+)
 from keydyn.lab.transfer.rates import LEFT_OUT, STATED, TRUE
 
 FROM, TO = (
     Column("Learnt from", "dataset_from", dataset_name),
     Column("Tried on", "dataset_to", dataset_name),
 )
-NONE = "–"
+STRANGERS = (*with_interval("strangers"), "samples")
 OPEN_SET = "Open set: neither the population nor the cohort nor the calibration has seen anyone who is tried."
 
 
@@ -34,33 +40,23 @@ def transfer_table(frame: pd.DataFrame, name: str, title: str, note: str) -> Tab
             TO,
             Column("Enrolled", ("enrolled", "repeats"), _enrolled),
             *(
-                Column(
-                    f"Strangers at {100 * stated:g} %",
-                    (f"strangers {stated}", f"low {stated}", f"high {stated}", "samples"),
-                    _share,
-                    partial(_holds, stated),
-                )
+                Column(f"Strangers at {100 * stated:g} %", STRANGERS, _share, _holds, of=stated)
                 for stated in STATED
             ),
-            Column(f"Genuine at stated {100 * TRUE:g} %", "genuine_stated", _one),
+            Column(f"Genuine at stated {100 * TRUE:g} %", "genuine_stated", _one, of=TRUE),
             Column(f"Genuine at true {100 * TRUE:g} %", "genuine_true", _one),
             Column("EER", "eer", _one),
             Column("EER per user", "eer_per_user", _one),
             Column("Cllr (least)", ("cllr", "cllr_min"), lambda one, least: f"{one:.3f} ({least:.3f})"),
         ],
         labels=3,
-        lines=list(_lines(frame)),
+        across="stated",
     )
 
 
 def headline_table(frame: pd.DataFrame) -> Table:
     """At one stated rate: a line per place learnt from and place tried on, amounts enrolled side by side."""
     amounts = sorted(frame["enrolled"].unique())
-    lines = []
-    for _, rows in frame.groupby(["dataset_from", "dataset_to"], sort=False):
-        by_amount = {row["enrolled"]: row for row in rows.to_dict("records")}
-        first: dict[Any, Any] = rows.iloc[0].to_dict()
-        lines.append(first | {f"of {n}": by_amount.get(n) for n in amounts})
     return Table(
         "headline",
         f"Where {100 * TRUE:g} % is stated",
@@ -72,46 +68,17 @@ def headline_table(frame: pd.DataFrame) -> Table:
         [
             FROM,
             TO,
-            *(
-                Column(f"Strangers, {n} enrolled", f"of {n}", _strangers, partial(_of_amount_holds, n))
-                for n in amounts
-            ),
-            *(Column(f"Genuine, {n} enrolled", f"of {n}", _genuine) for n in amounts),
+            *(Column(f"Strangers, {n} enrolled", STRANGERS, _share, _holds, of=n) for n in amounts),
+            *(Column(f"Genuine, {n} enrolled", "genuine_stated", _one, of=n) for n in amounts),
         ],
         labels=2,
-        lines=lines,
+        across="enrolled",
     )
 
 
-def _strangers(row: Mapping[Any, Any] | None) -> str:
-    if row is None:
-        return NONE
-    return _share(row["strangers"], row["strangers_low"], row["strangers_high"], row["samples"])
-
-
-def _genuine(row: Mapping[Any, Any] | None) -> str:
-    return NONE if row is None else _one(row["genuine_stated"])
-
-
-def _of_amount_holds(amount: int, line: Mapping[Any, Any]) -> bool:
-    row = line[f"of {amount}"]
-    return row is not None and bool(row["strangers_low"] <= row["stated"] <= row["strangers_high"])
-
-
-def _holds(stated: float, line: Mapping[Any, Any]) -> bool:
+def _holds(row: Line) -> bool:
     """Whether the interval includes what is stated."""
-    return bool(line[f"low {stated}"] <= stated <= line[f"high {stated}"])
-
-
-def _lines(frame: pd.DataFrame) -> Iterator[dict[Any, Any]]:
-    """The rows of all stated rates in one line."""
-    for _, rows in frame.groupby(["dataset_from", "dataset_to", "enrolled", "repeats"], sort=False):
-        by_rate = {row["stated"]: row for row in rows.to_dict("records")}
-        line: dict[Any, Any] = dict(by_rate[TRUE])
-        for stated, row in by_rate.items():
-            line |= {f"strangers {stated}": row["strangers"]}
-            line |= {f"{end} {stated}": row[f"strangers_{end}"] for end in ("low", "high")}
-        yield line
+    return bool(row["strangers_low"] <= row["stated"] <= row["strangers_high"])
 
 
 def _enrolled(samples: int, repeats: str) -> str:
@@ -140,7 +107,7 @@ def disturbed_table(frame: pd.DataFrame) -> Table:
             Column("Keys, %", "share", lambda share: f"{100 * share:g}"),
             Column("Side", "side"),
             Column("Genuine accepted", "genuine", _one),
-            Column("Difference, points", ("difference", "difference_low", "difference_high"), _points),
+            Column("Difference, points", with_interval("difference"), _points),
         ],
         labels=3,
     )
@@ -157,11 +124,7 @@ def watching_table(frame: pd.DataFrame) -> Table:
         FROM,
         replace(TO, title="Watched"),
         Column("Stated per hour", "per_hour", "{:g}".format),
-        Column(
-            "False lock-outs per hour",
-            ("lockouts", "lockouts_low", "lockouts_high", "genuine_hours"),
-            _per_hour,
-        ),
+        Column("False lock-outs per hour", (*with_interval("lockouts"), "genuine_hours"), _per_hour),
         *(
             column
             for kind, title in (("start", "From the start"), ("takeover", "After a takeover"))
@@ -175,9 +138,11 @@ def watching_table(frame: pd.DataFrame) -> Table:
             )
         ),
     ]
+    typed = frame.drop_duplicates(["dataset_from", "dataset_to"]).to_dict("records")
     hours = "; ".join(
-        f"{dataset_name(source)} to {dataset_name(target)}: {value:.1f}"
-        for (source, target), value in _typed(frame).items()
+        f"{dataset_name(row['dataset_from'])} to {dataset_name(row['dataset_to'])}: "
+        f"{row['genuine_hours']:.1f}"
+        for row in typed
     )
     return Table(
         "watching",
@@ -190,12 +155,6 @@ def watching_table(frame: pd.DataFrame) -> Table:
         columns,
         labels=3,
     )
-
-
-def _typed(frame: pd.DataFrame) -> Mapping[tuple[str, str], float]:
-    first = frame.drop_duplicates(["dataset_from", "dataset_to"])
-    keys: Sequence[tuple[str, str]] = list(zip(first["dataset_from"], first["dataset_to"], strict=True))
-    return dict(zip(keys, first["genuine_hours"], strict=True))
 
 
 def _per_hour(value: float, low: float, high: float, hours: float) -> str:

@@ -13,14 +13,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Integers, Truths
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import locked_at, watched_hours
 from keydyn.decisions.calibration.trials import hours_of, suspicion_of
-from keydyn.evaluation.rates.confidence import Estimate, user_weights
 from keydyn.keystrokes.samples import Names, Samples
 from keydyn.lab.transfer.claims import templates_of
-from keydyn.lab.verification.watch_comparison import estimate, notice_times, unnoticed_after
+from keydyn.lab.verification.watch_comparison import keys_until, notice_times, quotient, unnoticed_after
 
 ENROLLED, JOINED = 5, 10
 # How many others type in each person's name from the start, and as many take over.
@@ -100,15 +99,13 @@ def watched(background: Background, samples: Samples) -> pd.DataFrame:
 
 def watching_figures(sessions: pd.DataFrame, seed: int = 0) -> dict[str, float | None]:
     """False lock-outs per hour, and keys until an impostor is noticed, of sessions at one stated rate."""
-    length, changed, at = (sessions[name].to_numpy() for name in ("length", "changed", "at"))
+    length, changed, at, hours = (sessions[name].to_numpy() for name in ("length", "changed", "at", "hours"))
     people = pd.factorize(sessions["claimed"])[0].astype(np.int64)
-    genuine, noticed = changed == length, at < length
-    typed = length - changed
-    # The level of a key is known when the next one is pressed.
-    keys = np.maximum(np.where(noticed, np.minimum(at - changed + 2, typed), typed), 1)
-    locked = _per_hour(people[genuine], noticed[genuine], sessions["hours"].to_numpy()[genuine], seed)
-    hours = float(sessions["hours"].to_numpy()[genuine].sum())
-    found: dict[str, float | None] = {"genuine_hours": hours, **locked.columns("lockouts")}
+    genuine = changed == length
+    keys, noticed = keys_until(at, length, changed)
+    locked = quotient(noticed[genuine].astype(np.float64), hours[genuine], people[genuine], seed=seed)
+    found: dict[str, float | None] = {"genuine_hours": float(hours[genuine].sum())}
+    found |= locked.columns("lockouts")
     kinds = {"start": changed == 0, "takeover": ~genuine & (changed > 0) & (at >= changed)}
     for name, which in kinds.items():
         if not which.any():
@@ -130,12 +127,3 @@ def quarters(keys: Integers, noticed: Truths) -> dict[str, float]:
         name: float(np.argmax(left[0] <= share)) if (left[0] <= share).any() else np.inf
         for name, share in QUARTERS.items()
     }
-
-
-def _per_hour(people: Integers, locked: Truths, hours: Floats, seed: int) -> Estimate:
-    """Lock-outs per hour of typing, with its interval over people."""
-    _, people = np.unique(people, return_inverse=True)
-    n = int(people.max()) + 1
-    weights = np.vstack([np.ones(n), user_weights(n, seed=seed)])
-    counts, typed = (weights @ np.bincount(people, part, n) for part in (locked.astype(np.float64), hours))
-    return estimate(np.divide(counts, typed, out=np.zeros_like(counts), where=typed > 0))

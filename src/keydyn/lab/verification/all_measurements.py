@@ -12,7 +12,7 @@ from keydyn.decisions.calibration.operating_point import Targets
 from keydyn.evaluation.rates.fairness import median_intervals
 from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.resuming import Parts, run_pieces
+from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces
 from keydyn.lab.verification.measurements import folds_of, pairs, strangers_piece
 from keydyn.lab.verification.security_measurements import (
     AGEING,
@@ -44,8 +44,7 @@ def run_verification(rows: Sequence[Row], seed: int, parts: Parts) -> Measured:
         *security,
         *(piece for pieces in watched.values() for piece in pieces),
     ]
-    # Long pieces first, so that none is left when all others are done.
-    made = run_pieces(sorted(everything, key=lambda piece: -piece.cost), parts)
+    made = run_pieces(everything, parts)
     frames: Measured = {}
     for place, name in enumerate((CLAIMS, IDENTIFIED)):
         frames[name] = pd.concat(
@@ -58,11 +57,9 @@ def run_verification(rows: Sequence[Row], seed: int, parts: Parts) -> Measured:
         )
     frames[SPEED] = pd.concat([_speeds(row, seed) for row in rows], ignore_index=True)
     for name in SECURITY:
-        found = [
-            made[piece.names[0]].to_pandas() for piece in security if piece.names[0].endswith(f"-{name}")
-        ]
+        found = [piece for piece in security if piece.names[0].endswith(f"-{name}")]
         if found:
-            frames[name] = pd.concat(found, ignore_index=True)
+            frames[name] = frame_of(made, found)
     of_watching, choices = [], []
     for name, pieces in watched.items():
         tables = {table: made[table] for piece in pieces for table in piece.names}

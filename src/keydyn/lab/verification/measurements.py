@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
@@ -29,7 +28,7 @@ from keydyn.evaluation.protocols.running import sums_after
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.long_texts import stream
-from keydyn.lab.frame.resuming import Made, Piece
+from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 
 FOLDS = 5
@@ -87,12 +86,12 @@ def strangers_piece(row: Row, pair: tuple[int, int], seed: int) -> Piece:
         "people": [FOLDS, ENROLLED, pair],
         "samples of each": [BACKGROUND, SPLITS, QUERIES],
     }
-    make = partial(_strangers, row, pair, seed, names)
     cost = float(min(row.samples.sequences.n_events, BACKGROUND * 51 * row.samples.sequences.lengths.mean()))
-    return Piece(names, inputs, make, f"{row.name} · strangers {pair[0] + 1} and {pair[1] + 1}", cost)
+    what = f"{row.name} · strangers {pair[0] + 1} and {pair[1] + 1}"
+    return Piece(names, inputs, [partial(_strangers, row, pair, seed)], what, cost)
 
 
-def _strangers(row: Row, pair: tuple[int, int], seed: int, names: tuple[str, str]) -> Made:
+def _strangers(row: Row, pair: tuple[int, int], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     background = background_of(row, seed, pair)
     people, folds = folds_of(row, seed)
     claims, identified = [], []
@@ -106,11 +105,7 @@ def _strangers(row: Row, pair: tuple[int, int], seed: int, names: tuple[str, str
                 for frame in _claims(row, people, setting, train, ask)
             ]
             identified.append(_identified(row, people, setting, train, ask))
-    tables = [
-        pa.Table.from_pandas(pd.concat(frames, ignore_index=True), preserve_index=False)
-        for frames in (claims, identified)
-    ]
-    return dict(zip(names, tables, strict=True))
+    return pd.concat(claims, ignore_index=True), pd.concat(identified, ignore_index=True)
 
 
 def _asked(row: Row, people: Integers, setting: Setting) -> Iterator[tuple[Truths, Integers]]:

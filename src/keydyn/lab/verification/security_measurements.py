@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
@@ -20,7 +19,7 @@ from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.resuming import Made, Piece
+from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.verification.ageing import UNBOUND, Course, ageing, poisoning
 from keydyn.lab.verification.attacks import ENTRIES, Victim, attack_acceptance, copy_rates
@@ -64,13 +63,12 @@ def _piece(row: Row, seed: int, what: str, make: Any, cost: float, words: str) -
         "seed": seed,
         "numbers": [HELD_OUT, VICTIMS, QUERIES, EACH, CONFIDENT, ROUNDS, ENTRIES, BOUND, KNOWN],
     }
-    return Piece((name,), inputs, partial(_made, make, row, seed, name), f"{row.name} · {words}", cost)
+    return Piece((name,), inputs, [partial(_labelled, make, row, seed)], f"{row.name} · {words}", cost)
 
 
-def _made(make: Any, row: Row, seed: int, name: str) -> Made:
+def _labelled(make: Any, row: Row, seed: int) -> pd.DataFrame:
     frame: pd.DataFrame = make(row, seed).assign(dataset=row.name)
-    frame["user"] = frame["user"].astype(str)
-    return {name: pa.Table.from_pandas(frame, preserve_index=False)}
+    return frame.astype({"user": str})
 
 
 def _attacks(row: Row, seed: int) -> pd.DataFrame:

@@ -21,11 +21,11 @@ from keydyn.lab.frame.tables import (
     Column,
     Table,
     estimate_column,
-    figure_column,
     fixed,
     is_missing,
     number_column,
     rate_column,
+    rate_text,
     share_column,
 )
 from keydyn.lab.verification.ageing import UNBOUND
@@ -342,25 +342,15 @@ def fairness_rates(claims: pd.DataFrame, speed: pd.DataFrame, seed: int) -> pd.D
 
 def fairness_table(rates: pd.DataFrame) -> Table:
     """The rates as people read them, a group in each line."""
-    lines = []
-    for (dataset, column, group), rows in rates.groupby(["dataset", "column", "group"], sort=False):
-        found = {row["error"]: _group_rate(row) for row in rows.to_dict("records")}
-        line = {"dataset": dataset, "column": column, "group": group, "users": rows["users"].max()}
-        lines.append(line | {error: found.get(error) for error in ERRORS})
     note = (
         f"{OPEN_SET} Means over the users claimed, at the default operating point; unsure counts as refused. "
         "Thirds are of users by their median interval, so that the lowest third types fastest. The worst "
         "tenth is chosen on every other decision and reported on the rest."
     )
-    title = "Error rates by typing speed, and of the worst tenth"
+    title, rate = "Error rates by typing speed, and of the worst tenth", ("rate", "low", "high", "trials")
     columns = [
         *(DATASET, Column("By", "column", lambda name: name.replace("_", " ") or NONE)),
         *(Column("Group", "group"), Column("Users", "users")),
-        *(figure_column(heading, error) for error, heading in ERRORS.items()),
+        *(Column(heading, rate, rate_text, of=error) for error, heading in ERRORS.items()),
     ]
-    return Table("fairness", title, note, rates, columns, labels=3, lines=lines)
-
-
-def _group_rate(row: Mapping[Any, Any]) -> Rate:
-    low, high = (None if pd.isna(row[name]) else float(row[name]) for name in ("low", "high"))
-    return Rate(float(row["rate"]), low, high, int(row["trials"]))
+    return Table("fairness", title, note, rates, columns, labels=3, across="error")

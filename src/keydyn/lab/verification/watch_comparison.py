@@ -84,6 +84,16 @@ def estimate(values: Floats) -> Estimate:
     return Estimate(float(values[0]), low, high)
 
 
+def quotient(
+    above: Floats, below: Floats, people: Integers, replicates: int = REPLICATES, seed: int = 0
+) -> Estimate:
+    """Σ above / Σ below of sessions (n,), with its interval over people, who are numbers from 0."""
+    n = int(people.max()) + 1
+    weights = np.vstack([np.ones(n), user_weights(n, replicates, seed)])
+    tops, bottoms = (weights @ np.bincount(people, part, n) for part in (above, below))
+    return estimate(np.divide(tops, bottoms, out=np.zeros_like(tops), where=bottoms > 0))
+
+
 @dataclass(frozen=True, eq=False)
 class TriedSessions:
     """Watched sessions, and who typed them.
@@ -178,7 +188,7 @@ def _locked(
             limit = lockout_level(levels, sessions.offsets, sessions.hours, genuine, per_hour)
             found = locked_at(levels, sessions.offsets, np.full(len(at), limit))
             watched = changes & ~held_out & (found >= sessions.changed)
-            keys = np.minimum(_keys(found, sessions)[0], horizon)[watched]
+            keys = np.minimum(keys_until(found, sessions.lengths, sessions.changed)[0], horizon)[watched]
             tried.append((float(keys.mean()) if len(keys) else 0.0, number, limit, found))
         _, number, limit, found = min(tried, key=lambda one: one[0])
         choices.append((number, limit))
@@ -191,16 +201,11 @@ def _outcome(
 ) -> tuple[Estimate, Estimate, NoticeTimes, NoticeTimes]:
     """What locking sessions at these keys does to genuine people, and to impostors of either kind."""
     lengths, genuine = sessions.lengths, sessions.genuine
-    keys, noticed = _keys(at, sessions)
+    keys, noticed = keys_until(at, lengths, sessions.changed)
     people = pd.factorize(sessions.claimed)[0].astype(np.int64)
-    weights = np.vstack([np.ones(people.max() + 1), user_weights(int(people.max()) + 1, replicates, seed)])
 
-    def quotient(above: Floats, below: Floats) -> Estimate:
-        """Of sums over genuine sessions."""
-        tops, bottoms = (
-            weights @ np.bincount(people[genuine], part[genuine], weights.shape[1]) for part in (above, below)
-        )
-        return estimate(np.divide(tops, bottoms, out=np.zeros_like(tops), where=bottoms > 0))
+    def of_genuine(below: Floats) -> Estimate:
+        return quotient(locked[genuine], below[genuine], people[genuine], replicates, seed)
 
     def times(which: Truths) -> NoticeTimes:
         longest = min(horizon, int(keys[which].max(initial=1)))
@@ -210,19 +215,17 @@ def _outcome(
     hours = watched_hours(sessions.hours, sessions.offsets, at)
     changes = ~genuine & ~sessions.from_start
     return (
-        quotient(locked, hours),
-        quotient(locked, np.ones(len(locked))),
+        of_genuine(hours),
+        of_genuine(np.ones(len(locked))),
         times(sessions.from_start),
         times(changes & (at >= sessions.changed)),
     )
 
 
-def _keys(at: Integers, sessions: TriedSessions) -> tuple[Integers, Truths]:
+def keys_until(at: Integers, lengths: Integers, changed: Integers) -> tuple[Integers, Truths]:
     """(n,) the impostor's keys until the lock-out, or to the end, and whether there was one.
 
     The level of a key is known when the next one is pressed.
     """
-    noticed = at < sessions.lengths
-    typed = sessions.lengths - sessions.changed
-    keys = np.where(noticed, np.minimum(at - sessions.changed + 2, typed), typed)
-    return np.maximum(keys, 1), noticed
+    noticed, typed = at < lengths, lengths - changed
+    return np.maximum(np.where(noticed, np.minimum(at - changed + 2, typed), typed), 1), noticed

@@ -27,7 +27,7 @@ from keydyn.evaluation.continuous.penalty import HIGHEST, TrustSettings, ranks, 
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.resuming import Made, Piece
+from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.verification.measurements import BACKGROUND, FOLDS, background_of, folds_of
 from keydyn.lab.verification.watch_comparison import Compared, TriedSessions, compare
@@ -55,9 +55,8 @@ def watching_pieces(row: Row, seed: int) -> list[Piece]:
             "people": [FOLDS, fold, OTHERS],
             "samples of each": BACKGROUND,
         }
-        make = partial(_watched, row, fold, seed, names)
         what, cost = f"{row.name} · watching {fold + 1}", float(4 * row.samples.sequences.n_events)
-        pieces.append(Piece(names, inputs, make, what, cost))
+        pieces.append(Piece(names, inputs, [partial(_watched, row, fold, seed)], what, cost))
     return pieces
 
 
@@ -87,7 +86,7 @@ def _names(name: str, fold: int) -> tuple[str, str]:
     return f"{stem}-sessions", f"{stem}-levels"
 
 
-def _watched(row: Row, fold: int, seed: int, names: tuple[str, str]) -> Made:
+def _watched(row: Row, fold: int, seed: int) -> tuple[pa.Table, pa.Table]:
     background = background_of(row, seed, (fold,))
     people, folds = folds_of(row, seed)
     pattern = background.pattern
@@ -104,7 +103,7 @@ def _watched(row: Row, fold: int, seed: int, names: tuple[str, str]) -> Made:
         for number, variant in enumerate(variants)
     }
     about = {"length": sessions.lengths, "claimed": sessions.claimed.astype(str), "changed": sessions.changed}
-    return dict(zip(names, (pa.table(about), pa.table({"hours": sessions.hours, **levels})), strict=True))
+    return pa.table(about), pa.table({"hours": sessions.hours, **levels})
 
 
 def keystrokes_of(samples: Samples) -> pd.DataFrame:
