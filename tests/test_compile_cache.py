@@ -1,5 +1,6 @@
 """Compiled functions on disk: damaged files, several processes, folders that are read-only or open."""
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -9,6 +10,7 @@ import sys
 
 import numba
 import pytest
+from numba.core import event
 
 import keydyn
 from keydyn import compile_cache
@@ -174,3 +176,30 @@ def test_no_compiled_function_returns_an_array():
     assert {
         name: kind for name, kind in returned.items() if kind not in ("None", "int", "float", "bool")
     } == {}
+
+
+class Watcher(event.Listener):
+    """Notes whether garbage is collected when something is compiled."""
+
+    def __init__(self):
+        self.collecting = []
+
+    def on_start(self, _):
+        self.collecting.append(gc.isenabled())
+
+    def on_end(self, _):
+        pass
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_not_collected_while_numba_compiles_and_then_as_before(enabled):
+    before, watcher = gc.isenabled(), Watcher()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with event.install_listener("numba:compile", watcher):
+            assert numba.njit(lambda x: x + 1)(1) == 2
+        assert watcher.collecting
+        assert not any(watcher.collecting)
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()

@@ -13,9 +13,8 @@ from keydyn.model.ask.inference import Inference
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.engine.expectation import room_for
-from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.scores_and_states import Lattice, Scored, ScoreRoom, Source, check_scoring, score
-from keydyn.model.families.compiled import custom_features, features_of
+from keydyn.model.families.compiled import custom_features, features_of, variant_for
 from keydyn.model.fit.estimator import Estimator, ModelState, refuse_unseen
 from keydyn.model.fit.threads import piece_for, run_hearing_signals
 from keydyn.model.theta import lattice as lattices
@@ -67,7 +66,7 @@ class Scoring(Estimator, Inference):
         room = ScoreRoom(scores, increments, x, x.reshape(-1))
         check_scoring(source, model, room)
         arrays: tuple[Any, ...] = (*source, *model, *room)
-        call = partial(score, variant_of(theta.n_states), *arrays)
+        call = partial(score, variant_for(theta.n_states, theta.families), *arrays)
         run_hearing_signals(call, is_long=sequences.n_events > piece_for(theta.n_states))
         lost = np.flatnonzero(~(scores > -math.inf))
         if len(lost):

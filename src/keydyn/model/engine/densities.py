@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled, inner
-from keydyn.model.engine.layout import Observed, Variant, fits, lanes_of, states_of
+from keydyn.model.engine.layout import ANY_FAMILY, Observed, Variant, fits, lanes_of, states_of
 
 NORMAL, STUDENT, GAMMA, EXPONENTIAL, CATEGORICAL, CUSTOM = range(6)
 # What stands in the coefficients of a cell: location (or shape), 1 / scale, ln f at the location (or the
@@ -181,26 +181,26 @@ def prepare_cells(
             kind, first = features[k, KIND], features[k, FIRST]
             for j in range(n_states):
                 for lane in range(n_lanes):
-                    if kind == CATEGORICAL:
+                    if len(variant) == ANY_FAMILY and kind == CATEGORICAL:
                         for c in range(features[k, END] - first):
                             p = emission[row, first + c, j, lane]
                             cells[row, k, c, j, lane] = math.log(p) if p > 0.0 else -math.inf
-                    elif kind == EXPONENTIAL:
+                    elif len(variant) == ANY_FAMILY and kind == EXPONENTIAL:
                         scale = emission[row, first, j, lane]
                         cells[row, k, INVERSE, j, lane] = 1.0 / scale
                         cells[row, k, HEIGHT, j, lane] = -logarithm(scale)
                     elif kind != CUSTOM:
                         loc, scale = emission[row, first, j, lane], emission[row, first + 1, j, lane]
                         inverse, height, power = 1.0 / scale, -HALF_LOG_TAU - logarithm(scale), 0.0
-                        if kind == STUDENT:
+                        if len(variant) == ANY_FAMILY and kind == STUDENT:
                             df = emission[row, first + 2, j, lane]
                             inverse, power = inverse / math.sqrt(df), 0.5 * (df + 1.0)
                             height = math.lgamma(power) - math.lgamma(0.5 * df)
                             height -= 0.5 * math.log(math.pi * df) + logarithm(scale)
-                        elif kind == GAMMA and loc > STIRLING:
+                        elif len(variant) == ANY_FAMILY and kind == GAMMA and loc > STIRLING:
                             series = (1.0 / 12.0 - 1.0 / (360.0 * loc * loc)) / loc
                             height = 0.5 * math.log(loc) - series - HALF_LOG_TAU
-                        elif kind == GAMMA:
+                        elif len(variant) == ANY_FAMILY and kind == GAMMA:
                             height = -math.lgamma(loc) - loc * logarithm(scale)
                         cells[row, k, LOC, j, lane] = loc
                         cells[row, k, INVERSE, j, lane] = inverse
@@ -248,7 +248,7 @@ def _log_densities(
                         of_feature = cells[code, k, HEIGHT, j, lane] - 0.5 * standard * standard
                         of_feature = max(of_feature - on_log_scale * value, log_floor)
                         density[n - first, j, lane] += of_feature if value == value else 0.0
-        elif kind == CATEGORICAL:
+        elif len(variant) == ANY_FAMILY and kind == CATEGORICAL:
             for n in range(first, last):
                 code = codes[n]
                 for lane in range(n_lanes):
@@ -257,7 +257,7 @@ def _log_densities(
                         if value == value:
                             logarithm_of_p = cells[code, k, int(value), j, lane]
                             density[n - first, j, lane] += max(logarithm_of_p, log_floor)
-        elif kind != CUSTOM:
+        elif len(variant) == ANY_FAMILY and kind != CUSTOM:
             for n in range(first, last):
                 code = codes[n]
                 for lane in range(n_lanes):

@@ -19,6 +19,7 @@ from keydyn.model.engine.densities import (
     prepare_cells,
 )
 from keydyn.model.engine.layout import (
+    ANY_FAMILY,
     PAIR,
     ROW,
     SEQUENCE,
@@ -59,7 +60,7 @@ def posteriors(variant: Variant, span: Integers, job: FitJob) -> None:
     rules, _, events, _, tables, sums, work, _ = job
     row, end_row, first, last = span[ROW], span[ROW + 1], span[SEQUENCE], span[SEQUENCE + 1]
     step, end_step = span[STEP], span[STEP] + span[PAIR + 1] - span[PAIR] + 2 * (end_row - row) - 1
-    observed = Observed(events.x, events.codes, events.given)
+    sizes, observed = variant[:2], Observed(events.x, events.codes, events.given)
     how = Densities(rules.features, rules.log_floor, tables.cells)
     walk = Walk(
         events.offsets, events.weights, events.start_rows, events.steps, tables.start, tables.transitions
@@ -72,9 +73,9 @@ def posteriors(variant: Variant, span: Integers, job: FitJob) -> None:
         end = end_of_block(events.offsets, first, last, len(work.density))
         begin, stop = events.offsets[first], events.offsets[end]
         log_densities(variant, begin, stop, observed, how, work.density)
-        scale_densities(variant, stop - begin, work.density, work.largest)
-        forward(variant, first, end, walk, work)
-        backward(variant, first, end, walk, work, sums.transitions)
+        scale_densities(sizes, stop - begin, work.density, work.largest)
+        forward(sizes, first, end, walk, work)
+        backward(sizes, first, end, walk, work, sums.transitions)
         sum_moments(variant, (begin, stop), observed, how, work.states, sums.moments)
         first = end
 
@@ -171,7 +172,7 @@ def sum_moments(
                         moments[code, k, MASS, j, lane] += weight
                         moments[code, k, SUM, j, lane] += weight * apart
                         moments[code, k, SQUARE, j, lane] += weight * apart * apart
-        elif kind != CUSTOM:
+        elif len(variant) == ANY_FAMILY and kind != CUSTOM:
             for n in range(first, last):
                 code = codes[n]
                 for lane in range(n_lanes):

@@ -3,8 +3,9 @@
 The loops are written once. The last axis of their arrays is the lane: models that share their event sequences
 stand side by side in the lanes of the vector instructions, and a model on its own is a single lane. The axis
 before it is the state. Loops over lanes and states are unrolled where the compiler knows their number. It
-knows the length of a tuple, which is part of the tuple's type, so a variant is a pair of tuples: the first is
-empty for a single model, the second is empty for any number of states.
+knows the length of a tuple, which is part of the tuple's type, so a variant is made of tuples: the first is
+empty for a single model, the second is empty for any number of states, and a third says that all families are
+normal or log-normal. What other families need is then not compiled, a quarter of a fit with two states.
 
 R, T and P are the rows of the tables, the steps and the pairs of event types of all models together; N, S and
 K are events, sequences and features; M states, L lanes. Python calls the `check` of a tuple before compiled
@@ -29,7 +30,9 @@ PROB, LEAVING, KEEP_START, KEEP_EMISSION, OF_TYPES = range(5)
 # Columns of `of_pairs`: a[ψ, ω], and what a[i, j | ψ] and a[i, j | ω] weigh in smoothing.
 PAIR_PROB, WEIGHT_BEFORE, WEIGHT_AFTER, OF_PAIRS = range(4)
 
-Variant = tuple[tuple[int, ...], tuple[int, ...]]
+Variant = tuple[tuple[int, ...], ...]
+# The length of a variant that has code for every family.
+ANY_FAMILY = 2
 
 
 class FitEvents(NamedTuple):
@@ -277,7 +280,7 @@ class Walk(NamedTuple):
 
 
 def variant_of(n_states: int, *, in_lanes: bool = False) -> Variant:
-    """The variant for this number of states."""
+    """The variant for this number of states, with code for every family; see `families.compiled`, too."""
     return (LANES,) if in_lanes else (), (2,) if n_states == 2 else ()
 
 

@@ -23,6 +23,7 @@ from keydyn.model.engine.densities import (
 )
 from keydyn.model.engine.expectation import FIRST_CATEGORY, LOG_SUM, MASS, NOTHING, PRECISION, SQUARE, SUM
 from keydyn.model.engine.layout import (
+    ANY_FAMILY,
     KEEP_EMISSION,
     KEEP_START,
     LEAVING,
@@ -53,8 +54,9 @@ def maximisation(
     variant: Variant, span: Integers, rules: Rules, chain: TypeChain, sums: Sums, tables: Tables
 ) -> None:
     """New parameters, nothing smoothed yet."""
-    update_start(variant, span, rules, sums, tables.start)
-    update_transitions(variant, span, rules, chain, sums.transitions, tables.transitions)
+    sizes = variant[:2]
+    update_start(sizes, span, rules, sums, tables.start)
+    update_transitions(sizes, span, rules, chain, sums.transitions, tables.transitions)
     if not rules.fixed_emission:
         update_emission(variant, span, rules, sums.moments, tables)
     marginal_emission(variant, span, rules, chain, sums.moments, tables.emission)
@@ -160,21 +162,20 @@ def update_emission(variant: Variant, span: Integers, rules: Rules, moments: Flo
             kind, at = features[k, KIND], features[k, FIRST]
             if kind == CUSTOM:
                 continue
-            divisor = PRECISION if kind == STUDENT else MASS
             for j in range(n_states):
                 for lane in range(n_lanes):
                     mass, least = moments[row, k, MASS, j, lane], least_scales[row, k, lane]
                     total, deviation = moments[row, k, SUM, j, lane], math.inf
-                    if kind == CATEGORICAL:
+                    if len(variant) == ANY_FAMILY and kind == CATEGORICAL:
                         n_categories = features[k, END] - at
                         for c in range(n_categories if mass > enough else 0):
                             count = moments[row, k, FIRST_CATEGORY + c, j, lane] + least
                             emission[row, at + c, j, lane] = count / (mass + n_categories * least)
-                    elif kind == EXPONENTIAL:
+                    elif len(variant) == ANY_FAMILY and kind == EXPONENTIAL:
                         if mass > enough:
                             deviation = total / mass
                             emission[row, at, j, lane] = max(deviation, least)
-                    elif kind == GAMMA:
+                    elif len(variant) == ANY_FAMILY and kind == GAMMA:
                         if mass > enough:
                             mean = total / mass
                             excess = math.log(mean) - moments[row, k, LOG_SUM, j, lane] / mass
@@ -189,7 +190,7 @@ def update_emission(variant: Variant, span: Integers, rules: Rules, moments: Flo
                     else:
                         # Sums are of deviations from the location that is there now. For Student's t, ν is
                         # fixed (Liu and Rubin); for the log-normal these are Eqs. 17–18, corrected.
-                        weight = moments[row, k, divisor, j, lane]
+                        weight = moments[row, k, PRECISION if kind == STUDENT else MASS, j, lane]
                         apart = total / weight if weight > NOTHING else 0.0
                         around = max(moments[row, k, SQUARE, j, lane] - apart * total, 0.0)
                         loc, over, known = emission[row, at, j, lane] + apart, mass, weight > NO_MASS
@@ -284,7 +285,7 @@ def smooth(variant: Variant, span: Integers, rules: Rules, chain: TypeChain, tab
             for lane in range(n_lanes):
                 start[row, j, lane] = keep * start[row, j, lane] + (1.0 - keep) * start[m, j, lane]
     if rules.smooth_transitions and not rules.fixed_transitions:
-        smooth_transitions(variant, span, chain, tables.transitions)
+        smooth_transitions(variant[:2], span, chain, tables.transitions)
     if rules.smooth_emission and not rules.fixed_emission:
         smooth_emission(variant, span, rules, chain, tables.emission)
 
@@ -336,7 +337,7 @@ def smooth_emission(
                 continue
             for j in range(n_states):
                 for lane in range(n_lanes):
-                    if kind == GAMMA:
+                    if len(variant) == ANY_FAMILY and kind == GAMMA:
                         shape, scale = emission[row, at, j, lane], emission[row, at + 1, j, lane]
                         of_all, scale_of_all = emission[m, at, j, lane], emission[m, at + 1, j, lane]
                         mean = share * shape * scale + rest * of_all * scale_of_all

@@ -136,8 +136,8 @@ def score(
             rows[s] = codes[own[s]]
         observed = Observed(x, codes, given[begin : begin + n_events])
         log_densities(variant, none, n_events, observed, how, density)
-        scale_densities(variant, n_events, density, largest)
-        forward(variant, none, end - first, walk, work)
+        scale_densities(variant[:2], n_events, density, largest)
+        forward(variant[:2], none, end - first, walk, work)
         for s in range(end - first):
             of_sequences[first + s] = scores[s, 0]
         for n in range(n_events if len(increments) else 0):

@@ -17,6 +17,7 @@ from keydyn.model.engine.densities import (
     NORMAL,
     STUDENT,
 )
+from keydyn.model.engine.layout import Variant, variant_of
 from keydyn.model.families.categorical import Categorical
 from keydyn.model.families.family import Family
 from keydyn.model.families.gamma import Exponential, Gamma
@@ -55,6 +56,14 @@ def features_of(families: tuple[Family, ...]) -> Integers:
         end,
     )
     return np.ascontiguousarray(np.stack(columns, axis=1), dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def variant_for(n_states: int, families: tuple[Family, ...], *, in_lanes: bool = False) -> Variant:
+    """The variant of loops over features: with two states, and none but normal families, a shorter one."""
+    variant = variant_of(n_states, in_lanes=in_lanes)
+    is_short = n_states == 2 and all(kind_of(family) in (NORMAL, CUSTOM) for family in families)
+    return (*variant, ()) if is_short else variant
 
 
 @lru_cache(maxsize=64)

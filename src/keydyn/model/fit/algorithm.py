@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from keydyn.arrays import Floats, Integers, Truths, compiled, inner
+from keydyn.arrays import Floats, Integers, Truths, compiled, inner, without_counting
 from keydyn.model.engine.densities import Densities, log_densities
 from keydyn.model.engine.expectation import posteriors, sum_first_events, sum_moments
 from keydyn.model.engine.layout import (
@@ -42,7 +42,7 @@ TOL, DECREASE, MAX_ITER, CALLBACK = range(4)
 GOES_ON, IN_LOGS, IMPOSSIBLE, ALONE = -1, -2, -3, -4
 
 
-@compiled
+@without_counting
 def climb(variant: Variant, job: FitJob, first: int, budget: int) -> None:
     """Fit the models from `first` on from the parameters in the tables, which then hold the results.
 
@@ -67,7 +67,7 @@ def climb(variant: Variant, job: FitJob, first: int, budget: int) -> None:
             budget -= events.offsets[span[SEQUENCE + 1]] - events.offsets[span[SEQUENCE]]
             # Where the next step needs them, or Python may look at them.
             every_type = rules.first_occurrence or budget <= 0 or outcome.reason[b] != GOES_ON
-            sum_first_events(variant, span, events, every_type, sums, work)
+            sum_first_events(variant[:2], span, events, every_type, sums, work)
 
 
 @compiled
@@ -86,7 +86,7 @@ def climb_in_logs(variant: Variant, job: FitJob, b: int) -> None:
     first, last = events.offsets[span[SEQUENCE]], events.offsets[span[SEQUENCE + 1]]
     sums.moments[span[ROW] : span[ROW + 1]] = 0.0
     sum_moments(variant, (first, last), observed, how, work.states, sums.moments)
-    sum_first_events(variant, span, events, True, sums, work)
+    sum_first_events(variant[:2], span, events, True, sums, work)
     settle(b, total_score(0, span, events.weights, work.scores), rules, outcome)
 
 
@@ -125,7 +125,7 @@ def why_stop(log_likelihood: float, gain: float, tol: float) -> int:
     return GOES_ON
 
 
-@compiled
+@without_counting
 def smooth_emissions(
     variant: Variant, spans: Integers, rules: Rules, chain: TypeChain, sums: Sums, tables: Tables
 ) -> None:
@@ -137,7 +137,7 @@ def smooth_emissions(
             smooth_emission(variant, span, rules, chain, tables.emission)
 
 
-@compiled
+@without_counting
 def share_states(
     spans: Integers, shifts: Integers, events: FitEvents, tables: Tables, chances: Floats, shares: Floats
 ) -> None:
@@ -160,7 +160,7 @@ def share_states(
                     shares[row, j] += events.weights[s] * chance
 
 
-@compiled
+@without_counting
 def maximise(
     variant: Variant, span: Integers, rules: Rules, chain: TypeChain, sums: Sums, tables: Tables
 ) -> None:
@@ -194,7 +194,7 @@ class Lanes(NamedTuple):
     floored_in_lanes: Truths
 
 
-@compiled
+@without_counting
 def climb_in_lanes(variant: Variant, job: FitJob, lanes: Lanes, cursor: Integers, budget: int) -> None:
     """Fit all models from the parameters in `lanes.of_models`, which then hold the results; see `climb`."""
     rules, spans, events, chain, tables, sums, work, outcome = job
@@ -214,7 +214,7 @@ def climb_in_lanes(variant: Variant, job: FitJob, lanes: Lanes, cursor: Integers
                 for k in range(N_LOADED):
                     load(lane, b, lanes.of_models[k], lanes.in_lanes[k])
         posteriors(variant, span, job)
-        sum_first_events(variant, span, events, True, sums, work)
+        sum_first_events(variant[:2], span, events, True, sums, work)
         for lane in range(LANES):
             b = lanes.model[lane]
             if b == FREE:

@@ -13,7 +13,8 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import END, FIRST
-from keydyn.model.engine.layout import OF_TYPES, Sums, Tables, variant_of
+from keydyn.model.engine.layout import OF_TYPES, Sums, Tables
+from keydyn.model.families.compiled import variant_for
 from keydyn.model.families.family import families_of
 from keydyn.model.fit import custom_families
 from keydyn.model.fit.algorithm import maximise
@@ -180,7 +181,7 @@ def maximised(totals: Statistics, current: Parameters, settings: Settings) -> tu
     tables.check(len(families), int(rules.features[-1, END]))
     sums.check(tables)
     span = np.array([0, 0, 0, m + 1, 0, n_pairs, 0])
-    maximise(variant_of(current.n_states), span, rules, chain, sums, tables)
+    maximise(variant_for(current.n_states, families), span, rules, chain, sums, tables)
     custom_families.maximise(families, totals.custom, settings, chain, tables)
     parameters = replace(
         current,

@@ -26,10 +26,9 @@ from keydyn.model.engine.layout import (
     Sums,
     Tables,
     Walk,
-    variant_of,
 )
 from keydyn.model.engine.scores_and_states import Lattice
-from keydyn.model.families.compiled import custom_features, features_of, width_of
+from keydyn.model.families.compiled import custom_features, features_of, variant_for, width_of
 from keydyn.model.families.family import Family, Stats
 from keydyn.model.fit import custom_families
 from keydyn.model.fit.algorithm import (
@@ -212,7 +211,7 @@ class Fits:
 
     def _turn(self, job: FitJob, first: int, budget: int) -> None:
         """A piece of Algorithm 1, from the first model on that goes on."""
-        variant = variant_of(self.settings.n_states)
+        variant = variant_for(self.settings.n_states, self.batch.families)
         # One expectation step is the least that is done in a call.
         is_long = int(self.batch.n_events.max()) > piece_for(self.settings.n_states)
         run_hearing_signals(partial(climb, variant, job, first, budget), is_long=is_long)
@@ -237,7 +236,7 @@ class Fits:
             in_lanes.floored.reshape(-1, LANES),
         )
         cursor, work = np.zeros(2, dtype=np.int64), self._work(LANES)
-        variant = variant_of(self.settings.n_states, in_lanes=True)
+        variant = variant_for(self.settings.n_states, batch.families, in_lanes=True)
         while len(self._left()):
             check_wanted()
             job = FitJob(self.rules, batch.spans, events, self.chain, tables, sums, work, self.outcome)
@@ -312,7 +311,8 @@ class Fits:
         if batch.is_shared:
             chain = chain._replace(of_types=np.tile(chain.of_types, (len(batch), 1)))
         rules = self.rules._replace(exact=False)
-        smooth_emissions(variant_of(settings.n_states), self.model_spans, rules, chain, self.sums, tables)
+        variant = variant_for(settings.n_states, batch.families)
+        smooth_emissions(variant, self.model_spans, rules, chain, self.sums, tables)
         if self.custom:
             custom_families.smooth_start(batch.families, settings, chain, tables)
 

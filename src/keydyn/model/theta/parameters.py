@@ -20,9 +20,8 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.settings import Smoothing
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.densities import FIRST, cells_of
-from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.pairs import Pairs, between
-from keydyn.model.families.compiled import features_of, width_of
+from keydyn.model.families.compiled import features_of, variant_for, width_of
 from keydyn.model.families.family import Emission, Family, Params
 from keydyn.short_repr import short_repr
 
@@ -220,7 +219,8 @@ class Parameters:
         shape = (len(self.start), len(self.families), width_of(self.families), self.n_states, 1)
         cells = np.zeros(shape)
         emissions = np.ascontiguousarray(self.emissions)[..., None]
-        cells_of(variant_of(self.n_states), features_of(self.families), emissions, cells)
+        variant = variant_for(self.n_states, self.families)
+        cells_of(variant, features_of(self.families), emissions, cells)
         return cells
 
     @cached_property
