@@ -91,9 +91,13 @@ compiled: $(VENV)/.dev
 checked: $(VENV)/.dev
 	$(MAKE) --jobs=2 lint compiled
 
+# One process more than two cores: tests of the service wait for sockets, databases and browsers.
+TEST_PROCESSES ?= 3
+PYTEST := $(BIN)/pytest -n $(TEST_PROCESSES) --dist worksteal
+
 .PHONY: test
 test: checked
-	$(BIN)/pytest -n 2 --dist worksteal --hypothesis-profile short -m "not slow"
+	$(PYTEST) --hypothesis-profile short -m "not slow"
 
 # Both runs, whatever the first one finds; one table of both at the end.
 SUMMARIES := out/tests
@@ -101,9 +105,9 @@ SUMMARIES := out/tests
 .PHONY: test-all
 test-all: checked
 	rm -rf $(SUMMARIES)
-	KEYDYN_TESTS_SUMMARY=$(SUMMARIES)/all.json $(BIN)/pytest -n 2 --dist worksteal; one=$$?; \
+	KEYDYN_TESTS_SUMMARY=$(SUMMARIES)/all.json $(PYTEST); one=$$?; \
 	KEYDYN_TESTS_SUMMARY=$(SUMMARIES)/bounds.json NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/boundscheck \
-	  $(BIN)/pytest -n 2 --dist worksteal -m "not slow"; other=$$?; \
+	  $(PYTEST) -m "not slow"; other=$$?; \
 	$(BIN)/python -m tests.summary "all tests=$(SUMMARIES)/all.json" "bounds checked=$(SUMMARIES)/bounds.json"; \
 	exit $$((one + other))
 

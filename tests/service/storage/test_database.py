@@ -228,7 +228,7 @@ def test_sqlite_is_full_and_then_has_room(sqlite_database):
     database.write(limit)
     waiting = [database.submit(partial(large, tenant_id=str(n))) for n in range(5)]
     for one in waiting:
-        assert isinstance(one.exception(60), DatabaseUnavailableError)
+        assert isinstance(one.exception(120), DatabaseUnavailableError)
         assert "full" in str(one.exception())
     assert names(database) == ["before"]
     if database._writing is not None:
@@ -289,7 +289,7 @@ def test_sqlite_held_by_another_process_is_waited_for(sqlite_database):
         time.sleep(0.1)
         assert not waiting.done()
         driver.execute("COMMIT")
-        waiting.result(30)
+        waiting.result(120)
     assert names(sqlite_database) == ["a"]
 
 

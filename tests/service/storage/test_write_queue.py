@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
-from itertools import groupby
+import time
 
-from keydyn.service.storage.sqlite import WriteQueue
+from keydyn.service.storage.sqlite import NEXT, WriteQueue
 
 WRITER = """
-import os, sys, time
+import sys
 from keydyn.service.storage.sqlite import WriteQueue
 file, log, letter = sys.argv[1:]
-turns = WriteQueue(file, 60.0)
-log = os.open(log, os.O_WRONLY | os.O_APPEND)
+turns = WriteQueue(file, 600.0)
 print("ready", flush=True)
-sys.stdin.readline()
-for _ in range(60):
+for _ in sys.stdin:
     with turns.turn():
-        os.write(log, letter.encode())
-        time.sleep(0.005)
+        with open(log, "a") as written:
+            written.write(letter)
+        print("my turn", flush=True)
+        sys.stdin.readline()
 """
 HOLDER = """
-import sys, time
+import sys
 from keydyn.service.storage.sqlite import WriteQueue
 turns = WriteQueue(sys.argv[1], 60.0)
 with turns.turn():
@@ -42,25 +43,45 @@ def started(code, *arguments):
     return process
 
 
+def tell(process, times=1):
+    """To take a turn, or to end it."""
+    process.stdin.write(times * "go\n")
+    process.stdin.flush()
+
+
+def wait_until_next(file):
+    """Return when a process waits that is next."""
+    until = time.monotonic() + 120
+    with file.open("r+b") as turns:
+        while True:
+            try:
+                fcntl.lockf(turns, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, NEXT)
+            except (BlockingIOError, PermissionError):
+                return
+            fcntl.lockf(turns, fcntl.LOCK_UN, 1, NEXT)
+            assert time.monotonic() < until, "nobody waits"
+            time.sleep(0.002)
+
+
 def test_nobody_writes_twice_while_another_waits(tmp_path):
-    log = tmp_path / "log"
-    log.touch()
-    writers = [started(WRITER, tmp_path / "turns", log, letter) for letter in "ab"]
-    for writer in writers:
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-    for writer in writers:
+    turns, log = tmp_path / "turns", tmp_path / "log"
+    writing, waiting = (started(WRITER, turns, log, letter) for letter in "ab")
+    tell(writing)
+    assert writing.stdout.readline()
+    for _ in range(20):
+        tell(waiting)
+        wait_until_next(turns)
+        # It gives up its turn and asks for another at once.
+        tell(writing, 2)
+        assert waiting.stdout.readline() == "my turn\n"
+        wait_until_next(turns)
+        # Now the other one does.
+        tell(waiting)
+        assert writing.stdout.readline() == "my turn\n"
+    for writer in (writing, waiting):
         writer.communicate(timeout=120)
         assert writer.returncode == 0
-    written = log.read_text()
-    assert sorted(written) == sorted(60 * "a" + 60 * "b")
-    # Up to the end of the one that finished first, and from the start of the other.
-    both = written[written.index("b") if written[0] == "a" else written.index("a") :]
-    both = both[: min(both.rindex("a"), both.rindex("b"))]
-    runs = [len(list(run)) for _, run in groupby(both)]
-    assert len(runs) > 40
-    # One that is not scheduled in time cannot ask in time.
-    assert runs.count(1) >= 0.8 * len(runs)
+    assert log.read_text() == 20 * "ab" + "a"
 
 
 def test_a_turn_ends_with_its_process_and_patience_ends_too(tmp_path):

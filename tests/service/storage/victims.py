@@ -104,9 +104,8 @@ def bring_up_to_date(url: str, last: str, steps: str) -> None:
 
 def rotate(url: str, key_file: str, last: str, steps: str) -> None:
     """Replace the master key, in small steps."""
-    master_keys.BATCH = 5
     with dying(int(last), Path(steps)):
-        master_keys.rotate(Database(url), Path(key_file), {})
+        master_keys.rotate(Database(url), Path(key_file), {}, batch=5)
 
 
 @contextmanager
