@@ -130,6 +130,21 @@ def test_the_audit_log_is_listed_newest_first_in_pages(client):
 
 
 @pytest.mark.parametrize("service", [{"checked_entries": 4}], indirect=True)
+def test_the_audit_log_of_one_user_is_what_their_export_has(client):
+    for name in ("ada", "bob"):
+        client.post("/v1/users", json={"id": name})
+        client.get(f"/v1/users/{name}/export")
+    exported = client.get("/v1/users/ada/export").json()["audit"]
+    found = client.get("/v1/audit", params={"user": "ada"}).json()["entries"]
+    # The export itself is noted after it was made.
+    assert found[1:] == exported[::-1]
+    assert [one["action"] for one in found] == ["person.exported", "person.exported", "user.created"]
+    made = client.get("/v1/audit", params={"user": "ada", "action": "user.created"}).json()["entries"]
+    assert made == found[2:]
+    assert client.get("/v1/audit", params={"user": "eve"}).status_code == 404
+    assert client.get("/v1/audit", params={"user": "é"}).status_code == 422
+
+
 def test_the_audit_log_is_checked_in_parts(service, client):
     enrol(client, "ada", 0)
     entries = client.get("/v1/audit", params={"limit": 200}).json()["entries"]

@@ -166,7 +166,7 @@ def test_people_are_listed_in_pages_and_found(open_admin, busy):
     expect(page.get_by_role("table").locator("tbody tr")).to_have_count(11)
     page.get_by_role("searchbox").fill("%")
     page.keyboard.press("Enter")
-    expect(page.locator("main")).to_contain_text("No id contains this text")
+    expect(page.locator("main")).to_contain_text("No name or id contains this text")
 
 
 def test_names_are_text_whatever_is_in_them(open_admin, service, office):
@@ -186,7 +186,7 @@ def test_names_are_text_whatever_is_in_them(open_admin, service, office):
     page.get_by_role("link", name=HOSTILE).click()
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     go(page, "audit")
-    page.get_by_label("Show", exact=True).select_option("verified")
+    page.get_by_label("Show", exact=True).select_option("Claim verified")
     expect(page.get_by_role("table").locator("tbody tr")).to_have_count(1)
     assert HOSTILE in rows(page, "Entries")[0][5]
     assert page.locator("main img").count() == 0
@@ -236,6 +236,67 @@ def test_one_person_is_unblocked_exported_reset_and_erased(open_admin, service, 
     expect(page.get_by_role("heading", level=1)).to_have_text("People")
     expect(page.locator("main")).to_contain_text("There are no people yet")
     assert office.client.get("/v1/users/ada").status_code == 404
+
+
+def test_decisions_about_one_person_over_time_and_all_entries_about_them(open_admin, service, office):
+    anna, other = "Anna~20~M~fc~ller", "eve"
+    for name, user in ((anna, 0), (other, 1)):
+        enrol(office.client, name, user)
+    began = service.clock.now
+    try:
+        for days, user in ((0, 0), (2, 1), (5, 0)):
+            service.clock.now = began + days * DAY
+            answer = office.client.post(
+                f"/v1/users/{anna}/verify", json={"keystrokes": keystrokes_of(user, 6 + days)}
+            )
+            assert answer.status_code == 200, answer.text
+        page = open_admin(office.key, "people")
+        page.get_by_role("searchbox").fill("Mül")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("table").locator("tbody tr")).to_have_count(1)
+        page.get_by_role("link", name="Anna Müller").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Anna Müller")
+        said = {"accept": "accepted", "unsure": "unsure", "reject": "rejected"}
+        found = office.client.get("/v1/audit", params={"user": anna, "action": "verified"}).json()["entries"]
+        answers = [said[entry["details"]["answer"]] for entry in found]
+        assert [row[1] for row in rows(page, "Claims")] == answers
+        assert len(answers) == 3
+        assert len(set(answers)) > 1
+        # One bar per claim, on its own day, the last of which is today.
+        bars = page.locator("svg g:has(rect)")
+        expect(bars).to_have_count(3)
+        places = [n for n, one in enumerate(page.locator("svg g").all()) if one.locator("rect").count()]
+        assert places == [24, 26, 29]
+        page.get_by_role("link", name="All entries about this person").click()
+        expect(page.get_by_label("About")).to_have_value("Anna Müller")
+        actions = [row[2] for row in rows(page, "Entries")]
+        assert actions.count("Claim verified") == 3
+        assert actions[-1] == "Person created"
+        of_all = len(actions)
+        page.get_by_label("About").fill("")
+        page.get_by_label("Show", exact=True).select_option("Person created")
+        expect(page.get_by_role("table", name="Entries").locator("tbody tr")).to_have_count(2)
+        page.get_by_label("About").fill("eve")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("table", name="Entries").locator("tbody tr")).to_have_count(1)
+        page.get_by_label("About").fill("nobody")
+        page.keyboard.press("Enter")
+        expect(page.locator("main")).to_contain_text("There is no such user")
+        assert of_all > 8
+    finally:
+        service.clock.now = began
+
+
+def test_nothing_is_cut_at_a_usual_width_and_the_page_is_one_click_away(open_admin, busy):
+    page = open_admin(busy.key, viewport={"width": 1280, "height": 900})
+    for name in VIEWS:
+        go(page, name)
+        for region in page.locator(".scroll").all():
+            beyond = region.evaluate("place => place.scrollWidth - place.clientWidth")
+            assert beyond <= 0, f"{name}: {region.get_attribute('aria-label')} is {beyond} pixels too wide"
+    page.get_by_role("link", name="Try it on yourself").click()
+    page.wait_for_url(lambda url: not url.endswith("/admin"))
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
 
 
 def test_bars_are_as_high_as_their_numbers(open_admin, busy):
@@ -395,7 +456,7 @@ def test_the_audit_log_is_read_and_checked(open_admin, service, office):
     page.get_by_role("button", name="Show older entries").click()
     expect(page.get_by_role("button", name="Show older entries")).to_have_count(0)
     assert len(rows(page, "Entries")) == len(entries)
-    page.get_by_label("Show", exact=True).select_option("page.opened")
+    page.get_by_label("Show", exact=True).select_option("Page opened")
     expect(page.get_by_role("table").locator("tbody tr")).to_have_count(1)
     page.get_by_role("button", name="Check the log").click()
     expect(page.locator(".message.good")).to_contain_text(f"The log is intact: {len(entries)} entries")
@@ -426,7 +487,7 @@ def test_it_is_used_with_the_keyboard_alone(open_admin, busy):
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
-    for _ in range(4):
+    for _ in range(5):
         page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="People", exact=True)).to_be_focused()
     page.keyboard.press("Enter")

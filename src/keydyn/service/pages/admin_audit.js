@@ -3,19 +3,33 @@
 import { announce, labelled, message, moment, table } from "./admin_parts.js";
 import { element } from "./elements.js";
 import { guarded } from "./admin_service.js";
+import { idGiven, nameOf } from "./names.js";
 
 export const title = "Audit log";
 
 const PAGE = 50;
-const ACTIONS = [
-  "attempts.unusual", "backup.restored", "densities.read", "enrolment.complete", "enrolment.needed",
-  "errors.measured", "identified", "key.created", "key.revoked", "link.created", "page.closed", "page.opened",
-  "people.listed", "person.exported", "person.read", "population.asked", "population.removed",
-  "population.replaced", "request.refused", "row.altered", "sample.stored", "session.locked", "session.opened",
-  "session.unlocked", "settings.changed", "template.migrated", "tenant.created", "tenant.key-replaced",
-  "token.made", "user.created", "user.erased", "user.reset", "user.second-factor", "user.unblocked", "verified",
-  "webhook.created", "webhook.deleted",
-];
+const ACTIONS = {
+  "attempts.unusual": "Unusually many failed attempts", "backup.restored": "Backup restored", "densities.read": "Rhythm looked at",
+  "enrolment.complete": "Enrolment completed", "enrolment.needed": "Enrolment needed again", "errors.measured": "Error rates measured",
+  identified: "Sample identified", "key.created": "API key created", "key.revoked": "API key revoked", "link.created": "Link created",
+  "page.closed": "Page closed", "page.opened": "Page opened", "people.listed": "People listed", "person.exported": "Person exported",
+  "person.read": "Person looked at", "population.asked": "Population asked for", "population.removed": "Population removed",
+  "population.replaced": "Population replaced", "request.refused": "Request refused", "row.altered": "Altered row refused",
+  "sample.added": "Sample added", "sample.stored": "Sample stored", "session.locked": "Session locked",
+  "session.opened": "Session opened", "session.unlocked": "Session unlocked", "settings.changed": "Settings changed",
+  "template.migrated": "Template learnt again", "tenant.created": "Tenant created", "tenant.key-replaced": "Tenant’s key replaced",
+  "token.made": "Token made", "user.created": "Person created", "user.erased": "Person erased", "user.reset": "Enrolment started again",
+  "user.second-factor": "Another factor succeeded", "user.unblocked": "Failed attempts cleared", verified: "Claim verified",
+  "webhook.created": "Webhook added", "webhook.deleted": "Webhook deleted",
+};
+const ACTORS = { key: "API key", session: "page", link: "link", token: "browser", operator: "operator", service: "service" };
+const ANSWERS = { accept: "accepted", unsure: "unsure", reject: "rejected" };
+
+/** Who did something: what kind of caller, and the beginning of its id. */
+function actor(text) {
+  const [kind, ...id] = text.split(":");
+  return element("span", { title: text }, [ACTORS[kind] ?? kind, id.join(":").slice(0, 6)].filter(Boolean).join(" "));
+}
 
 /** A detail of an entry as text. */
 function shown(value) {
@@ -25,9 +39,12 @@ function shown(value) {
   return Object.entries(value).map(([name, each]) => `${name} ${shown(each)}`).join(", ") || "nothing";
 }
 
-export async function view(service) {
-  const action = element("select", { id: "action", onchange: () => guarded(list, () => load(false)) },
-    element("option", { value: "" }, "Everything"), ACTIONS.map((each) => element("option", {}, each)));
+export async function view(service, about) {
+  const again = () => guarded(list, () => load(false));
+  const action = element("select", { id: "action", onchange: again },
+    element("option", { value: "" }, "Everything"), Object.entries(ACTIONS).map(([value, words]) => element("option", { value }, words)));
+  const person = element("input", { id: "person", type: "search", value: about ? nameOf(about) : null, maxlength: 200, autocomplete: "off",
+    spellcheck: "false", placeholder: "Everybody", onchange: again });
   const list = element("div", { class: "stack" });
   const more = element("button", { type: "button", onclick: () => guarded(list, () => load(true)) }, "Show older entries");
   const checked = element("div", { class: "stack", "aria-live": "polite" });
@@ -36,16 +53,18 @@ export async function view(service) {
   let next = null;
 
   async function load(further) {
-    const found = await service.get("/v1/audit", { limit: PAGE, action: action.value, cursor: further ? next : null });
+    const asked = person.value.trim();
+    const found = await service.get("/v1/audit", { limit: PAGE, action: action.value, user: asked && idGiven(asked), cursor: further ? next : null });
     entries = further ? [...entries, ...found.entries] : found.entries;
     next = found.next;
     list.replaceChildren(
       entries.length === 0 ? element("p", { class: "muted" }, "No entries of this kind.")
-        : table("Entries, newest first", [{ name: "Number", number: true }, { name: "Time" }, { name: "Action" },
-          { name: "Done by" }, { name: "Person" }, { name: "Details", wraps: true }],
+        : table("Entries, newest first", [{ name: "Number", number: true }, { name: "Time" }, { name: "What was done" },
+          { name: "By" }, { name: "Person" }, { name: "Details", wraps: true }],
         entries.map((one) => [
-          one.number, moment(one.at), one.action, short(one.actor, 14), one.subject ? short(one.subject, 8) : "",
-          Object.entries(one.details).map(([name, value]) => `${name}: ${shown(value)}`).join("; "),
+          one.number, moment(one.at), element("span", { title: one.action }, ACTIONS[one.action] ?? one.action), actor(one.actor),
+          one.subject ? element("code", { title: one.subject }, one.subject.slice(0, 6)) : "",
+          Object.entries(one.details).map(([name, value]) => `${name.replaceAll("_", " ")}: ${shown(ANSWERS[value] ?? value)}`).join("; "),
         ])),
       ...(next ? [element("div", {}, more)] : []));
     announce(`${entries.length} entries.`);
@@ -78,12 +97,7 @@ export async function view(service) {
       element("div", {}, check), checked),
     element("section", { class: "card", "aria-labelledby": "entries" },
       element("h2", { id: "entries" }, "Entries"),
-      element("div", { class: "tools" }, labelled("Show", action)),
+      element("div", { class: "tools" }, labelled("Show", action), labelled("About", person)),
       list),
   ];
-}
-
-/** The beginning of a long id; the whole is its title. */
-function short(id, length) {
-  return element("code", { title: id }, id.length > length ? `${id.slice(0, length)}…` : id);
 }

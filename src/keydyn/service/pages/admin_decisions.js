@@ -9,8 +9,8 @@ export const title = "Decisions";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const ANSWERS = ["accept", "unsure", "reject"];
-const SAID = { accept: "accepted", unsure: "unsure", reject: "rejected" };
+export const ANSWERS = ["accept", "unsure", "reject"];
+export const SAID = { accept: "accepted", unsure: "unsure", reject: "rejected" };
 const LEVELS = ["low", "standard", "high"];
 const SPANS = {
   "24h": { name: "Last 24 hours, by hour", by: "hour", count: 24 },
@@ -37,8 +37,7 @@ export async function view(service) {
     const wanted = level.value ? [level.value] : LEVELS;
     const bars = found.periods.map((period) => {
       const values = ANSWERS.map((answer) => wanted.reduce((sum, each) => sum + period.verified[each][answer], 0));
-      const label = name(period.at, found.by);
-      return { label: label.short, title: `${label.long}: ${said(values)}`, values, period, long: label.long };
+      return { at: period.at, values, period };
     });
     const sums = ANSWERS.map((_, n) => bars.reduce((sum, bar) => sum + bar.values[n], 0));
     const all = sums.reduce((sum, value) => sum + value, 0);
@@ -49,14 +48,12 @@ export async function view(service) {
       element("section", { class: "card", "aria-labelledby": "claims" },
         element("h2", { id: "claims" }, "Claims verified"),
         element("p", {}, summary, " The service does not know which claims were true, so none of these shares is an error rate."),
-        element("ul", { class: "legend" }, ANSWERS.map((each) =>
-          element("li", {}, element("span", { class: `swatch ${each}` }), SAID[each]))),
-        element("figure", {}, stackedBars(bars, ANSWERS, `Claims over time. ${summary} The table below shows the same.`, drawn())),
+        claimsChart(bars, found.by, `Claims over time. ${summary} The table below shows the same.`),
         element("details", {}, element("summary", {}, "Show as a table"),
           busy.length === 0 ? element("p", { class: "muted" }, "Nothing happened in this period.") : table("What happened, by time", [
             { name: "From" }, ...ANSWERS.map((each) => ({ name: SAID[each], number: true })),
             ...["Identified", "Nobody", "Sessions", "Locked", "Samples", "Enrolled"].map((each) => ({ name: each, number: true })),
-          ], busy.map((bar) => [bar.long, ...bar.values, ...extra(bar.period)])))),
+          ], busy.map((bar) => [name(bar.at, found.by).long, ...bar.values, ...extra(bar.period)])))),
       element("section", { class: "card", "aria-labelledby": "levels" },
         element("h2", { id: "levels" }, "By security level"),
         table("Claims by security level", [{ name: "Level" }, ...ANSWERS.map((each) => ({ name: SAID[each], number: true }))],
@@ -81,6 +78,19 @@ export async function view(service) {
     element("div", { class: "tools" },
       labelled("Period", span), labelled("Security level in the chart", level)),
     results,
+  ];
+}
+
+/** Answers to claims as stacked bars with a legend; each bar is `{at, values}`, and `by` is "hour" or "day". */
+export function claimsChart(bars, by, description) {
+  const labelled = bars.map(({ at, values }) => {
+    const label = name(at, by);
+    return { label: label.short, title: `${label.long}: ${said(values)}`, values };
+  });
+  return [
+    element("ul", { class: "legend" }, ANSWERS.map((each) =>
+      element("li", {}, element("span", { class: `swatch ${each}` }), SAID[each]))),
+    element("figure", {}, stackedBars(labelled, ANSWERS, description, drawn())),
   ];
 }
 

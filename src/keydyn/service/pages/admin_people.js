@@ -4,10 +4,14 @@ import { announce, confirmed, facts, labelled, moment, table } from "./admin_par
 import { element } from "./elements.js";
 import { guarded } from "./admin_service.js";
 import { userPath } from "./calling.js";
+import { ANSWERS, SAID, claimsChart } from "./admin_decisions.js";
+import { nameOf, partOfId } from "./names.js";
 
 export const title = "People";
 
 const PAGE = 25;
+// Of one person's decisions: how many are asked for, and listed; and the days of the chart.
+const MOST = 200, LISTED = 20, DAYS = 30;
 // From this drift on, enrol again.
 const DRIFTED = 0.7;
 const WAYS = { free: "Any text", fixed: "Fixed text", positions: "Fixed text, positions only" };
@@ -26,19 +30,19 @@ async function list(service) {
 
   async function load(further) {
     const turn = (asked += 1);
-    const found = await service.get("/v1/users", { limit: PAGE, search: search.value.trim(), cursor: further ? next : null });
+    const found = await service.get("/v1/users", { limit: PAGE, search: partOfId(search.value.trim()), cursor: further ? next : null });
     if (turn !== asked) return;
     rows = further ? [...rows, ...found.users] : found.users;
     next = found.next;
     const said = rows.length === 0 ? "Nobody was found." : `${rows.length} people${next ? ", and there are more" : ""}.`;
     results.replaceChildren(
-      rows.length ? people(rows) : element("p", { class: "muted" }, search.value ? "No id contains this text." : "There are no people yet."),
+      rows.length ? people(rows) : element("p", { class: "muted" }, search.value ? "No name or id contains this text." : "There are no people yet."),
       ...(next ? [element("div", {}, more)] : []));
     announce(said);
   }
 
   const form = element("form", { class: "tools", role: "search", onsubmit: (event) => { event.preventDefault(); guarded(results, () => load(false)); } },
-    labelled("Part of an id", search),
+    labelled("Part of a name or an id", search),
     element("button", {}, "Search"));
   await load(false);
   return [element("h1", {}, title), element("section", { class: "card", "aria-label": "Everybody" }, form, results)];
@@ -48,7 +52,7 @@ function people(rows) {
   return table("People, oldest first",
     [{ name: "Id", wraps: true }, { name: "Enrolment" }, { name: "Failed attempts" }, { name: "Template" }, { name: "Created" }],
     rows.map((one) => [
-      element("a", { href: `#people/${encodeURIComponent(one.id)}` }, one.id),
+      element("a", { href: `#people/${encodeURIComponent(one.id)}` }, nameOf(one.id)),
       one.profiles.length ? one.profiles.map(progress) : "no samples yet",
       attempts(one),
       one.profiles.some((profile) => profile.drift >= DRIFTED) ? element("span", { class: "badge warn" }, "enrol again")
@@ -77,6 +81,30 @@ function attempts(one) {
 function seconds(wait) {
   if (wait < 120) return `${wait} s`;
   return wait < 7200 ? `${Math.round(wait / 60)} min` : wait < 172800 ? `${Math.round(wait / 3600)} h` : `${Math.round(wait / 86400)} days`;
+}
+
+/** What was decided about claims to be somebody, the newest first, as the audit log has it. */
+function decisions(service, entries, name) {
+  const more = element("p", {}, element("a", { href: `#audit/${encodeURIComponent(name)}` }, "All entries about this person in the audit log"));
+  if (entries.length === 0) return element("section", { class: "card", "aria-labelledby": "decided" },
+    element("h2", { id: "decided" }, "Decisions"), element("p", { class: "muted" }, "Nobody has claimed to be this person yet."), more);
+  const today = new Date(service.now()).setHours(0, 0, 0, 0);
+  const bars = Array.from({ length: DAYS }, (_, n) => {
+    const from = new Date(today).setDate(new Date(today).getDate() - (DAYS - 1 - n)), until = new Date(from).setDate(new Date(from).getDate() + 1);
+    const of = entries.filter(({ at }) => at >= from && at < until);
+    return { at: from, values: ANSWERS.map((answer) => of.filter(({ details }) => details.answer === answer).length) };
+  });
+  const shown = entries.length === MOST ? `The last ${MOST} claims` : `${entries.length} ${entries.length === 1 ? "claim" : "claims"}`;
+  return element("section", { class: "card", "aria-labelledby": "decided" },
+    element("h2", { id: "decided" }, "Decisions"),
+    element("p", {}, `${shown} to be this person; the bars show the last ${DAYS} days. The service does not know which were true.`),
+    claimsChart(bars, "day", "Claims to be this person by day. The table below has each of them."),
+    table("Claims, newest first", [{ name: "Time" }, { name: "Answer" }, { name: "Level" }],
+      entries.slice(0, LISTED).map(({ at, details }) => [
+        moment(at), SAID[details.answer],
+        details.judged && details.judged !== details.level ? `${details.level}, judged at ${details.judged}` : details.level,
+      ])),
+    more);
 }
 
 async function person(service, name) {
@@ -125,22 +153,24 @@ async function person(service, name) {
   const exported = () => act("The export was saved.", async () => {
     const everything = await service.get(userPath(name, "/export"));
     const address = URL.createObjectURL(new Blob([JSON.stringify(everything, null, 1)], { type: "application/json" }));
-    element("a", { href: address, download: `${name}.json` }).click();
+    element("a", { href: address, download: `${nameOf(name)}.json` }).click();
     URL.revokeObjectURL(address);
   });
   const erase = async () => {
-    if (await confirmed("Erase this person?", "Everything that is stored about them is deleted, and so is the key that it is encrypted with. This cannot be undone.", "Erase", name))
+    if (await confirmed("Erase this person?", "Everything that is stored about them is deleted, and so is the key that it is encrypted with. This cannot be undone.", "Erase", nameOf(name)))
       await act("The person was erased.", async () => {
         await service.delete(path);
         location.hash = "#people";
       });
   };
   fill(await service.get(path));
+  const decided = decisions(service, (await service.get("/v1/audit", { user: name, action: "verified", limit: MOST })).entries, name);
   return [
     element("div", { class: "stack close" },
       element("a", { href: "#people" }, "← Everybody"),
-      element("h1", { class: "name" }, name)),
-    said, about,
+      element("h1", { class: "name" }, nameOf(name)),
+      nameOf(name) === name ? null : element("p", { class: "muted small" }, "Id ", element("code", {}, name))),
+    said, about, decided,
     element("section", { class: "card", "aria-labelledby": "actions" },
       element("h2", { id: "actions" }, "Actions"),
       element("div", { class: "row" },

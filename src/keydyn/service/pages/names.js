@@ -19,6 +19,12 @@ export function cleaned(name) {
 /** The id of somebody of this name. */
 export const idOf = (name) => encoded(cleaned(name));
 
+/** The id that was meant, by itself or by its name. */
+export const idGiven = (text) => (/^[A-Za-z0-9][A-Za-z0-9._~@+-]*$/.test(text) ? text : idOf(text));
+
+/** A part of a name as it stands in ids; what follows it need not be known. */
+export const partOfId = (text) => spelled(text).replace(/~$/, "");
+
 /** The name of somebody with this id; the id itself if it was not made from a name. */
 export function nameOf(id) {
   const numbers = (_, run) => String.fromCodePoint(...run.split(".").map((each) => parseInt(each, 16)));
@@ -30,7 +36,11 @@ export function nameOf(id) {
   }
 }
 
+function spelled(text) {
+  return text.replace(/[^A-Za-z0-9._@+-]+/gu, (run) => `~${[...run].map((each) => each.codePointAt(0).toString(16)).join(".")}~`);
+}
+
 function encoded(name) {
-  const id = name.replace(/[^A-Za-z0-9._@+-]+/gu, (run) => `~${[...run].map((each) => each.codePointAt(0).toString(16)).join(".")}~`);
+  const id = spelled(name);
   return /^[A-Za-z0-9]/.test(id) ? id : OTHERWISE + id;
 }

@@ -102,9 +102,15 @@ def newest(
     limit: int,
     action: str | None = None,
     before: tuple[int, int] | None = None,
+    subject: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Up to `limit` entries, of one action if given, the newest first, before the time and number of one."""
+    """Up to `limit` entries, the newest first, before the time and number of one.
+
+    Of one action or about one person, under their pseudonym, if given.
+    """
     query = select(audit).where(audit.c.tenant_id == tenant_id)
+    if subject is not None:
+        query = query.where(audit.c.subject == subject)
     if action is None:
         query = query.order_by(audit.c.number.desc())
         if before is not None:

@@ -10,11 +10,12 @@ from keydyn.service.http.access import Rule
 from keydyn.service.http.routing import CURSOR_HASH, CURSOR_NUMBER, Call, Routes, cursor_at, cursor_values
 from keydyn.service.people import activity, error_rates
 from keydyn.service.people.decision_rows import find_decision
+from keydyn.service.people.rows import person_named
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.wall_clock import DAY, HOUR
 from keydyn.service.wire.answers import DecisionRecord
-from keydyn.service.wire.both_ways import TEXT_NAME, Device, Text
+from keydyn.service.wire.both_ways import TEXT_NAME, USER_ID, Device, Text
 from keydyn.service.wire.report_answers import (
     AuditAnswer,
     AuditCheckAnswer,
@@ -109,11 +110,17 @@ def read_audit(
         str | None,
         Query(pattern="^[a-z.-]{1,64}$", max_length=64, description="Only entries of this action."),
     ] = None,
+    user: Annotated[
+        str | None, Query(pattern=USER_ID, max_length=128, description="Only entries about this user.")
+    ] = None,
 ) -> AuditAnswer:
-    """List the entries of the audit log, or those of one action, the newest first."""
-    before = cursor_values(cursor, CURSOR_NUMBER, CURSOR_NUMBER)
+    """List the entries of the audit log, or those of one action or about one user, the newest first."""
+    before, tenant = cursor_values(cursor, CURSOR_NUMBER, CURSOR_NUMBER), call.caller.tenant
     with call.context.database.reading() as connection:
-        found = audit.newest(connection, call.caller.tenant.id, limit + 1, action, before)
+        about = None
+        if user is not None:
+            about = audit.pseudonym(person_named(connection, call.context, tenant, user).key)
+        found = audit.newest(connection, tenant.id, limit + 1, action, before, about)
     shown = tuple(AuditEntry(**one) for one in found[:limit])
     return AuditAnswer(shown, cursor_at(shown[-1].at, shown[-1].number) if len(found) > limit else None)
 
