@@ -23,7 +23,7 @@ ALT_GR = "altgr"
 NAVIGATION = {"left", "right", "up", "down", "home", "end", "page_up", "page_down", "insert", "tab", "escape"}
 NAVIGATION |= {"contextmenu", "num_lock", "scrolllock", "scroll_lock", "pause", "print_screen", "fn"}
 NAVIGATION |= {f"f{number}" for number in range(1, 25)}
-# Windows reports AltGr as Ctrl and Alt, so many milliseconds apart at most; nobody pressed that Ctrl.
+# Windows reports AltGr as Ctrl and Alt, at most this many milliseconds apart; that Ctrl was not pressed.
 TOGETHER = 2.0
 
 

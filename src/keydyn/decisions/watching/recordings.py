@@ -1,4 +1,4 @@
-"""Recordings that are played in a watched session, and keys that nobody types.
+"""Recordings that are played in a watched session, and keys that no person types.
 
 A session is looked at in blocks of fifty keys. A block of which a part repeats an earlier block of the
 session, or a sample of the person that is known, more closely than anybody types is a recording; and a block
