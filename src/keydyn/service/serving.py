@@ -20,9 +20,9 @@ from fastapi import FastAPI
 from sqlalchemy import select
 from uvicorn.supervisors import Multiprocess
 
-from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.exit_codes import UsageError
+from keydyn.keystrokes import Samples, one_sample
 from keydyn.service.accounts import ALL, PAGE, new_key, new_link
 from keydyn.service.http.gate import HttpProtocol, is_loopback
 from keydyn.service.live.endpoint import UVICORN
@@ -30,7 +30,6 @@ from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.master_keys import open_master_keys
 from keydyn.service.storage.tables import api_keys
-from keydyn.service.storage.upgrading import upgrade
 from keydyn.service.wall_clock import wall_clock
 from keydyn.terminal import own_command
 
@@ -71,6 +70,9 @@ def prepare(deployment: Deployment) -> None:
     >>> from keydyn.service.settings import Deployment
     >>> prepare(Deployment(database="sqlite:///new.db"))
     """
+    # Only here: the processes that answer requests have the memory for people.
+    from keydyn.service.storage.upgrading import upgrade
+
     with closing(Database(deployment.database)) as database:
         upgrade(database)
         open_master_keys(database, deployment.key_file)
@@ -208,13 +210,13 @@ def log_to_stderr() -> None:
 
 
 def warm() -> None:
-    """Run everything that requests run, on simulated typing."""
-    typed = make_typists(n_users=1, n_samples=4)
-    session = typed["session"]
+    """Run everything that requests run, on times drawn at random."""
+    draw, keys = np.random.default_rng(0), list("the five boxing wizards jump quickly".replace(" ", "")) * 2
+    press = np.cumsum(draw.lognormal(5.0, 0.3, (4, len(keys))), axis=1)
+    release = press + draw.lognormal(4.4, 0.2, press.shape)
+    samples = [one_sample(keys, press[n], release[n], session=n) for n in range(len(press))]
     verifier = Verifier.shipped()
-    enrolled = typed[session < 3]
-    verifier.enrol("a person", enrolled)
-    sample = typed[session == np.max(session)]
-    verifier.update("a person", sample)
-    verifier.identify(sample)
-    verifier.watch("a person").update(sample)
+    verifier.enrol("a person", Samples.joined(samples[:3]))
+    verifier.update("a person", samples[3])
+    verifier.identify(samples[3])
+    verifier.watch_many(["a person"]).update_typed(keys, press[3], release[3], np.zeros(len(keys), np.int64))

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 from msgspec import structs
 
-from keydyn.keystrokes import Samples, one_sample, pair_events
+from keydyn.keystrokes import Samples, one_sample
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import POSITIONS, Device, Text
@@ -97,6 +96,11 @@ class TypedSample:
 
 def paired(events: Sequence[dict[str, Any]]) -> Typed:
     """Keystrokes from raw press and release events; a `Problem` says what is wrong with them."""
+    # Imported by a process that gets such events: data frames take a third of its memory.
+    import pandas as pd
+
+    from keydyn.keystrokes import pair_events
+
     try:
         keystrokes, _ = pair_events(pd.DataFrame.from_records(list(events)))
     except ValueError as error:
