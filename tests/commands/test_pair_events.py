@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 
-EXPECTED = [("KeyA", 0.0, 90.0), ("KeyB", 150.0, 230.0)]
+EXPECTED = [("a", 0.0, 90.0), ("b", 150.0, 230.0)]
 
 
 def run(*arguments, stdin=None):
@@ -90,7 +90,12 @@ def test_for_machines(tmp_path):
         ("time,type,key\n0,press,a\n5,jump,a\n", [], "type is 'jump'", 4),
         ("time,type,key\nx,press,a\n5,release,a\n", [], "line 2: time 'x' is not a number", 4),
         ("time,type,key\n0,press,a\n", ["--columns", "key=k"], "no column 'k' for key", 4),
-        ("time,type,key\n0,press,a\n", ["--sort"], "--sort and --clean apply to keystrokes", 2),
+        (
+            "time,type,key\n0,press,a\n",
+            ["--sort"],
+            "--keys and --pauses apply to keystrokes",
+            2,
+        ),
     ],
 )
 def test_what_is_wrong_is_reported(text, options, message, code, tmp_path):
@@ -104,3 +109,126 @@ def test_seconds_are_noticed(tmp_path):
     text = "time,type,key\n" + "".join(f"{n / 5},press,k{n}\n{n / 5 + 0.1},release,k{n}\n" for n in range(9))
     done = run("pair", "-", "--out", tmp_path / "k.csv", "--user", "ann", stdin=text)
     assert "give `--unit s`" in " ".join(done.stderr.split())
+
+
+# The text "Du d" as loggers write it: the keys d and u are no types of events, and Shift is released before
+# the letter.
+TYPED = [("shift", 0, 100), ("d", 60, 150), ("u", 200, 290), ("space", 350, 430), ("d", 500, 590)]
+STAMP = 1653420520415
+
+
+def logged(row, names, header=""):
+    """A log with a row per event, in order of time; `row` formats press (a truth), name and milliseconds."""
+    events = [(press, True, key) for key, press, _ in TYPED] + [(up, False, key) for key, _, up in TYPED]
+    shifted = sorted(events, key=lambda event: event[0])
+    return header + "".join(row(pressed, names(key, at), at) + "\n" for at, pressed, key in shifted)
+
+
+def pynput(key, at):
+    """The first d is written as D until Shift is released."""
+    return f"Key.{key}" if len(key) > 1 else repr(key.upper() if at < 100 else key)
+
+
+def browser(key, _):
+    return {"shift": "ShiftLeft", "space": "Space"}.get(key, f"Key{key.upper()}")
+
+
+LOGGERS = {
+    "pynput, no header, nanoseconds": (
+        logged(lambda down, key, at: f"{'P' if down else 'R'},{key},{STAMP + at}328000", pynput),
+        ["--header", "type,key,time"],
+    ),
+    "types that look like keys": (
+        logged(lambda down, key, at: f"{key},{'d' if down else 'u'},{at}", pynput, "key,type,time\n"),
+        [],
+    ),
+    "1 and 0, seconds since 1970": (
+        logged(
+            lambda down, key, at: f"{(STAMP + at) / 1000:.3f},{key},{int(down)}",
+            browser,
+            "timestamp,key,pressed\n",
+        ),
+        [],
+    ),
+    "evdev": (
+        logged(
+            lambda down, key, at: f"{STAMP + at}000,EV_KEY,{key},{int(down)}",
+            lambda key, _: f"KEY_{'LEFTSHIFT' if key == 'shift' else key.upper()}",
+            "time,type,code,value\n",
+        ),
+        [],
+    ),
+    "evdev by numbers, with repeats": (
+        logged(
+            lambda down, key, at: f"{at},{key},{int(down)}" + (f"\n{at + 1},{key},2" if down else ""),
+            lambda key, _: {"shift": 42, "d": 32, "u": 22, "space": 57}[key],
+            "time,code,value\n",
+        ),
+        [],
+    ),
+    "virtual keys by numbers": (
+        logged(
+            lambda down, key, at: f"{at}000,{'KeyDown' if down else 'KeyUp'},{key}",
+            lambda key, _: {"shift": 160, "d": 68, "u": 85, "space": 32}[key],
+            "Time_us,Event,VKCode\n",
+        ),
+        [],
+    ),
+    "virtual keys by name": (
+        logged(
+            lambda down, key, at: f"VK_{key};{'make' if down else 'break'};{at}",
+            lambda key, _: {"shift": "LSHIFT"}.get(key, key.upper()),
+            "vk;action;ms\n",
+        ),
+        ["--separator", ";"],
+    ),
+    "X11": (
+        logged(
+            lambda down, key, at: f"{at},{'KeyPress' if down else 'KeyRelease'},{key}",
+            lambda key, at: {"shift": "Shift_L"}.get(key, key.upper() if at < 100 else key),
+            "time,event,keysym\n",
+        ),
+        [],
+    ),
+    "a name beside a scan code": (
+        logged(
+            lambda down, key, at: f"{'down' if down else 'up'},{key},{len(str(key))},{at}",
+            lambda key, _: {"shift": "left shift"}.get(key, key),
+            "event_type,name,scan_code,time\n",
+        )
+        .replace("left shift,10", "left shift,42")
+        .replace("d,1", "d,32")
+        .replace("u,1", "u,22"),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("logger", LOGGERS)
+def test_common_loggers(logger, tmp_path):
+    text, options = LOGGERS[logger]
+    (tmp_path / "log.csv").write_text(text)
+    done = run("pair", tmp_path / "log.csv", "--out", tmp_path / "k.csv", "--user", "ann", *options)
+    assert done.exit_code == 0, done.output
+    # Seconds since 1970 have a quarter of a microsecond in double precision.
+    rounded = [
+        (key, round(press, 2), round(release, 2)) for key, press, release in paired(tmp_path / "k.csv")
+    ]
+    assert rounded == TYPED
+    assert not done.stderr
+
+
+def test_a_log_without_a_header_is_told_which_one_fits(tmp_path):
+    text, _ = LOGGERS["pynput, no header, nanoseconds"]
+    done = run("pair", "-", "--out", tmp_path / "k.csv", stdin=text)
+    assert done.exit_code == 4
+    assert "--header type,key,time" in done.stderr
+
+
+def test_a_clock_that_stands_still_is_refused(tmp_path):
+    log = tmp_path / "stopped.csv"
+    log.write_text("time,type,key\n" + "".join(f"7,press,k{n}\n7,release,k{n}\n" for n in range(9)))
+    done = run("pair", log, "--out", tmp_path / "k.csv", "--user", "ann")
+    assert done.exit_code == 4
+    assert f"{log}: the clock of user ann stands still" in " ".join(done.stderr.split())
+    assert not (tmp_path / "k.csv").exists()

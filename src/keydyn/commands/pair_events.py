@@ -50,12 +50,14 @@ def pair(
     from keydyn.datasets import save_recordings
     from keydyn.datasets.files.event_files import events_in
     from keydyn.datasets.files.notes import unlikely_unit
-    from keydyn.datasets.files.recordings import UNKNOWN, contents_of
+    from keydyn.datasets.files.recordings import UNKNOWN, contents_of, refuse_stopped_clocks
     from keydyn.datasets.files.tables import parse_table
     from keydyn.keystrokes.pairing import pair_events
 
-    if reading.sort or reading.clean:
-        raise UsageError("--sort and --clean apply to keystrokes; use them where the keystrokes are read")
+    if reading.sort or reading.clean or reading.keys or reading.pauses:
+        raise UsageError(
+            "--sort, --clean, --keys and --pauses apply to keystrokes; use them where the keystrokes are read"
+        )
     form = reading.form()
     with reading.explaining(), contents_of(reading.source()) as (contents, _):
         table = parse_table(contents, form.separator, form.encoding, form.header)
@@ -65,6 +67,7 @@ def pair(
             log.events["user"] = UNKNOWN
             warn("the events do not say who typed: the user is called 'unknown'; give a name with --user")
         keystrokes, report = pair_events(log.events, log.unit, shortcuts=reading.keep_shortcuts)
+        refuse_stopped_clocks(keystrokes)
     if unlikely := unlikely_unit(keystrokes, log.unit):
         warn(unlikely.worded(reading.as_options))
     save_recordings(keystrokes, out)

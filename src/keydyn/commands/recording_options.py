@@ -48,7 +48,11 @@ class Reading:
         ),
     ]
     unit: Annotated[
-        str | None, _option("--unit", "Unit of the file's times: s, ms, us or ns; by default ms.")
+        str | None,
+        _option(
+            "--unit",
+            "Unit of the times: s, ms, us or ns; by default as times since 1970 say, otherwise ms.",
+        ),
     ] = None
     columns: Annotated[
         str, _option("--columns", "Names of the columns in the file: keyname=key,timepress=down,…")
@@ -65,6 +69,13 @@ class Reading:
     )
     sort: Annotated[bool, _option("--sort", "Sort the rows by user, session and press.")] = False
     clean: Annotated[bool, _option("--clean", CLEAN)] = False
+    keys: Annotated[
+        int | None, _option("--keys", "Divide long samples into samples of this many keystrokes.")
+    ] = None
+    pauses: Annotated[
+        float | None,
+        _option("--pauses", "Divide samples where no key is pressed for this many milliseconds."),
+    ] = None
     keep_shortcuts: Annotated[
         bool,
         _option(
@@ -84,15 +95,19 @@ class Reading:
         from keydyn.keystrokes import CleaningRules
 
         form = self.form()
-        rules = CleaningRules(
-            duplicate_samples=not anonymous,
-            negative_holds=True,
-            shortcuts=not self.keep_shortcuts,
-            equal_presses=True,
-            zero_durations=True,
-        )
+        with checking_options():
+            rules = CleaningRules(
+                duplicate_samples=self.clean and not anonymous,
+                negative_holds=self.clean,
+                shortcuts=self.clean and not self.keep_shortcuts,
+                equal_presses=self.clean,
+                zero_durations=self.clean,
+                pauses=self.pauses,
+                keys=self.keys,
+            )
+        used = rules if rules != CleaningRules() else None
         with self.explaining(), working(f"reading {self.file}"):
-            recording = read_recording(self.source(), form, rules if self.clean else None, anonymous)
+            recording = read_recording(self.source(), form, used, anonymous)
         notes = notes_of(recording, copies=not anonymous, shortcuts=not self.keep_shortcuts)
         for text in notes.texts(self.as_options):
             warn(text)
@@ -149,7 +164,7 @@ class Reading:
             decimal=self.decimal,
             encoding=self.encoding,
             header=listed(self.header) or None,
-            lenient=True,
+            by_command=True,
         )
 
     def _own_names(self) -> dict[str, str]:

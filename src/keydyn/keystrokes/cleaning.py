@@ -42,6 +42,8 @@ class CleaningRules:
     long_holds : mark the release as missing where the key was held for more than this many milliseconds
     pauses : divide samples where an interval is longer than this many milliseconds; the first part keeps the
         session, the others get the user's next free ones
+    keys : divide samples into parts of this many keystrokes; the rest of a sample that has such a part is
+        dropped
     longest : keep only this many keystrokes, the first ones, of each sample
     shortest : drop samples with fewer keystrokes than this
 
@@ -62,6 +64,7 @@ class CleaningRules:
     zero_durations: bool = False
     long_holds: float | None = None
     pauses: float | None = None
+    keys: int | None = None
     longest: int | None = None
     shortest: int | None = None
 
@@ -74,7 +77,7 @@ class CleaningRules:
             number = isinstance(limit, (int, float, np.integer, np.floating)) and not isinstance(limit, bool)
             if limit is not None and not (number and limit > 0):
                 raise ValueError(f"{name} must be a number of milliseconds above 0, not {limit!r}")
-        for name in ("longest", "shortest"):
+        for name in ("keys", "longest", "shortest"):
             limit = getattr(self, name)
             whole = isinstance(limit, (int, np.integer)) and not isinstance(limit, bool)
             if limit is not None and not (whole and limit >= 1):
@@ -134,9 +137,8 @@ class CleaningReport:
         lines = [f"{self.keystrokes:,d} keystrokes in {self.samples:,d} samples"]
         for step in self.to_dict()["steps"]:
             rule, setting = step["rule"], step["setting"]
-            name = MEANINGS[rule].format("" if setting is True else f"{setting:g}")
             left = f"{step['keystrokes']:,d} keystrokes in {step['samples']:,d} samples left"
-            lines.append(f"{step['found']:12,d}  {name}; {left}")
+            lines.append(f"{step['found']:12,d}  {meaning_of(rule, setting)}; {left}")
         return "\n".join(lines if len(lines) > 1 else [*lines, "no rule was on, so nothing was changed"])
 
 
@@ -148,9 +150,15 @@ MEANINGS = {
     "zero_durations": "keystrokes released at the time of the press: release marked as missing",
     "long_holds": "keystrokes held for longer than {} ms: release marked as missing",
     "pauses": "intervals longer than {} ms: sample divided",
+    "keys": "parts of {} keystrokes: samples divided",
     "longest": "keystrokes beyond the first {} of a sample: dropped",
     "shortest": "samples of fewer than {} keystrokes: dropped",
 }
+
+
+def meaning_of(rule: str, setting: Any) -> str:
+    """What a rule did to what it applied to, in words."""
+    return MEANINGS[rule].format("" if setting is True else f"{setting:g}")
 
 
 def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame, CleaningReport]:
@@ -221,19 +229,34 @@ def _forget_long_holds(keystrokes: pd.DataFrame, limit: float) -> Step:
 
 
 def _divide_at_pauses(keystrokes: pd.DataFrame, limit: float) -> Step:
-    starts = sample_starts(keystrokes)
     pauses = np.diff(keystrokes["timepress"].to_numpy(), prepend=np.nan) > limit
-    pauses[starts] = False
-    begins = pauses.copy()
+    pauses[sample_starts(keystrokes)] = False
+    return _divided(keystrokes, pauses), int(pauses.sum())
+
+
+def _divide_by_keys(keystrokes: pd.DataFrame, keys: int) -> Step:
+    starts = sample_starts(keystrokes)
+    sample = sample_of_row(starts, len(keystrokes))
+    place = np.arange(len(keystrokes)) - starts[sample]
+    whole = sample_lengths(starts, len(keystrokes)) // keys
+    kept = (whole[sample] == 0) | (place < keys * whole[sample])
+    divided = _divided(_keep(keystrokes, kept), (place % keys == 0)[kept] & (place > 0)[kept])
+    return divided, int(whole.sum())
+
+
+def _divided(keystrokes: pd.DataFrame, cuts: NDArray[np.bool_]) -> pd.DataFrame:
+    """Samples divided before the keystrokes at which they are cut."""
+    starts = sample_starts(keystrokes)
+    begins = cuts.copy()
     begins[starts] = True
     first = np.flatnonzero(begins)
-    before = np.cumsum(pauses)
+    before = np.cumsum(cuts)
     part: Integers = (before - before[starts][sample_of_row(starts, len(keystrokes))])[first]
     parts = keystrokes.iloc[first].reset_index(drop=True)
     sessions = name_parts(parts["user"], parts["session"], part)
     divided = keystrokes.copy()
     divided["session"] = sessions.iloc[np.cumsum(begins) - 1].reset_index(drop=True)
-    return divided, int(pauses.sum())
+    return divided
 
 
 def _cut(keystrokes: pd.DataFrame, longest: int) -> Step:
@@ -272,6 +295,7 @@ STEPS: dict[str, Callable[[pd.DataFrame, Any], Step]] = {
     "zero_durations": _forget_zero_durations,
     "long_holds": _forget_long_holds,
     "pauses": _divide_at_pauses,
+    "keys": _divide_by_keys,
     "longest": _cut,
     "shortest": _drop_short_samples,
 }

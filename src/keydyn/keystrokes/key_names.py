@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from string import ascii_lowercase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -85,6 +85,8 @@ ALIASES = {
     **{f"digit{digit}": str(digit) for digit in range(10)},
     **{f"{pad}{digit}": f"numpad_{digit}" for digit in range(10) for pad in ("numpad", "kp", "num")},
 }
+# A character as Python writes it, and so does pynput.
+QUOTED = re.compile(r"""(['"])(\\?.|\\x[01][0-9a-fA-F])\1""")
 # The rest of a name after what says where it comes from: pynput, evdev, Windows and X11.
 PREFIX = re.compile(r"(?:Key\.|KEY_|VK_|XK_)(?=.)")
 # Numeric codes of virtual keys: of Windows, and of browsers (`KeyboardEvent.keyCode`).
@@ -135,8 +137,7 @@ def key_name(name: str) -> str:
     """
     if len(name) == 1:
         return CHARACTERS.get(name, name.lower())
-    quoted = re.fullmatch(r"""(['"])(\\?.|\\x[01][0-9a-fA-F])\1""", name)
-    if quoted:
+    if quoted := QUOTED.fullmatch(name):
         written = quoted[2]
         hexadecimal = written.startswith("\\x")
         return key_name(chr(int(written[2:], 16)) if hexadecimal else written[-1])
@@ -145,6 +146,16 @@ def key_name(name: str) -> str:
         return key_name(rest)
     whole, plain = (re.sub(r"[\s_-]", "", text.lower()) for text in (name, rest))
     return ALIASES.get(whole) or ALIASES.get(plain) or rest.lower()
+
+
+def is_character(name: object) -> bool:
+    """Whether a key is known by what it writes, which Shift changes: `a`, `A`, `'!'`."""
+    return isinstance(name, str) and (len(name) == 1 or QUOTED.fullmatch(name) is not None)
+
+
+def in_our_names(keys: pd.Series[Any]) -> pd.Series[Any]:
+    """What keydyn calls keys, given what a file calls them; missing ones stay so."""
+    return keys.map({key: key_name(str(key)) for key in keys.dropna().unique()}, na_action="ignore")
 
 
 def names_of_codes(codes: Floats, known: dict[int, str] = VIRTUAL_KEYS) -> pd.Series[str]:

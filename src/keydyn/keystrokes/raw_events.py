@@ -28,15 +28,19 @@ from keydyn.keystrokes.schema import (
 PRESS, RELEASE, PASTE, BLUR, FOCUS = range(5)
 # By their names in small letters, without anything between the words: "Key-Down" is keydown.
 TYPES = {
-    **dict.fromkeys(("press", "keydown", "down", "pressed", "keypressed", "kd", "d"), PRESS),
-    **dict.fromkeys(("release", "keyup", "up", "released", "keyrelease", "keyreleased", "ku", "u"), RELEASE),
+    **dict.fromkeys(("press", "keydown", "down", "pressed", "keypressed", "make", "kd"), PRESS),
+    **dict.fromkeys(("release", "keyup", "up", "released", "keyrelease", "keyreleased"), RELEASE),
+    **dict.fromkeys(("break", "ku"), RELEASE),
+    **dict.fromkeys(("p", "d", "1", "true"), PRESS),
+    **dict.fromkeys(("r", "u", "0", "false"), RELEASE),
     **{"paste": PASTE, "blur": BLUR, "focusout": BLUR, "focus": FOCUS, "focusin": FOCUS},
 }
 
 
 def kind_of(name: Any) -> int:
     """What a type of event is; −1 if that is not known."""
-    return TYPES.get(re.sub(r"[^a-z0-9]", "", str(name).lower()), -1)
+    whole = int(name) if isinstance(name, float) and name.is_integer() else name
+    return TYPES.get(re.sub(r"[^a-z0-9]", "", str(whole).lower()), -1)
 
 
 FIRST = Place("row", 0)

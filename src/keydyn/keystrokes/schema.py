@@ -239,6 +239,28 @@ def milliseconds(times: Floats, unit: str) -> Floats:
     return times / PER_MILLISECOND[unit]
 
 
+# Milliseconds since 1970 at the beginnings of 2000 and of 2100.
+FIRST_STAMP, LAST_STAMP = 946_684_800_000, 4_102_444_800_000
+
+
+def unit_of_stamps(times: Floats) -> str | None:
+    """The unit of times that count from 1970, of a person who types; None where they may be anything else.
+
+    The same numbers could be milliseconds since a machine was started, so that the time from one event to the
+    next must be a person's in this unit.
+    """
+    known = np.sort(times[~np.isnan(times)])
+    steps = np.diff(known)
+    if not (steps > 0).any():
+        return None
+    step = np.median(steps[steps > 0])
+    for unit in ("s", "ms", "us", "ns"):
+        first, last, typical = milliseconds(np.array([known[0], known[-1], step]), unit).tolist()
+        if first >= FIRST_STAMP and last < LAST_STAMP and QUICKEST / 4 <= typical <= SLOWEST:
+            return unit
+    return None
+
+
 # The median time between two presses is between these, in milliseconds, for people who type.
 QUICKEST, SLOWEST = 20.0, 5000.0
 

@@ -28,6 +28,8 @@ DEFAULT_DETECTOR = "population"
 # From this many people in a recording a population is learnt; with fewer, the shipped one is used. The people
 # who come with keydyn are learnt from too, where they typed such texts: that is better from 50 people on.
 ENOUGH_PEOPLE, ENOUGH_BESIDE_SHIPPED = 20, 50
+# With a smaller share of known keys, a person cannot be enrolled; at most this many others are named.
+HARDLY_ANY, MOST_NAMED = 0.2, 8
 
 
 @dataclass(frozen=True)
@@ -102,13 +104,14 @@ def fit(reading: Reading, options: Enrolling) -> None:
     with changing(options.out, key_of(options.key_file), anew=options.replace) as change:
         groups = _groups(keystrokes, options.min_samples)
         verifier, origin = _verifier(change, options, keystrokes)
+        unknown = _unknown_keys(verifier, keystrokes)
         with progress_bar("enrolling", len(groups), hidden=options.as_json) as progress:
             enrolled = verifier.enrol_many(groups, options.n_jobs, progress)
         earlier = {person.user for person in change.before.people} if change.before else set()
         known = None if earlier else verifier.background
         manifest = change.commit(known, enrolled, verifier.secret, verifier.sensors)
     twice, texts = twice_noticed(keystrokes, n_jobs=options.n_jobs)
-    for text in texts:
+    for text in (*texts, *([unknown] if unknown else [])):
         warn(text)
     calibration = {"origin": origin, "people": verifier.background.calibrations.n_people}
     again = [user for user in enrolled if user in earlier]
@@ -246,6 +249,30 @@ def _verifier(change: Change, options: Enrolling, keystrokes: pd.DataFrame) -> t
             )
         origin = "learnt from these people"
     return Verifier.of(background, sensors=sensors, secret=secret, people=earlier), origin
+
+
+def _unknown_keys(verifier: Verifier, keystrokes: pd.DataFrame) -> str:
+    """Keys that the population does not know, in words; a `ValueError` names who typed hardly any others."""
+    from keydyn.detectors import PopulationDetector
+
+    pattern = verifier.pattern
+    if not isinstance(pattern, PopulationDetector) or pattern.population is None:
+        return ""
+    known = keystrokes["keyname"].isin(pattern.population.parameters.cells.vocabulary.tolist())
+    counts = keystrokes.loc[~known, "keyname"].value_counts()
+    if known.all():
+        return ""
+    named = ", ".join(f"{name} ({n})" for name, n in counts.head(MOST_NAMED).items())
+    named += f" and {len(counts) - MOST_NAMED} more" if len(counts) > MOST_NAMED else ""
+    shares = known.groupby(keystrokes["user"], sort=False).mean()
+    strangers = shares.index[shares < HARDLY_ANY]
+    if len(strangers):
+        raise ValueError(
+            f"the population knows hardly any of the keys of user {strangers[0]} "
+            f"({shares[strangers[0]]:.0%} of the keystrokes): {named}. Keys are called a, 1, space, enter, "
+            "period; names of browsers, pynput, Windows, X11 and evdev are understood too"
+        )
+    return f"the population does not know {len(counts)} of the keys, which say less about people: {named}"
 
 
 def _enough(prior: Samples | None) -> int:

@@ -74,8 +74,10 @@ def watch(
     if reading.file == STANDARD_INPUT:
         from keydyn.commands.people.watch_stream import WatchedSession, watch_stream
 
-        if delivery.out is not None or reading.sort or reading.clean:
-            raise UsageError("--out, --sort and --clean need all of a file; they cannot be used with -")
+        if delivery.out is not None or reading.sort or reading.clean or reading.keys or reading.pauses:
+            raise UsageError(
+                "--out, --sort, --clean, --keys and --pauses need all of a file; they cannot be used with -"
+            )
         watched = WatchedSession(verifier, user, level, least)
         raise typer.Exit(watch_stream(reading, watched, delivery.as_json))
     recording, _ = reading.recording(anonymous=True)

@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +116,8 @@ def _line(row: dict[str, Any]) -> str:
 
 def _recordings(reading: Reading) -> Iterator[Recording]:
     """What has come, each time that something has; a `ValueError` names the line of the whole stream."""
-    form = reading.form()
+    # A few lines do not say the unit of their times.
+    form = replace(reading.form(), unit=reading.unit or "ms")
     source: Any = sys.stdin.buffer
     header, line, waiting, ended = b"", 1, b"", False
     while not ended:

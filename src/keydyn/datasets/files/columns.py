@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 from keydyn.arrays import Floats, Integers
 from keydyn.datasets.files.tables import NO_VALUE, NUMBER, Table
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
-from keydyn.keystrokes.schema import COLUMNS, SAMPLE, milliseconds
+from keydyn.keystrokes.schema import COLUMNS, SAMPLE, milliseconds, unit_of_stamps
 
 INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+# Whole numbers of 64 bits.
+WHOLE = r"^(-?[0-9]{1,18}|[1-8][0-9]{18})$"
 # Words in the name of a column that is likely to be the schema's; the first ones are the likeliest. Times
 # come first, since "keydown" is not the name of a key.
 LIKELY = {
@@ -137,8 +139,11 @@ def key_names(table: Table) -> Any:
     raise ReadingError(f"keyname holds {column.type}, not text")
 
 
-def press_and_release(table: Table, unit: str, decimal: str) -> tuple[Floats, Floats]:
-    """Times in milliseconds, NaN where missing: numbers in `unit`, or dates, counted from the first press."""
+def press_and_release(table: Table, unit: str | None, decimal: str) -> tuple[Floats, Floats, str]:
+    """Times in milliseconds, NaN where missing, and their unit, which stamps since 1970 say themselves.
+
+    They are numbers, or dates, which are counted from the first press.
+    """
     try:
         press, release = (table.numbers(name, decimal) for name in ("timepress", "timerelease"))
     except ReadingError as error:
@@ -147,8 +152,9 @@ def press_and_release(table: Table, unit: str, decimal: str) -> tuple[Floats, Fl
             raise error from None
         since = ((each - dates[0].min()) / pd.Timedelta(1, "ms") for each in dates)
         press, release = (times.to_numpy(dtype=np.float64) for times in since)
-        return press, release
-    return milliseconds(press, unit), milliseconds(release, unit)
+        return press, release, unit or "ms"
+    unit = unit or unit_of_stamps(np.concatenate([press, release])) or "ms"
+    return milliseconds(press, unit), milliseconds(release, unit), unit
 
 
 def dates_of(table: Table, name: str) -> pd.Series[Any] | None:
@@ -193,6 +199,14 @@ def further(table: Table, name: str, decimal: str, lenient: bool = False) -> Any
         problem = f"{error.finding.problem}; other lines have numbers"
         leave_out = Remedy("without this column in {} it is left out", {"others": ...})
         raise error.changed(problem=problem, remedies=(*error.finding.remedies, leave_out)) from None
+
+
+def whole_numbers(table: Table, name: str, decimal: str) -> Any:
+    """A column of numbers, kept whole if all are: nanoseconds since 1970 have more digits than a float."""
+    column = table.columns[name]
+    whole = _all_match(column, WHOLE) if table.is_text(name) else pa.types.is_integer(column.type)
+    exact = whole and column.null_count == 0
+    return column.cast(pa.int64()).to_numpy() if exact else table.numbers(name, decimal)
 
 
 def _as_integers(column: Any) -> Any:

@@ -9,20 +9,61 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from keydyn.datasets.files.columns import dates_of, further, labels, likely_names, there_are
+from keydyn.datasets.files.columns import dates_of, further, labels, likely_names, there_are, whole_numbers
 from keydyn.datasets.files.tables import Table
+from keydyn.keystrokes.key_names import (
+    SCAN_CODES,
+    VIRTUAL_KEYS,
+    WINDOWS_KEYS,
+    in_our_names,
+    is_character,
+    key_name,
+    names_of_codes,
+)
 from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
-from keydyn.keystrokes.schema import SAMPLE
+from keydyn.keystrokes.schema import SAMPLE, unit_of_stamps
 
+# Columns of times whose names say the unit.
+TIME_UNITS = {
+    f"{name}{suffix}": unit
+    for name in ("time", "timestamp", "t")
+    for suffix, unit in (("ns", "ns"), ("us", "us"), ("seconds", "s"), ("sec", "s"))
+}
+# Whose numeric codes a column holds, by its name.
+CODES = {
+    **dict.fromkeys(("vk", "vkcode", "virtualkey", "virtualkeycode"), WINDOWS_KEYS),
+    **dict.fromkeys(("keycode", "which"), VIRTUAL_KEYS),
+    **dict.fromkeys(("scancode", "evdev", "evdevcode"), SCAN_CODES),
+}
+# Columns that name a key, where there is also one of its code.
+KEY_NAMES = ("key", "keyname", "name", "keysym", "character", "char")
+# Types that could also be keys or numbers: only in a column that has the name of one of types.
+SHORT = {"p", "r", "d", "u", "1", "0", "true", "false"}
+# Columns that are 1 or true for a press.
+PRESSED = ("pressed", "ispressed", "isdown")
+# What evdev has in `value` for a key that repeats by itself.
+REPEATED = "2"
 # What browsers and loggers call them, in small letters and without anything between the words. Where there
 # are several, the first of these is meant: `code` is the physical key, `key` the character.
 NAMES = {
-    "time": ("time", "timestamp", "timems", "timestampms", "eventtime", "t", "ts", "ms"),
-    "type": ("type", "event", "eventtype", "action", "kind", "state", "direction", "pressrelease"),
-    "key": ("code", "scancode", "physicalkey", "keycode", "vkcode", "key", "keyname", "keysym", "character"),
+    "time": ("time", "timestamp", "timems", "timestampms", "eventtime", "t", "ts", "ms", *TIME_UNITS),
+    "type": (
+        "type",
+        "event",
+        "eventtype",
+        "action",
+        "kind",
+        "state",
+        "direction",
+        "pressrelease",
+        "value",
+        *PRESSED,
+    ),
+    "key": ("code", "scancode", "physicalkey", "keycode", *CODES, *KEY_NAMES),
     "repeat": ("repeat", "isrepeat", "autorepeat"),
 }
 # Events of browsers that are neither a press nor a release, nor anything else that matters to pairing.
@@ -68,10 +109,14 @@ def events_in(
             events[name] = labels(table, names[name])
         elif constants.get(name) is not None:
             events[name] = constants[name]
-    events["time"], unit = _times(table, names["time"], unit or "ms", decimal)
-    for role in ("type", "key", "keyname", "repeat"):
+    events["time"], unit = _times(table, names["time"], unit, decimal)
+    for role in ("type", "repeat"):
         if role in names:
             events[role] = table.columns[names[role]].to_pandas()
+    if "repeat" not in events and set(events["type"].astype(str)) == {"0", "1", REPEATED}:
+        events["repeat"] = events["type"].astype(str) == REPEATED
+        events["type"] = events["type"].astype(str).replace(REPEATED, "1")
+    _name_keys(events, table, names)
     for name in table.columns:
         if name not in used and name not in events:
             # A column that is neither numbers nor text is no feature.
@@ -88,17 +133,59 @@ def _found(table: Table) -> dict[str, str]:
     }
     found["type"] = _type_column(table) or found["type"]
     found |= likely_names(table.columns, SAMPLE)
-    found |= {name: name for name in (*SAMPLE, "keyname") if name in table.columns and found["key"] != name}
+    found |= {name: name for name in SAMPLE if name in table.columns}
+    if found["key"] is not None and _plain(found["key"]) not in KEY_NAMES:
+        found["keyname"] = _name_column(table, plain, found["key"])
     return {role: name for role, name in found.items() if name is not None}
 
 
+def _name_column(table: Table, plain: Mapping[str, str], key: str) -> str | None:
+    """The column of names beside one of keys, where the keys are numbers or names are meant by their name."""
+    wanted = (
+        KEY_NAMES
+        if pc.all(pc.match_substring_regex(table.columns[key].cast("string"), "^[0-9]*$")).as_py()
+        else ("keyname",)
+    )
+    return next((plain[name] for name in wanted if name in plain), None)
+
+
+def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str]) -> None:
+    """Add `key`, by which presses and releases are paired, and `keyname`, what keydyn calls the key.
+
+    A key that is known by its character is paired by its name: Shift may be released before "A" is.
+    """
+    key = table.columns[names["key"]].to_pandas()
+    codes = CODES.get(_plain(names["key"]))
+    # evdev's columns are type, code and value.
+    codes = SCAN_CODES if _plain(names["key"]) == "code" and _plain(names["type"]) == "value" else codes
+    numbers = pd.to_numeric(key, errors="coerce")
+    if "keyname" in names:
+        events["keyname"] = in_our_names(table.columns[names["keyname"]].to_pandas())
+    elif codes is not None and numbers.notna().all():
+        events["keyname"] = names_of_codes(numbers.to_numpy(dtype=float), codes).astype(object)
+    else:
+        events["keyname"] = in_our_names(key)
+        key = key.map({name: key_name(name) if is_character(name) else name for name in key.unique()})
+    events["key"] = key
+
+
 def _type_column(table: Table) -> str | None:
-    """The column that has presses and releases, whatever it is called."""
-    for name, column in table.columns.items():
-        if not table.is_text(name):
+    """The column of presses and releases: one with the name of one, or one that holds nothing else."""
+    named = [name for name in table.columns if _plain(name) in NAMES["type"]]
+    for name in [*named, *(name for name in table.columns if name not in named)]:
+        column = table.columns[name].slice(0, 10_000)
+        if name not in named and not table.is_text(name):
             continue
-        distinct = pc.unique(column.slice(0, 10_000).cast("string")).to_pylist()
-        if len(distinct) <= MOST_TYPES and {PRESS, RELEASE} <= {_kind(value) for value in distinct}:
+        try:
+            distinct = pc.unique(column.cast("string")).drop_null().to_pylist()
+        except pa.ArrowException:
+            continue
+        kinds = {_kind(value) for value in distinct}
+        if len(distinct) > MOST_TYPES or not {PRESS, RELEASE} <= kinds:
+            continue
+        only_types = -1 not in {_kind(value) for value in distinct if _plain(value) not in BESIDE}
+        short = bool(SHORT & {_plain(value) for value in distinct})
+        if (name in named and (only_types or not short)) or (only_types and not short):
             return name
     return None
 
@@ -111,10 +198,11 @@ def _plain(value: Any) -> str:
     return re.sub(r"[^a-z0-9]", "", str(value).lower())
 
 
-def _times(table: Table, name: str, unit: str, decimal: str) -> tuple[Any, str]:
-    """The times and their unit; dates are nanoseconds, as whole numbers."""
+def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any, str]:
+    """The times and their unit, by default as they say themselves; whole numbers stay whole."""
     try:
-        return table.numbers(name, decimal), unit
+        times = whole_numbers(table, name, decimal)
+        return times, unit or TIME_UNITS.get(_plain(name)) or unit_of_stamps(times) or "ms"
     except ReadingError as error:
         dates = dates_of(table, name)
         if dates is None or dates.isna().any():

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.datasets.files.recordings import Recording
-from keydyn.keystrokes.cleaning import MEANINGS
+from keydyn.keystrokes.cleaning import meaning_of
 from keydyn.keystrokes.quality import find_duplicates
 from keydyn.keystrokes.reading_error import Finding, Remedy, Wording, as_arguments
 from keydyn.keystrokes.schema import likelier_unit
@@ -51,7 +51,14 @@ def notes_of(recording: Recording, copies: bool = True, shortcuts: bool = True) 
     copied = find_duplicates(keystrokes if copies else keystrokes.head(1))
     counts = recording.cleaning.counts if recording.cleaning is not None else {}
     cleaned = {rule: n for rule, n in counts.items() if n}
-    found = [unlikely_unit(keystrokes, recording.unit), _copies(copied), _cleaned(cleaned)]
+    words = [
+        f"{n} {meaning_of(rule, getattr(recording.cleaning.rules, rule))}" for rule, n in cleaned.items()
+    ]
+    found = [
+        unlikely_unit(keystrokes, recording.unit),
+        _copies(copied),
+        Finding("; ".join(words)) if words else None,
+    ]
     found += [_no_typing(keystrokes)] if shortcuts else []
     return Notes(tuple(one for one in found if one is not None), copied, cleaned)
 
@@ -95,7 +102,3 @@ def _no_typing(keystrokes: pd.DataFrame) -> Finding | None:
         f"{n:,d} of {len(keystrokes):,d} keystrokes are shortcuts or navigation keys, which are no typing",
         (Remedy("{} leaves them out", {"clean": True}),),
     )
-
-
-def _cleaned(cleaned: dict[str, int]) -> Finding | None:
-    return Finding("; ".join(f"{n} {MEANINGS[rule]}" for rule, n in cleaned.items())) if cleaned else None

@@ -31,6 +31,7 @@ from keydyn.datasets.files.columns import (
 from keydyn.datasets.files.event_files import is_event_table
 from keydyn.datasets.files.tables import LARGEST_TABLE, PARQUET_MAGIC, Table, parse_table
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
+from keydyn.keystrokes.key_names import in_our_names
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import (
     COLUMNS,
@@ -40,6 +41,7 @@ from keydyn.keystrokes.schema import (
     UNORDERED,
     check_keystrokes,
     check_unit,
+    sample_starts,
 )
 from keydyn.regular_files import UnusableFileError, read_open, read_unpacked
 
@@ -49,6 +51,9 @@ UNKNOWN, ONLY = "unknown", 0
 FEW_ROWS = 5
 # From this share on, releases before their press are no accident.
 MOST_SWAPPED = 0.9
+# From this share of presses at the time of the one before, a clock does not run.
+STOPPED = 0.75
+SHOWN = 5
 STANDARD_INPUT = "standard input"
 FORMATS = (".csv", ".csv.gz", ".parquet")
 
@@ -67,8 +72,9 @@ class FileForm:
     decimal: str = "."
     encoding: str = "utf-8"
     header: Sequence[str] | None = None
-    # Whether a further column of numbers and other things is text; otherwise it is an error.
-    lenient: bool = False
+    # As the commands read: a column of numbers and other things is text, and no error; keys get keydyn's
+    # names, whatever the file calls them; and a clock that stood still is refused.
+    by_command: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +106,12 @@ def load_recordings(
     r"""Keystrokes in the schema from CSV, JSON lines or Parquet, plain or gzipped, or from an open file.
 
     `columns` gives the names in the file, {"keyname": "key", ...}; `unit` is the unit of its times: "s",
-    "ms", "us" or "ns", by default "ms". `user` and `session` replace columns that are not there, and `header`
-    is a list of all columns' names for a file without a first line of them. Further columns are kept, either
-    all or those in `others`; a column that has numbers must have nothing else. Key names are text: "1" and
-    "NA" are keys. An empty release time is a release that was not seen. `sort` puts rows in order of user,
-    session and press, so that the order in the file does not matter.
+    "ms", "us" or "ns", by default that of times that count from 1970, and "ms" for others. `user` and
+    `session` replace columns that are not there, and `header` is a list of all columns' names for a file
+    without a first line of them. Further columns are kept, either all or those in `others`; a column that has
+    numbers must have nothing else. Key names are text: "1" and "NA" are keys. An empty release time is a
+    release that was not seen. `sort` puts rows in order of user, session and press, so that the order in the
+    file does not matter.
 
     The layout of the CMU password data, a row per sample with columns H.KEY, DD.KEY.KEY and UD.KEY.KEY, is
     recognised; its times are in seconds unless `unit` says otherwise.
@@ -141,6 +148,8 @@ def read_recording(
         layout = _password_layout if is_password_layout(table) else _one_row_per_keystroke
         read = layout(table, form, anonymous)
         keystrokes = _checked(read, form, rules or CleaningRules())
+        if form.by_command:
+            refuse_stopped_clocks(keystrokes)
         cleaned, report = (keystrokes, None) if rules is None else clean(keystrokes, rules)
         return Recording(cleaned, name, sha256(contents).hexdigest(), read.unit, read.names_users, report)
 
@@ -208,13 +217,12 @@ def _one_row_per_keystroke(table: Table, form: FileForm, anonymous: bool) -> _Re
             for column, value in {"user": UNKNOWN, "session": ONLY}.items()
             if column not in table.columns and constants[column] is None and column not in likely
         }
-    unit = form.unit or "ms"
-    frame = _frame(table, unit, constants, form)
+    frame, unit = _frame(table, constants, form)
     return _Read(frame, np.arange(len(table)), table, unit, names_users, "session" in table.columns)
 
 
-def _frame(table: Table, unit: str, constants: Mapping[str, Any], form: FileForm) -> pd.DataFrame:
-    """The schema's columns and the others, in the order of the file; not checked yet."""
+def _frame(table: Table, constants: Mapping[str, Any], form: FileForm) -> tuple[pd.DataFrame, str]:
+    """The schema's columns and the others, in the order of the file, not checked yet; the unit of times."""
     if is_event_table(table):
         remedy = Remedy("{} makes keystrokes of them", {"keydyn.keystrokes.pair_events": ...})
         raise ReadingError("it holds presses and releases in rows of their own", remedy)
@@ -222,12 +230,12 @@ def _frame(table: Table, unit: str, constants: Mapping[str, Any], form: FileForm
     frame = pd.DataFrame(index=range(len(table)))
     for name in SAMPLE:
         frame[name] = labels(table, name) if name in table.columns else constants[name]
-    frame["keyname"] = key_names(table)
-    frame["timepress"], frame["timerelease"] = press_and_release(table, unit, form.decimal)
+    frame["keyname"] = in_our_names(key_names(table)) if form.by_command else key_names(table)
+    frame["timepress"], frame["timerelease"], unit = press_and_release(table, form.unit, form.decimal)
     for name in table.columns:
         if name not in COLUMNS:
-            frame[name] = further(table, name, form.decimal, form.lenient)
-    return frame
+            frame[name] = further(table, name, form.decimal, form.by_command)
+    return frame, unit
 
 
 def _checked(read: _Read, form: FileForm, rules: CleaningRules) -> pd.DataFrame:
@@ -271,6 +279,24 @@ def _remedies(kind: str, read: _Read) -> Iterator[Remedy]:
         yield Remedy(f"{{}} {does}", {"sort": True})
         if not read.has_sessions:
             yield Remedy("a file without a column session is a single sample")
+
+
+def refuse_stopped_clocks(keystrokes: pd.DataFrame) -> None:
+    """`ReadingError` that names the users most of whose presses have the time of the one before."""
+    users = keystrokes["user"].to_numpy()
+    intervals = np.diff(keystrokes["timepress"].to_numpy(), prepend=np.nan)
+    intervals[sample_starts(keystrokes)] = np.nan
+    there = ~np.isnan(intervals)
+    by_user = pd.Series(intervals[there] == 0).groupby(users[there], sort=False)
+    share, count = by_user.mean(), by_user.size()
+    stopped = share.index[(share >= STOPPED) & (count >= FEW_ROWS)].tolist()
+    if stopped:
+        who = f"users {', '.join(map(str, stopped[:SHOWN]))}" if len(stopped) > 1 else f"user {stopped[0]}"
+        more = f" and {len(stopped) - SHOWN} more" if len(stopped) > SHOWN else ""
+        raise ReadingError(
+            f"the clock of {who}{more} stands still or is too coarse: {share[stopped].mean():.0%} of the "
+            "presses have the time of the one before, and nothing can be learnt from that"
+        )
 
 
 def _swapped(frame: pd.DataFrame) -> bool:

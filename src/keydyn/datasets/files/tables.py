@@ -22,6 +22,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from keydyn.arrays import Floats, Integers
+from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
 from keydyn.keystrokes.reading_error import Place, ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
 from keydyn.regular_files import read_unpacked
@@ -31,6 +32,8 @@ LARGEST_TABLE = 1 << 32
 PARQUET_MAGIC = b"PAR1"
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+# Seconds since 1970, or parts of them.
+STAMP = r"^\s*[0-9]{10,19}(\.[0-9]+)?\s*$"
 INFINITE = r"^\s*[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?\s*$"
 # How programs write "no value" into a column of numbers.
 NO_VALUE = pa.array(["", "NA", "NaN", "nan", "null", "None"])
@@ -267,14 +270,27 @@ def _quoted(name: str, separator: str) -> str:
 
 
 def _refuse_values(first: list[str]) -> None:
-    """A first line with numbers in it is no header."""
-    if sum(re.match(NUMBER, value) is not None for value in first) >= min(2, len(first)):
-        names = list(COLUMNS) if len(first) == len(COLUMNS) else [f"c{n + 1}" for n in range(len(first))]
+    """A first line with two numbers in it, or with a time stamp, is no header."""
+    numbers = [re.match(NUMBER, value) is not None for value in first]
+    if sum(numbers) >= min(2, len(first)) or any(re.match(STAMP, value) for value in first):
+        names = _likely_header(first, numbers)
         raise ReadingError(
             f"it holds values where the names of the columns should be ({', '.join(map(repr, first))})",
             Remedy(f"name all {len(first)} columns, for instance {{}}", {"header": names}),
             place=Place("line", 1),
         )
+
+
+def _likely_header(first: list[str], numbers: list[bool]) -> list[str]:
+    """What the columns of this first row may be called: keystrokes, events, or numbered."""
+    if len(first) == len(COLUMNS) and numbers[3:] == [True, True] and float(first[3]) <= float(first[4]):
+        return list(COLUMNS)
+    types = [kind_of(value) in (PRESS, RELEASE) for value in first]
+    if len(first) == 3 and types.count(True) == 1 and numbers.count(True) >= 1:
+        time = max((n for n in range(3) if numbers[n] and not types[n]), default=None)
+        if time is not None:
+            return ["type" if types[n] else "time" if n == time else "key" for n in range(3)]
+    return [f"c{n + 1}" for n in range(len(first))]
 
 
 def _refuse_other_separator(text: str, header: str, separator: str) -> None:
