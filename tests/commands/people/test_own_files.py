@@ -89,3 +89,33 @@ def test_a_clock_that_stands_still_is_refused_before_anything_is_cleaned(typing,
         assert done.exit_code == 4
         assert "the clock of user 1 stands still or is too coarse: 100% of" in one_line(done.stderr)
         assert not (tmp_path / "m").exists()
+
+
+def test_the_file_says_who_is_claimed(models, typing):
+    """Each person's first 200 keys under their own name, the next under the other's."""
+    frame = typing.groupby("user").head(400)
+    frame["session"] = (frame.groupby("user").cumcount() >= 200).astype(int)
+    frame["account"] = frame["user"].where(frame["session"] == 0, 1 - frame["user"])
+    frame.to_csv(models / "claims.csv", index=False)
+    call = ("--models", models / "models", "--json")
+    done = run("verify", models / "claims.csv", *call, "--claims", "account")
+    rows = json.loads(done.stdout)
+    assert [(row["user"], row["claimed"]) for row in rows] == [("0", "0"), ("0", "1"), ("1", "1"), ("1", "0")]
+    for claimed in ("0", "1"):
+        alone = json.loads(run("verify", models / "claims.csv", *call, "--user", claimed).stdout)
+        llrs = {(row["user"], row["session"]): row["llr"] for row in alone}
+        assert all(
+            llrs[row["user"], row["session"]] == row["llr"] for row in rows if row["claimed"] == claimed
+        )
+    assert "claimed" in run("verify", models / "claims.csv", *call[:2], "--claims", "account").stdout
+    for options, message in (
+        (["--claims", "account", "--user", "0"], "give --user, or --claims"),
+        ([], "give --user, or --claims"),
+        (["--claims", "account", "--update"], "--update is for the claims of one --user"),
+    ):
+        done = run("verify", models / "claims.csv", *call, *options)
+        assert done.exit_code == 2
+        assert message in one_line(done.stderr)
+    done = run("verify", models / "claims.csv", *call, "--claims", "owner")
+    assert done.exit_code == 4
+    assert "there is no column 'owner' of claimed users" in one_line(done.stderr)

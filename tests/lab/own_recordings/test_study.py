@@ -297,3 +297,66 @@ def test_tables_on_a_terminal_do_not_break_words(evaluated, width):
         assert word in shown
     for text in pd.read_csv(evaluated / "tables" / "recognition.csv")["acc_mean"].map("{:.3f}".format):
         assert text in shown
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Four people, three samples at home and two at work; the last has none at work."""
+    frame = make_typists(4, 5, "free", 60, random_state=2)
+    frame["place"] = np.where(frame["session"] < 3, "home", "work")
+    frame = frame[(frame["user"] != 3) | (frame["place"] == "home")]
+    path = tmp_path_factory.mktemp("places") / "places.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_one_place_trains_and_another_tests(places, tmp_path):
+    done = evaluate(places, tmp_path / "out", "--enrol-on", "place=home", "--detector", "population")
+    scores = pd.read_parquet(tmp_path / "out" / "scores.parquet")
+    closed = scores[scores["dataset"] == "places"]
+    assert set(closed["user"]) == {"0", "1", "2"}
+    assert set(closed["session"]) == {"3", "4"}
+    decided = table(tmp_path / "out", "decisions").set_index("claims")
+    # Two samples of three people; each is genuine once, and the strangers try those who are enrolled.
+    assert decided.loc["genuine", "number"] == 6
+    assert decided.loc["strangers", "number"] == 3 * 2 * 2
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run["protocols"]["places"]["split"] == "samples of place=home train, those of the rest are queries"
+    assert "Decisions at a stated false-match rate of 1 %" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--enrol-on", "room=a"], "'room=a' must be COLUMN=VALUE; the columns are user, session"),
+        (
+            ["--enrol-on", "place=home", "--test-on", "place=cafe"],
+            "no sample has place=cafe; place is home, work",
+        ),
+        (["--enrol-on", "place=home", "--test-on", "session=0"], "a sample enrols or tests"),
+    ],
+)
+def test_conditions_that_make_no_sense(places, tmp_path, options, message):
+    done = runner.invoke(app, ["evaluate", str(places), "--out", str(tmp_path / "out"), *options])
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_sessions_are_meant_as_they_were_recorded(places, tmp_path):
+    out = tmp_path / "out"
+    evaluate(places, out, "--keys", "20", "--enrol-on", "session=0,1,2", "--detector", "manhattan")
+    scores = pd.read_parquet(out / "scores.parquet")
+    # Two samples of 60 keys of each of three people, in three parts each.
+    assert scores[scores["dataset"] == "places"].groupby("user")["session"].nunique().tolist() == [6, 6, 6]
+    assert not (out / "tables" / "decisions.csv").exists()
+
+
+def test_the_population_comes_first(typing, tmp_path):
+    evaluate(typing, tmp_path / "out")
+    frame = table(tmp_path / "out", "recognition")
+    assert list(dict.fromkeys(frame["detector"])) == [
+        "population", "manhattan", "manhattan-scaled", "svm", "hmm", "pohmm", "pohmm-recommended",
+    ]  # fmt: skip
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "<p>typing" not in report
+    assert "`" not in re.sub(r"<(script|style).*?</\1>", "", report, flags=re.DOTALL)

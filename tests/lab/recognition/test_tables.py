@@ -9,7 +9,7 @@ from scipy.stats import wilcoxon
 
 from keydyn.evaluation.scores import Scores
 from keydyn.lab.frame.tables import plain_table, without_empty_columns
-from keydyn.lab.recognition.tables import recognition_figures, too_few, users_needed, verdict_of
+from keydyn.lab.recognition.tables import best_of, recognition_figures, too_few, users_needed, verdict_of
 
 
 def scores(n_users, right, seed=0):
@@ -31,6 +31,20 @@ def test_how_many_users_are_needed(n_detectors):
     level = 0.05 / (n_detectors - 1)
     assert wilcoxon(np.arange(1, needed + 1)).pvalue <= level
     assert wilcoxon(np.arange(1, needed)).pvalue > level
+
+
+def test_a_tie_has_no_winner():
+    same = {("mine", name): scores(4, 4) for name in ("manhattan", "hmm", "pohmm")}
+    text = verdict_of(recognition_figures(same), ())
+    assert "In identification, all 3 detectors do equally well with 100 % of samples of 4 users" in text
+    assert "In verification, all 3 detectors have the lowest equal error rate, 0.0 %" in text
+    two = recognition_figures({**same, ("mine", "svm"): scores(4, 1)})
+    assert "Manhattan, HMM and POHMM do equally well" in verdict_of(two, ())
+
+
+def test_what_is_far_from_the_best_is_not_bold():
+    measured = recognition_figures({("mine", "pohmm"): scores(4, 4), ("mine", "manhattan"): scores(4, 1)})
+    assert best_of(measured, "acc", higher_is_better=True) == {("mine", "pohmm")}
 
 
 def test_few_users_cannot_tell():

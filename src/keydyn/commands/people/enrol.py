@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +29,8 @@ DEFAULT_DETECTOR = "population"
 # From this many people in a recording a population is learnt; with fewer, the shipped one is used. The people
 # who come with keydyn are learnt from too, where they typed such texts: that is better from 50 people on.
 ENOUGH_PEOPLE, ENOUGH_BESIDE_SHIPPED = 20, 50
+# Steps of a calibration that is learnt, for the progress bar: four folds, and everyone.
+CALIBRATING = 5
 # With a smaller share of known keys, a person cannot be enrolled; at most this many others are named.
 HARDLY_ANY, MOST_NAMED = 0.2, 8
 
@@ -220,15 +223,11 @@ def _settings(before: Manifest | None, options: Enrolling) -> tuple[str, tuple[s
 
 def _verifier(change: Change, options: Enrolling, keystrokes: pd.DataFrame) -> tuple[Verifier, str]:
     """What people are enrolled with, and where its calibration comes from, in words."""
-    from keydyn.decisions.calibration.background import FOLDS, Background, shipped_background, shipped_prior
-    from keydyn.decisions.folder.folder import new_secret, read_folder, storing_detector
+    from keydyn.decisions.folder.folder import new_secret, read_folder
     from keydyn.decisions.verifier import Verifier
     from keydyn.keystrokes.one_sample import recorded_samples
 
     detector, sensors = _settings(change.before, options)
-    secret, earlier = new_secret(change.key), {}
-    samples = recorded_samples(keystrokes, sensors)
-    prior = shipped_prior(samples) if detector == DEFAULT_DETECTOR else None
     if change.before is not None and change.before.people:
         if options.population is not None:
             raise UsageError(
@@ -236,19 +235,46 @@ def _verifier(change: Change, options: Enrolling, keystrokes: pd.DataFrame) -> t
                 "give another folder, or start over with --replace"
             )
         found = read_folder(change.folder, change.key, ())
-        background, secret, origin = found.background, found.secret, "that of the folder"
-        earlier = found.others
-    elif options.population is not None:
-        background, origin = _given(options.population, samples, options.n_jobs)
-    elif detector == DEFAULT_DETECTOR and not sensors and _several(keystrokes) < _enough(prior):
-        background, origin = shipped_background(), "the one that comes with keydyn"
-    else:
-        with progress_bar("calibrating", FOLDS + 1, hidden=options.as_json) as progress:
-            background = Background.learnt(
-                storing_detector(detector), samples, prior=prior, n_jobs=options.n_jobs, progress=progress
-            )
-        origin = "learnt from these people"
-    return Verifier.of(background, sensors=sensors, secret=secret, people=earlier), origin
+        verifier = Verifier.of(found.background, sensors=sensors, secret=found.secret, people=found.others)
+        return verifier, "that of the folder"
+    with progress_bar("calibrating", CALIBRATING, hidden=options.as_json) as progress:
+        background, origin = new_background(
+            recorded_samples(keystrokes, sensors), options.population, detector, options.n_jobs, progress
+        )
+    return Verifier.of(background, sensors=sensors, secret=new_secret(change.key)), origin
+
+
+def new_background(
+    samples: Samples,
+    population: Path | None = None,
+    detector: str = DEFAULT_DETECTOR,
+    n_jobs: int = -1,
+    progress: Callable[[int], object] | None = None,
+) -> tuple[Background, str]:
+    """What a new folder's decisions rest on: given, the one that comes with keydyn, or learnt; and which."""
+    from keydyn.decisions.calibration.background import Background, shipped_background, shipped_prior
+    from keydyn.decisions.folder.folder import storing_detector
+
+    if population is not None:
+        return _given(population, samples, n_jobs)
+    if detector == DEFAULT_DETECTOR and shipped_is_better(samples):
+        return shipped_background(), "the one that comes with keydyn"
+    prior = shipped_prior(samples) if detector == DEFAULT_DETECTOR else None
+    pattern = storing_detector(detector)
+    learnt = Background.learnt(pattern, samples, prior=prior, n_jobs=n_jobs, progress=progress)
+    return learnt, "learnt from these people"
+
+
+def shipped_is_better(samples: Samples) -> bool:
+    """Whether too few people, with two samples or more each, are there to learn a population from."""
+    import numpy as np
+
+    from keydyn.decisions.calibration.background import shipped_prior
+
+    several = int((np.bincount(samples.people[0]) > 1).sum())
+    if samples.sequences.n_features > 2 or several >= ENOUGH_BESIDE_SHIPPED:
+        return False
+    return several < ENOUGH_PEOPLE or shipped_prior(samples) is not None
 
 
 def _unknown_keys(verifier: Verifier, keystrokes: pd.DataFrame) -> str:
@@ -275,11 +301,6 @@ def _unknown_keys(verifier: Verifier, keystrokes: pd.DataFrame) -> str:
     return f"the population does not know {len(counts)} of the keys, which say less about people: {named}"
 
 
-def _enough(prior: Samples | None) -> int:
-    """How many people are enough to learn a population from."""
-    return ENOUGH_PEOPLE if prior is None else ENOUGH_BESIDE_SHIPPED
-
-
 def _given(path: Path, samples: Samples, n_jobs: int) -> tuple[Background, str]:
     """A population from a file, with the calibration beside it or else one from these people's samples."""
     from keydyn.decisions.calibration.background import Background, read_background
@@ -299,12 +320,6 @@ def _given(path: Path, samples: Samples, n_jobs: int) -> tuple[Background, str]:
             "`keydyn population fit` writes both"
         ) from None
     return learnt, "learnt from these people"
-
-
-def _several(keystrokes: pd.DataFrame) -> int:
-    """How many people have two samples or more."""
-    counts = keystrokes.drop_duplicates(["user", "session"])["user"].value_counts()
-    return int((counts > 1).sum())
 
 
 def _groups(keystrokes: pd.DataFrame, min_samples: int) -> dict[str, pd.DataFrame]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,7 +19,7 @@ from keydyn.commands.people.folder_options import (
     typist,
 )
 from keydyn.commands.recording_options import Reading
-from keydyn.exit_codes import ExitCode, UsageError
+from keydyn.exit_codes import ExitCode, UsageError, checking_options
 from keydyn.progress import working
 from keydyn.terminal import say, warn
 
@@ -125,14 +126,20 @@ def identify(
         raise typer.Exit(ExitCode.UNSURE)
 
 
-@every_command
-def verify(
-    reading: Reading,
-    folder: Folder,
-    enough: Enough,
-    delivery: Delivery,
-    user: Annotated[str, typer.Option("--user", help="The claimed user.")],
-    false_match_rate: FalseMatchOption = None,
+@dataclass(frozen=True)
+class Claim:
+    """Who the samples are said to be from, as the options say, and what follows from it."""
+
+    claims: Annotated[
+        str | None,
+        typer.Option(
+            "--claims",
+            metavar="COLUMN",
+            help="Take the claimed user of each sample from this column of the file, instead of --user.",
+            show_default=False,
+        ),
+    ] = None
+    false_match_rate: FalseMatchOption = None
     update: Annotated[
         bool,
         typer.Option(
@@ -140,7 +147,31 @@ def verify(
             help="Let the user's template follow samples that are accepted with confidence, within bounds, "
             "and recognise copies of them later; `keydyn users --undo` undoes the last update.",
         ),
-    ] = False,
+    ] = False
+
+    def claimed(self, recording: Recording, user: str | None) -> list[str]:
+        """The claimed user of each sample."""
+        from keydyn.keystrokes.schema import sample_starts
+
+        keystrokes, column = recording.keystrokes, self.claims
+        first = keystrokes.iloc[sample_starts(keystrokes)]
+        if column is None:
+            return [str(user)] * len(first)
+        if column not in keystrokes or (column == "user" and not recording.names_users):
+            raise ValueError(f"{recording.name}: there is no column {column!r} of claimed users")
+        return first[column].astype(str).tolist()
+
+
+@every_command
+def verify(
+    reading: Reading,
+    folder: Folder,
+    enough: Enough,
+    delivery: Delivery,
+    claim: Claim,
+    user: Annotated[
+        str | None, typer.Option("--user", help="The claimed user of all samples.", show_default=False)
+    ] = None,
 ) -> None:
     """Verify a claim: did the claimed user type each sample?
 
@@ -152,27 +183,38 @@ def verify(
 
     Exit code: 1 if a sample is rejected, otherwise 3 if one is `unsure`, otherwise 0.
 
-    Example: `keydyn verify login.csv --models models/ --user anna`
+    Examples:
+    `keydyn verify login.csv --models models/ --user anna`
+
+    `keydyn verify logins.csv --models models/ --claims account`
     """
     from keydyn.decisions.decision import as_json as fields
 
-    verifier = folder.opened(user, enough, false_match_rate)
+    if (user is None) == (claim.claims is None):
+        raise UsageError("give --user, or --claims with the column that has the claimed users")
+    if claim.update and user is None:
+        raise UsageError("--update is for the claims of one --user")
+    verifier = folder.opened(user, enough, claim.false_match_rate)
     recording, _ = reading.recording(anonymous=True)
+    claimed = claim.claimed(recording, user)
+    with checking_options():
+        for name in dict.fromkeys(claimed):
+            verifier.person(name)
     updated: list[bool] = []
     with working("scoring"):
-        if update:
-            verifier, decisions, updated = _updating(verifier, folder, user, recording)
+        if claim.update:
+            verifier, decisions, updated = _updating(verifier, folder, claimed[0], recording)
         else:
-            decisions = verifier.verify_many(user, recording.keystrokes)
+            decisions = _decisions(verifier, recording, claimed)
     rows: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
     for n, ((who, session), decision) in enumerate(zip(samples_in(recording), decisions, strict=True)):
         sample = {"user": typist(recording, who), "session": str(session)}
-        objects.append({**sample, **fields(decision), **({"updated": updated[n]} if update else {})})
+        objects.append({**sample, **fields(decision), **({"updated": updated[n]} if claim.update else {})})
         rows.append(
             {
                 **sample,
-                "claimed": user,
+                "claimed": claimed[n],
                 "keys": decision.evidence.keystrokes,
                 "llr": decision.llr,
                 "false_match_rate": decision.false_match_rate,
@@ -181,13 +223,26 @@ def verify(
                 "reasons": list(decision.reasons),
             }
         )
-    delivery.deliver(f"Is it {user}?", rows, ("claimed", "answer"), objects)
+    title, hidden = (f"Is it {user}?", ("claimed", "answer")) if user else ("Is it them?", ("answer",))
+    delivery.deliver(title, rows, hidden, objects)
     if not delivery.as_json:
         if len(decisions) == 1:
             _explain(decisions[0], verifier)
-        if update:
+        if claim.update:
             say(f"{sum(updated)} of {len(updated)} samples updated the template of {user}.")
     exit_by_verdict(rows)
+
+
+def _decisions(verifier: Verifier, recording: Recording, claimed: list[str]) -> list[Decision]:
+    """The decision on each sample's claim; all claims of one user are decided together."""
+    from keydyn.keystrokes.one_sample import recorded_samples
+
+    samples = recorded_samples(recording.keystrokes, verifier.sensors)
+    found: dict[int, Decision] = {}
+    for user in dict.fromkeys(claimed):
+        places = [n for n, name in enumerate(claimed) if name == user]
+        found |= zip(places, verifier.verify_many(user, samples[places]), strict=True)
+    return [found[n] for n in range(len(claimed))]
 
 
 def _updating(

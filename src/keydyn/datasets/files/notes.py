@@ -49,16 +49,12 @@ def notes_of(recording: Recording, copies: bool = True, shortcuts: bool = True) 
     """What to know about a recording; without `copies` or `shortcuts` these are not looked for."""
     keystrokes = recording.keystrokes
     copied = find_duplicates(keystrokes if copies else keystrokes.head(1))
-    counts = recording.cleaning.counts if recording.cleaning is not None else {}
-    cleaned = {rule: n for rule, n in counts.items() if n}
-    words = [
-        f"{n} {meaning_of(rule, getattr(recording.cleaning.rules, rule))}" for rule, n in cleaned.items()
-    ]
-    found = [
-        unlikely_unit(keystrokes, recording.unit),
-        _copies(copied),
-        Finding("; ".join(words)) if words else None,
-    ]
+    report = recording.cleaning
+    cleaned = {rule: n for rule, n in report.counts.items() if n} if report is not None else {}
+    found = [unlikely_unit(keystrokes, recording.unit), _copies(copied)]
+    if report is not None and cleaned:
+        words = (f"{n} {meaning_of(rule, getattr(report.rules, rule))}" for rule, n in cleaned.items())
+        found.append(Finding("; ".join(words)))
     found += [_no_typing(keystrokes)] if shortcuts else []
     return Notes(tuple(one for one in found if one is not None), copied, cleaned)
 

@@ -150,6 +150,8 @@ def read_recording(
         keystrokes = _checked(read, form, rules or CleaningRules())
         if form.by_command:
             refuse_stopped_clocks(keystrokes)
+        if rules is not None and (rules.keys or rules.pauses):
+            keystrokes["recorded_session"] = keystrokes["session"]
         cleaned, report = (keystrokes, None) if rules is None else clean(keystrokes, rules)
         return Recording(cleaned, name, sha256(contents).hexdigest(), read.unit, read.names_users, report)
 

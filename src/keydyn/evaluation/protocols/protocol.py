@@ -7,6 +7,7 @@ every table and report names the one that its figures come from.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -264,6 +265,29 @@ class Enrolment(Protocol):
     def divided(self, samples: Samples) -> list[Split]:
         early = samples.numbers < self.samples
         return [Split(early, ~early, ~early)]
+
+
+@dataclass(frozen=True)
+class Across(Protocol):
+    """Train under some conditions, test under others: across sessions, places or devices.
+
+    `enrolled` are the user and session of the samples that train, `words` say which these are.
+    """
+
+    enrolled: frozenset[tuple[Hashable, Hashable]] = frozenset()
+    words: str = ""
+
+    name: ClassVar[str] = "across"
+    title: ClassVar[str] = "Across conditions"
+
+    @property
+    def split(self) -> str:
+        return self.words
+
+    def divided(self, samples: Samples) -> list[Split]:
+        train = np.array([name in self.enrolled for name in samples.names], dtype=bool)
+        known = np.isin(samples.users, samples.users[train])
+        return [Split(train, ~train & known, ~train)]
 
 
 @dataclass(frozen=True)

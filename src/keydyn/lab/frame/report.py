@@ -28,7 +28,12 @@ LONG = 28
 def paragraphs_of(texts: Sequence[str], kind: str = "") -> str:
     """Each text as a paragraph."""
     attribute = f' class="{kind}"' if kind else ""
-    return "\n".join(f"<p{attribute}>{escape(text)}</p>" for text in texts if text)
+    return "\n".join(f"<p{attribute}>{_with_code(text)}</p>" for text in texts if text)
+
+
+def _with_code(text: str) -> str:
+    """A text as HTML, with what is between backticks set in a typewriter face."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def table_html(table: Table, number: int) -> str:
@@ -54,7 +59,7 @@ def table_html(table: Table, number: int) -> str:
             bodies.append([])
         bodies[-1].append(f"<tr>{''.join(row)}</tr>")
     title = f"<b>Table {number}.</b> {escape(table.title)}"
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    note = f'<p class="note">{_with_code(table.note)}</p>' if table.note else ""
     links = " ".join(
         f'<a href="tables/{quote(table.name)}{ending}">{kind}</a>'
         for ending, kind in ((".csv", "CSV"), (".md", "Markdown"), (".tex", "LaTeX"))

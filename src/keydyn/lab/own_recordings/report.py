@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from keydyn.datasets.files.recordings import Recording
 from keydyn.evaluation.protocols.failures import Failures, find_failures
 from keydyn.evaluation.protocols.protocol import (
+    Across,
     Chronological,
     Enrolment,
     KillourhyMaxion,
@@ -22,6 +24,7 @@ from keydyn.evaluation.protocols.protocol import (
     user_counts,
 )
 from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.schema import SAMPLE, sample_of_row, sample_starts
 from keydyn.lab.continuous.report import continuous_section
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.outputs import RANKS, Outputs, read_ranks, read_scores
@@ -29,11 +32,14 @@ from keydyn.lab.frame.published import DATASETS
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.score_datasets import ranked_of
 from keydyn.lab.frame.tables import Table, plain_table
+from keydyn.lab.own_recordings.decisions import decisions_section, decisions_table
 from keydyn.lab.own_recordings.twice import twice_paragraphs, without_twice
 from keydyn.lab.recognition.report import lead_of, recognition_sections
 
 OPEN = ", open set"
 PROTOCOLS = ("leave-one-out", "chronological", "enrolment", "open-set", "published", "killourhy-maxion")
+# The session as it was before a long recording was divided.
+RECORDED = "recorded_session"
 
 
 def protocol_of(name: str, enrol: int = 5, share: float = 0.5, groups: int = 10) -> Protocol:
@@ -49,6 +55,48 @@ def protocol_of(name: str, enrol: int = 5, share: float = 0.5, groups: int = 10)
     if name not in made:
         raise ValueError(f"there is no protocol {name!r}; there are {', '.join(PROTOCOLS)}")
     return made[name]
+
+
+def across(recording: Recording, enrol_on: str, test_on: str) -> tuple[Recording, Across]:
+    """The samples that enrol or test under the conditions COLUMN=VALUE, and the protocol that parts them.
+
+    One of the conditions may be empty, which is all that the other one is not. Users who lack samples of one
+    kind are left out. A `ValueError` says what is wrong with a condition.
+    """
+    keystrokes = recording.keystrokes
+    starts = sample_starts(keystrokes)
+    first = keystrokes.iloc[starts].reset_index(drop=True)
+    train, test = (_meets(first, condition) for condition in (enrol_on, test_on))
+    train, test = (~test if not enrol_on else train), (~train if not test_on else test)
+    if (train & test).any():
+        raise ValueError(f"samples of {enrol_on} and of {test_on} are the same; a sample enrols or tests")
+    both = first["user"].isin(first["user"][train]) & first["user"].isin(first["user"][test])
+    used = (both & (train | test)).to_numpy()
+    if not used.any():
+        raise ValueError(
+            f"no user has samples both of {enrol_on or 'the rest'} and of {test_on or 'the rest'}"
+        )
+    kept = keystrokes[used[sample_of_row(starts, len(keystrokes))]].reset_index(drop=True)
+    names = frozenset(first.loc[used & train.to_numpy(), SAMPLE].itertuples(index=False, name=None))
+    words = (
+        f"samples of {enrol_on or f'all but {test_on}'} train, those of {test_on or 'the rest'} are queries"
+    )
+    return replace(recording, keystrokes=kept), Across(enrolled=names, words=words)
+
+
+def _meets(first: pd.DataFrame, condition: str) -> pd.Series[bool]:
+    """Which samples meet a condition: COLUMN=VALUE, or several values separated by commas."""
+    column, equals, values = condition.partition("=")
+    column = RECORDED if column == "session" and RECORDED in first else column
+    if condition and not (equals and column in first):
+        there = ", ".join(map(str, first.columns))
+        raise ValueError(f"{condition!r} must be COLUMN=VALUE; the columns are {there}")
+    chosen = {value.strip() for value in values.split(",")}
+    meets: pd.Series[bool] = first[column].astype(str).isin(chosen) if condition else first["user"].isna()
+    if condition and not meets.any():
+        some = ", ".join(first[column].astype(str).unique()[:10])
+        raise ValueError(f"no sample has {condition}; {column} is {some}")
+    return meets
 
 
 def own_rows(
@@ -88,6 +136,10 @@ def write(
     """All tables, figures and the report from scores and ranks; what the terminal shows."""
     scores, ranks = measured
     verdict, sections, for_terminal = recognition_sections(outputs, without_twice(scores, facts), facts)
+    decisions = decisions_table(facts)
+    if decisions is not None:
+        sections.insert(0, decisions_section(outputs.table(decisions)))
+        for_terminal = [decisions, *for_terminal]
     # The file has every score, those that do not count included.
     outputs.scores(scores)
     if ranks is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from keydyn.commands.every_command import grouped
+from keydyn.commands.people.enrol import new_background, shipped_is_better
 from keydyn.commands.recording_options import Reading, listed
 from keydyn.commands.shared_options import PopulationOption, population_of, with_population
 from keydyn.exit_codes import checking_options
@@ -16,30 +18,28 @@ from keydyn.lab.frame.chosen import known_detectors, recognition_facts
 from keydyn.lab.frame.options import DetectorOption, SeedOption
 from keydyn.lab.frame.study import Facts, Plan, report_beside, study
 from keydyn.lab.recognition import study as recognition
+from keydyn.progress import working
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from keydyn.datasets.files.recordings import Recording
+    from keydyn.evaluation.protocols.protocol import Protocol
     from keydyn.lab.frame.outputs import Outputs
     from keydyn.lab.frame.resuming import Parts
     from keydyn.lab.frame.tables import Table
 
     ScoresAndRanks = tuple[pa.Table, pa.Table | None]
 
+OWN_TABLES = ("decisions", "failures_to_acquire", "failures_to_enrol")
 # Where a protocol fits more templates than this, others that fit fewer are pointed out.
 MANY_TEMPLATES = 10_000
 
 
-@study(
-    "evaluate",
-    tables=(*recognition.TABLES, *continuous.TABLES, "failures_to_acquire", "failures_to_enrol"),
-    figures=(*recognition.FIGURES, *continuous.FIGURES),
-    subcommand=False,
-    report=report_beside(__name__),
-)
-@grouped
-def evaluate(
-    reading: Reading,
+@dataclass(frozen=True)
+class Design:
+    """Which samples train, and which are asked about, as the options say."""
+
     protocol: Annotated[
         str,
         typer.Option(
@@ -49,19 +49,46 @@ def evaluate(
             "published: as in the paper. killourhy-maxion: as in their paper, for fixed texts with many "
             "repetitions."
         ),
-    ] = "leave-one-out",
+    ] = "leave-one-out"
+    enrol: Annotated[int, typer.Option(min=1, help="Number of samples to train on (protocol enrolment).")] = 5
+    share: Annotated[float, typer.Option(help="Share of samples to train on (protocol chronological).")] = 0.5
+    enrol_on: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="Train on the samples with this value in this column, such as device=laptop or session=1,2, "
+            "instead of a protocol; test on --test-on, or on all others.",
+        ),
+    ] = ""
+    test_on: Annotated[str, typer.Option(metavar="COLUMN=VALUE", help="Test on these samples.")] = ""
+    groups: Annotated[
+        int, typer.Option(min=2, help="Number of groups of users; each in turn is unknown in an open set.")
+    ] = 10
+
+    def applied(self, recording: Recording) -> tuple[Recording, Protocol]:
+        """The samples that take part, and the protocol."""
+        from keydyn.lab.own_recordings.report import across, protocol_of
+
+        with checking_options():
+            if self.enrol_on or self.test_on:
+                return across(recording, self.enrol_on, self.test_on)
+            return recording, protocol_of(self.protocol, self.enrol, self.share, self.groups)
+
+
+@study(
+    "evaluate",
+    tables=(*recognition.TABLES, *continuous.TABLES, *OWN_TABLES),
+    figures=(*recognition.FIGURES, *continuous.FIGURES),
+    subcommand=False,
+    report=report_beside(__name__),
+)
+@grouped
+def evaluate(
+    reading: Reading,
+    design: Design,
     detector: DetectorOption = None,
     population: PopulationOption = None,
     sensors: Annotated[str, typer.Option(help="Further columns to use, comma-separated.")] = "",
-    enrol: Annotated[
-        int, typer.Option(min=1, help="Number of samples to train on (protocol enrolment).")
-    ] = 5,
-    share: Annotated[
-        float, typer.Option(help="Share of samples to train on (protocol chronological).")
-    ] = 0.5,
-    groups: Annotated[
-        int, typer.Option(min=2, help="Number of groups of users; each in turn is unknown in an open set.")
-    ] = 10,
     twice_as_impostors: Annotated[
         bool,
         typer.Option(
@@ -75,30 +102,40 @@ def evaluate(
 
     Users with too few samples and samples that cannot be used are left out and listed. Where there are 10
     users or more, those who are likely one person are named, and are not impostors of each other. Unless the
-    protocol is already an open set, an open set is evaluated too. With --population, the detector population
-    enrols people with that population; otherwise it learns one from the training samples.
+    protocol is already an open set, an open set is evaluated too. The detector population comes first: it is
+    what `keydyn fit` uses, with the same population, and the table of decisions says what `keydyn verify`
+    would have answered. --population names another one.
 
     Examples:
     `keydyn evaluate typing.csv --out results/`
 
     `keydyn evaluate typing.csv --protocol enrolment --enrol 3 --detector pohmm --detector manhattan-scaled`
+
+    `keydyn evaluate typing.csv --enrol-on device=laptop --test-on device=desktop`
     """
     from keydyn.decisions.known_twice import twice_noticed
-    from keydyn.detectors import make_detector
+    from keydyn.detectors import PopulationDetector, make_detector
     from keydyn.evaluation.protocols.running import n_templates
+    from keydyn.keystrokes.one_sample import recorded_samples
     from keydyn.lab.frame.score_datasets import rank_rows, score_rows
-    from keydyn.lab.own_recordings.report import failures_facts, own_rows, protocol_of, write
+    from keydyn.lab.own_recordings.decisions import decided
+    from keydyn.lab.own_recordings.report import failures_facts, own_rows, write
     from keydyn.lab.own_recordings.twice import twice_facts
     from keydyn.lab.recognition.report import DETECTORS, draw_densities
+    from keydyn.population import PopulationModel
 
-    detectors = with_population(known_detectors(detector) or list(DETECTORS), population_of(population))
-    with checking_options():
-        chosen = protocol_of(protocol, enrol, share, groups)
-    recording, notes = reading.recording()
+    names = known_detectors(detector) or [PopulationDetector.name, *DETECTORS]
+    whole, notes = reading.recording()
+    recording, chosen = design.applied(whole)
     used = tuple(listed(sensors))
+    typed = recorded_samples(recording.keystrokes, used)
+    people = population_of(population)
+    if people is None and PopulationDetector.name in names and shipped_is_better(typed):
+        people = PopulationModel.shipped()
+    detectors = with_population(names, people)
     scoring_events = [name for name in detectors if make_detector(name).scores_events]
     vectors = len(scoring_events) < len(detectors)
-    rows, failures = own_rows(recording, chosen, used, groups, vectors)
+    rows, failures = own_rows(recording, chosen, used, design.groups, vectors)
     warnings = []
     if len(failures.to_acquire) or len(failures.to_enrol):
         warnings.append(f"{failures.text()}; the report names them")
@@ -115,6 +152,15 @@ def evaluate(
         scores = score_rows(rows, detectors, parts)
         return scores, rank_rows(rows[:1], scoring_events, parts.below("ranks")) if scoring_events else None
 
+    def decisions() -> Facts:
+        """Only the population decides at a stated rate."""
+        if not any(make_detector(one).name == PopulationDetector.name for one in detectors) or used:
+            return {}
+        same = {frozenset((str(pair.user), str(pair.other))) for pair in twice.itertuples(index=False)}
+        with working("deciding"):
+            chosen_for = partial(new_background, population=population)
+            return decided(rows[0].samples, chosen, chosen_for, () if twice_as_impostors else same)
+
     def facts(measured: ScoresAndRanks) -> Facts:
         return recognition_facts(rows, detectors, seed, measured[0]) | {
             "file": reading.file.name,
@@ -123,6 +169,7 @@ def evaluate(
             "sensors": list(used),
             "failures": failures_facts(failures),
             "twice": twice_facts(twice, twice_as_impostors),
+            "decisions": decisions(),
         }
 
     def with_densities(outputs: Outputs, measured: ScoresAndRanks, facts: Facts) -> list[Table]:

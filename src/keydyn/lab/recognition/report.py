@@ -16,7 +16,7 @@ from keydyn.figures.marginal_density import Typist, marginal_density_figure
 from keydyn.lab.drawing.curves import cmc_figure, det_figure, roc_figure
 from keydyn.lab.drawing.panels import Curve, intervals_figure
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, of_all, percent, span
+from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, listed, of_all, percent, span
 from keydyn.lab.frame.outputs import Outputs, read_scores
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.score_datasets import protocol_names, scored_of
@@ -199,7 +199,9 @@ def lead_of(facts: Mapping[str, Any]) -> list[str]:
     for dataset, protocol in facts.get("protocols", {}).items():
         text = f"{protocol['title']}: {protocol['split']}. {_sentence(protocol['impostors'])}"
         by_text.setdefault(text, []).append(dataset_name(dataset))
-    return lead + [f"{', '.join(names)}. {text}" for text, names in by_text.items()]
+    if len(by_text) == 1:
+        return lead + list(by_text)
+    return lead + [f"{text} This is for {listed(names)}." for text, names in by_text.items()]
 
 
 def _sentence(text: str) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from keydyn.evaluation.rates.confidence import LEVEL, Estimate, compare_with_best, signed_rank_p
 from keydyn.evaluation.rates.identification import Identification, identification
 from keydyn.evaluation.rates.verification import TITLES, Verification, recognition, verification
-from keydyn.lab.frame.names import dataset_name, detector_name
+from keydyn.lab.frame.names import dataset_name, detector_name, listed
 from keydyn.lab.frame.published import ACCURACY, DETECTORS, EQUAL_ERROR_RATE
 from keydyn.lab.frame.score_datasets import Scored
 from keydyn.lab.frame.tables import (
@@ -89,18 +89,32 @@ def recognition_tables(
     return [*tables, _both(frame, bold, note)]
 
 
+# An entry this far from the best is bold in published tables only, and needs an explanation there.
+FAR = 0.1
+# Means of rates are quotients of counts: a smaller difference is rounding.
+SAME = 1e-9
+
+
 def best_of(measured: Mapping[Key, RecognitionFigures], metric: str, higher_is_better: bool) -> set[Key]:
-    """Which detectors of each dataset are in bold; of published rows among the published detectors."""
+    """Which detectors of each dataset are in bold: those that are not significantly worse than the best.
+
+    Of published rows they are among the published detectors, as in the paper. Elsewhere an entry that is far
+    from the best is not bold, however few the users.
+    """
     bold = set()
     for dataset in dict.fromkeys(key[0] for key in measured):
         names = [detector for name, detector in measured if name == dataset]
-        if dataset in {key[0] for key in ACCURACY}:
+        published = dataset in {key[0] for key in ACCURACY}
+        if published:
             names = [name for name in names if name in DETECTORS]
         if not names:
             continue
         figures = pd.DataFrame({name: measured[dataset, name].users[metric] for name in names})
         compared = compare_with_best(figures, higher_is_better)
-        bold |= {(dataset, str(name)) for name in compared.index[compared["bold"]]}
+        means = figures.mean()
+        away = (means.max() - means) if higher_is_better else (means - means.min())
+        near = compared["bold"] & (published | (away[compared.index] <= FAR))
+        bold |= {(dataset, str(name)) for name in compared.index[near]}
     return bold
 
 
@@ -241,10 +255,6 @@ def _sentence(title: str) -> str:
     return title[0].upper() + title[1:]
 
 
-# A bold entry whose accuracy is so far from the best needs an explanation.
-FAR = 0.1
-
-
 def verdict_of(measured: Mapping[Key, RecognitionFigures], opened: Collection[str]) -> str:
     """Three sentences: identification, verification, and what the numbers can bear.
 
@@ -286,7 +296,7 @@ def too_few(measured: Mapping[Key, RecognitionFigures], datasets: Collection[str
         if len(detectors) > 1 and users < needed:
             return (
                 f"So few users ({users}) cannot tell detectors apart: with fewer than {needed} no difference "
-                "can be significant, so all entries are bold, however far apart they are."
+                f"can be significant, and entries within {FAR:g} of the best are bold."
             )
         means = {detector: float(measured[name, detector].users["acc"].mean()) for detector in detectors}
         best = max(means.values())
@@ -312,7 +322,23 @@ def _identified(measured: Mapping[Key, RecognitionFigures], key: Key, many: bool
     low, high = of.low[0], of.high[0]
     interval = f" (95 % interval {100 * low:.0f} to {100 * high:.0f} %)" if high > low else ""
     share = f"{100 * of.cmc[0]:.0f} % of samples{where} identified{interval}"
-    return f"{detector_name(key[1])} does best with {share}"
+    tied = _tied(measured, key, "acc")
+    return (
+        f"{tied} do equally well with {share}" if tied else f"{detector_name(key[1])} does best with {share}"
+    )
+
+
+def _tied(measured: Mapping[Key, RecognitionFigures], best: Key, metric: str) -> str:
+    """The detectors whose mean figure is the best one's, in words; empty if there is only one."""
+    value = float(measured[best].users[metric].mean())
+    same = [key for key in measured if key[0] == best[0]]
+    means = {detector_name(key[1]): float(measured[key].users[metric].mean()) for key in same}
+    names = [name for name, mean in means.items() if abs(mean - value) < SAME]
+    if len(names) < 2:
+        return ""
+    if len(names) == len(means) > 2:
+        return f"all {len(names)} detectors"
+    return listed(names)
 
 
 def _verified(
@@ -320,14 +346,15 @@ def _verified(
 ) -> str:
     where = f" on {dataset_name(key[0])}" if many else ""
     closed, strangers = (100 * measured[key].users[way].mean() for way in ("eer", "eer_open"))
-    text = (
-        f"{detector_name(key[1])} has the lowest equal error rate{where}, {closed:.1f} % with impostors who"
-    )
+    tied = _tied(measured, key, "eer")
+    best = f"{tied} have" if tied else f"{detector_name(key[1])} has"
+    text = f"{best} the lowest equal error rate{where}, {closed:.1f} % with impostors who"
     if key[0] in opened:
         return f"{text} are strangers"
     if np.isnan(strangers):
         return f"{text} are enrolled too"
-    return f"{text} are enrolled too, {strangers:.1f} % with strangers, which is what to expect in use"
+    of = f" for {detector_name(key[1])}" if tied else ""
+    return f"{text} are enrolled too, {strangers:.1f} %{of} with strangers, which is what to expect in use"
 
 
 def _certainty(measured: Mapping[Key, RecognitionFigures], datasets: list[str]) -> str:

@@ -1,0 +1,120 @@
+"""What `keydyn fit` and `keydyn verify` would have answered: decisions at the stated rate, on strangers.
+
+Users are dealt into groups. Each group in turn is left out: its people are not enrolled, and no population,
+calibration or adjustment is learnt from them. Their later samples are claimed to be of enrolled people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.verifier import Verifier
+from keydyn.evaluation.protocols.protocol import Chronological, OpenSet, Protocol
+from keydyn.evaluation.rates.confidence import Claims, percentage
+from keydyn.keystrokes.impossible import without_impossible
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.frame.report import Section
+from keydyn.lab.frame.tables import Table, plain_table
+
+GROUPS = 4
+# Each sample of a stranger is claimed to be of at most this many people.
+MOST_CLAIMED = 20
+ANSWERS = ("accept", "unsure", "reject")
+Same = Collection[frozenset[str]]
+
+
+def decided(
+    samples: Samples, protocol: Protocol, chosen: Callable[[Samples], tuple[Background, str]], same: Same
+) -> dict[str, Any]:
+    """How many claims get which answer, genuine ones and those of strangers, for run.json.
+
+    `chosen` gives the background that `keydyn fit` uses for the samples of people who are not left out, and
+    where it comes from. Users in a pair of `same` are likely one person, and do not claim to be each other.
+    """
+    typed = without_impossible(samples)
+    split = _enrolling_once(protocol).splits(typed)[0]
+    codes, users = typed.people
+    groups = np.arange(len(users)) % min(GROUPS, len(users))
+    rows: list[tuple[int, int, str]] = []
+    origins: list[str] = []
+    for group in range(int(groups.max()) + 1):
+        training = split.train & (groups[codes] != group)
+        enrolled = np.unique(codes[training]).tolist()
+        background, origin = chosen(typed[training])
+        origins.append(origin)
+        verifier = Verifier.of(background)
+        verifier.enrol_many({str(users[u]): typed[training & (codes == u)] for u in enrolled}, n_jobs=-1)
+        genuine = (group + 1) % (int(groups.max()) + 1)
+        for place, claimed in enumerate(enrolled):
+            own = split.genuine & (codes == claimed) & (groups[claimed] == genuine)
+            near = [u for u in np.flatnonzero(groups == group).tolist() if _tries(u, place, len(enrolled))]
+            strange = [u for u in near if frozenset((str(users[u]), str(users[claimed]))) not in same]
+            asked = np.flatnonzero(own | (split.impostor & np.isin(codes, strange)))
+            if len(asked):
+                answers = verifier.verify_many(str(users[claimed]), typed[asked])
+                rows += [(claimed, int(codes[n]), one.answer) for n, one in zip(asked, answers, strict=True)]
+    claims = _shares(pd.DataFrame(rows, columns=["claimed", "typist", "answer"]))
+    return {"population": " or ".join(dict.fromkeys(origins)), "claims": claims}
+
+
+def _enrolling_once(protocol: Protocol) -> Protocol:
+    """The protocol if it enrols every person once; otherwise the earlier half of the samples enrols."""
+    inner = protocol.inner if isinstance(protocol, OpenSet) else protocol
+    return inner if inner.name in ("chronological", "enrolment", "across") else Chronological()
+
+
+def _tries(stranger: int, place: int, n_enrolled: int) -> bool:
+    """Whether a stranger claims to be the person at this place: all, or some that differ by stranger."""
+    return (place - stranger) % n_enrolled < MOST_CLAIMED
+
+
+def _shares(claims: pd.DataFrame) -> list[dict[str, Any]]:
+    own = claims["claimed"] == claims["typist"]
+    rows = []
+    for name, some in (("genuine", claims[own]), ("strangers", claims[~own])):
+        if len(some) == 0:
+            continue
+        people = Claims(some["claimed"].to_numpy(), some["typist"].to_numpy())
+        row: dict[str, Any] = {"claims": name, "number": len(some)}
+        for answer in ANSWERS:
+            row |= people.rate((some["answer"] == answer).to_numpy()).columns(answer)
+        rows.append(row)
+    return rows
+
+
+def decisions_table(facts: Mapping[str, Any]) -> Table | None:
+    """The answers by kind of claim; None if none were asked for."""
+    rows = facts.get("decisions", {}).get("claims", [])
+    if not rows:
+        return None
+    shown = [
+        {"claims": row["claims"], "number": row["number"]} | {name: _share(row, name) for name in ANSWERS}
+        for row in rows
+    ]
+    return plain_table(
+        "decisions",
+        "Decisions at a stated false-match rate of 1 %",
+        "As keydyn fit and keydyn verify decide; population and calibration: "
+        f"{facts['decisions']['population']}. Strangers are not enrolled, and nothing is learnt from them. "
+        "In brackets 95 % intervals over people.",
+        pd.DataFrame(shown),
+    )
+
+
+def _share(row: Mapping[str, Any], name: str) -> str:
+    low, high = (percentage(row[f"{name}_{end}"], 1) for end in ("low", "high"))
+    return f"{percentage(row[name], 1)} % ({low}–{high})"
+
+
+def decisions_section(table: Table) -> Section:
+    """What the report says of them."""
+    text = (
+        "A claim is accepted where at most one stranger in a hundred would score as high, and rejected where "
+        "at most one genuine sample in a hundred would score as low. In between the answer is unsure."
+    )
+    return Section("Decisions", (text,), [table])
