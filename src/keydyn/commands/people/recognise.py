@@ -235,9 +235,9 @@ def verify(
 
 def _decisions(verifier: Verifier, recording: Recording, claimed: list[str]) -> list[Decision]:
     """The decision on each sample's claim; all claims of one user are decided together."""
-    from keydyn.keystrokes.one_sample import recorded_samples
+    from keydyn.keystrokes.samples import Samples
 
-    samples = recorded_samples(recording.keystrokes, verifier.sensors)
+    samples = Samples.without_vectors(recording.keystrokes, verifier.sensors)
     found: dict[int, Decision] = {}
     for user in dict.fromkeys(claimed):
         places = [n for n, name in enumerate(claimed) if name == user]

@@ -29,6 +29,8 @@ LIKELY = {
     "session": ("session", "sessionid", "sessionindex", "sample", "trial", "attempt", "repetition", "rep"),
     "keyname": ("keyname", "key", "keycode", "code", "character", "char", "letter"),
 }
+# Names of columns that hold no times, but what is between them.
+DURATIONS = re.compile(r"hold|dwell|flight|latenc|interval|duration|delay|elapsed", re.IGNORECASE)
 HOLD, DOWN_DOWN, UP_DOWN = "H.", "DD.", "UD."
 USERS = ("user", "subject")
 # Further columns, and what they are called in the schema.
@@ -80,7 +82,7 @@ def refuse_absent(table: Table, constants: Mapping[str, Any], columns: Mapping[s
 
 def likely_names(there: Collection[str], absent: Collection[str]) -> dict[str, str]:
     """Which of the columns are likely to be those that are absent, in the schema's order."""
-    free = [name for name in there if name not in COLUMNS]
+    free = [name for name in there if name not in COLUMNS and not DURATIONS.search(name)]
     found: dict[str, str] = {}
     for ours, words in LIKELY.items():
         if ours not in absent:

@@ -127,26 +127,24 @@ def events_in(
 
 def _found(table: Table) -> dict[str, str]:
     """The columns that are recognised by their names, and that of the types by its values."""
-    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in reversed(table.columns)}
-    found = {
-        role: next((plain[name] for name in names if name in plain), None) for role, names in NAMES.items()
-    }
+    own = {plain(name): name for name in reversed(table.columns)}
+    found = {role: next((own[name] for name in names if name in own), None) for role, names in NAMES.items()}
     found["type"] = _type_column(table) or found["type"]
     found |= likely_names(table.columns, SAMPLE)
     found |= {name: name for name in SAMPLE if name in table.columns}
-    if found["key"] is not None and _plain(found["key"]) not in KEY_NAMES:
-        found["keyname"] = _name_column(table, plain, found["key"])
+    if found["key"] is not None and plain(found["key"]) not in KEY_NAMES:
+        found["keyname"] = _name_column(table, own, found["key"])
     return {role: name for role, name in found.items() if name is not None}
 
 
-def _name_column(table: Table, plain: Mapping[str, str], key: str) -> str | None:
+def _name_column(table: Table, own: Mapping[str, str], key: str) -> str | None:
     """The column of names beside one of keys, where the keys are numbers or names are meant by their name."""
     wanted = (
         KEY_NAMES
         if pc.all(pc.match_substring_regex(table.columns[key].cast("string"), "^[0-9]*$")).as_py()
         else ("keyname",)
     )
-    return next((plain[name] for name in wanted if name in plain), None)
+    return next((own[name] for name in wanted if name in own), None)
 
 
 def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str]) -> None:
@@ -155,9 +153,9 @@ def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str]) -> 
     A key that is known by its character is paired by its name: Shift may be released before "A" is.
     """
     key = table.columns[names["key"]].to_pandas()
-    codes = CODES.get(_plain(names["key"]))
+    codes = CODES.get(plain(names["key"]))
     # evdev's columns are type, code and value.
-    codes = SCAN_CODES if _plain(names["key"]) == "code" and _plain(names["type"]) == "value" else codes
+    codes = SCAN_CODES if plain(names["key"]) == "code" and plain(names["type"]) == "value" else codes
     numbers = pd.to_numeric(key, errors="coerce")
     if "keyname" in names:
         events["keyname"] = in_our_names(table.columns[names["keyname"]].to_pandas())
@@ -171,7 +169,7 @@ def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str]) -> 
 
 def _type_column(table: Table) -> str | None:
     """The column of presses and releases: one with the name of one, or one that holds nothing else."""
-    named = [name for name in table.columns if _plain(name) in NAMES["type"]]
+    named = [name for name in table.columns if plain(name) in NAMES["type"]]
     for name in [*named, *(name for name in table.columns if name not in named)]:
         column = table.columns[name].slice(0, 10_000)
         if name not in named and not table.is_text(name):
@@ -183,18 +181,19 @@ def _type_column(table: Table) -> str | None:
         kinds = {_kind(value) for value in distinct}
         if len(distinct) > MOST_TYPES or not {PRESS, RELEASE} <= kinds:
             continue
-        only_types = -1 not in {_kind(value) for value in distinct if _plain(value) not in BESIDE}
-        short = bool(SHORT & {_plain(value) for value in distinct})
+        only_types = -1 not in {_kind(value) for value in distinct if plain(value) not in BESIDE}
+        short = bool(SHORT & {plain(value) for value in distinct})
         if (name in named and (only_types or not short)) or (only_types and not short):
             return name
     return None
 
 
 def _kind(value: Any) -> int:
-    return PRESS if _plain(value) == "keypress" else kind_of(value)
+    return PRESS if plain(value) == "keypress" else kind_of(value)
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
+    """A name in small letters, without anything between the words."""
     return re.sub(r"[^a-z0-9]", "", str(value).lower())
 
 
@@ -202,7 +201,7 @@ def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any
     """The times and their unit, by default as they say themselves; whole numbers stay whole."""
     try:
         times = whole_numbers(table, name, decimal)
-        return times, unit or TIME_UNITS.get(_plain(name)) or unit_of_stamps(times) or "ms"
+        return times, unit or TIME_UNITS.get(plain(name)) or unit_of_stamps(times) or "ms"
     except ReadingError as error:
         dates = dates_of(table, name)
         if dates is None or dates.isna().any():
@@ -212,7 +211,7 @@ def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any
 
 def _without_others(events: pd.DataFrame, unit: str) -> EventFile:
     """Without the events that browsers send beside presses and releases, which are counted."""
-    types = events["type"].map({value: _plain(value) for value in events["type"].unique()})
+    types = events["type"].map({value: plain(value) for value in events["type"].unique()})
     kinds = {value: kind_of(value) for value in types.unique()}
     beside = BESIDE if PRESS in kinds.values() else BESIDE - {"keypress"}
     other = types.isin(beside)

@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -29,8 +29,10 @@ from keydyn.datasets.files.columns import (
     renamed,
 )
 from keydyn.datasets.files.event_files import is_event_table
+from keydyn.datasets.files.holds_and_flights import holds_and_gaps, keystrokes_of
 from keydyn.datasets.files.tables import LARGEST_TABLE, PARQUET_MAGIC, Table, parse_table
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
+from keydyn.keystrokes.impossible import SHORTEST
 from keydyn.keystrokes.key_names import in_our_names
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import (
@@ -203,6 +205,8 @@ def _password_layout(table: Table, form: FileForm, anonymous: bool) -> _Read:
 
 
 def _one_row_per_keystroke(table: Table, form: FileForm, anonymous: bool) -> _Read:
+    if roles := holds_and_gaps(table, form.columns):
+        return _holds(table, roles, form, anonymous)
     table = renamed(table, form.columns, form.others)
     constants: dict[str, Any] = {"user": form.user, "session": form.session}
     for name, constant in constants.items():
@@ -221,6 +225,27 @@ def _one_row_per_keystroke(table: Table, form: FileForm, anonymous: bool) -> _Re
         }
     frame, unit = _frame(table, constants, form)
     return _Read(frame, np.arange(len(table)), table, unit, names_users, "session" in table.columns)
+
+
+def _holds(table: Table, roles: Mapping[str, str], form: FileForm, anonymous: bool) -> _Read:
+    """Holds and the times between keys; without a column of users or sessions, as for times."""
+    named = {*likely_names(table.columns, SAMPLE), *form.columns, *table.columns}
+    if anonymous:
+        form = replace(
+            form,
+            user=UNKNOWN if form.user is None and "user" not in named else form.user,
+            session=ONLY if form.session is None and "session" not in named else form.session,
+        )
+    frame, unit = keystrokes_of(table, roles, form.columns, form)
+    if form.by_command:
+        frame["keyname"] = in_our_names(frame["keyname"])
+    back = np.flatnonzero(
+        (frame["timepress"].diff() < 0) & ~frame[SAMPLE].ne(frame[SAMPLE].shift()).any(axis=1)
+    )
+    if len(back):
+        place = table.place(int(back[0]))
+        raise ReadingError("by these times the key was pressed before the one above it", place=place)
+    return _Read(frame, np.arange(len(table)), table, unit, form.user != UNKNOWN, "session" in named)
 
 
 def _frame(table: Table, constants: Mapping[str, Any], form: FileForm) -> tuple[pd.DataFrame, str]:
@@ -276,6 +301,12 @@ def _remedies(kind: str, read: _Read) -> Iterator[Remedy]:
         yield Remedy("{} leaves such rows out", {"clean": True})
     elif kind == SCATTERED and not read.names_users:
         yield Remedy("there is no column of users: do sessions of several people have the same number?")
+    elif kind == UNORDERED and _intervals(read.frame):
+        yield Remedy(
+            "these look like times between keys, and not like times: such columns are called hold, flight "
+            "and interval, {} gives the file's own names",
+            {"columns": ...},
+        )
     elif kind in (SCATTERED, UNORDERED):
         does = "puts them together" if kind == SCATTERED else "sorts every sample by press"
         yield Remedy(f"{{}} {does}", {"sort": True})
@@ -299,6 +330,13 @@ def refuse_stopped_clocks(keystrokes: pd.DataFrame) -> None:
             f"the clock of {who}{more} stands still or is too coarse: {share[stopped].mean():.0%} of the "
             "presses have the time of the one before, and nothing can be learnt from that"
         )
+
+
+def _intervals(frame: pd.DataFrame) -> bool:
+    """Whether what is read as times are intervals: in order, they are closer together than keys can be."""
+    press = frame["timepress"].sort_values()
+    steps = press.groupby(frame["user"], sort=False).diff()
+    return len(frame) >= FEW_ROWS and bool(steps.median() < SHORTEST)
 
 
 def _swapped(frame: pd.DataFrame) -> bool:

@@ -7,6 +7,7 @@ calibration or adjustment is learnt from them. Their later samples are claimed t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def decided(
     `chosen` gives the background that `keydyn fit` uses for the samples of people who are not left out, and
     where it comes from. Users in a pair of `same` are likely one person, and do not claim to be each other.
     """
-    typed = without_impossible(samples)
+    typed = replace(samples, feature_table=None)
     split = _enrolling_once(protocol).splits(typed)[0]
     codes, users = typed.people
     groups = np.arange(len(users)) % min(GROUPS, len(users))
@@ -45,7 +46,7 @@ def decided(
     for group in range(int(groups.max()) + 1):
         training = split.train & (groups[codes] != group)
         enrolled = np.unique(codes[training]).tolist()
-        background, origin = chosen(typed[training])
+        background, origin = chosen(without_impossible(typed[training]))
         origins.append(origin)
         verifier = Verifier.of(background)
         verifier.enrol_many({str(users[u]): typed[training & (codes == u)] for u in enrolled}, n_jobs=-1)

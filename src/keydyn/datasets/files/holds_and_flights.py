@@ -1,0 +1,139 @@
+"""Files that have how long keys were held, and the time between them, instead of times: VK, HT, FT."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats, Integers
+from keydyn.datasets.files.columns import further, key_names, labels, likely_names, there_are
+from keydyn.datasets.files.event_files import CODES, plain
+from keydyn.datasets.files.tables import Table
+from keydyn.keystrokes.key_names import names_of_codes
+from keydyn.keystrokes.reading_error import ReadingError, Remedy
+from keydyn.keystrokes.schema import COLUMNS, SAMPLE, milliseconds, sample_lengths, sample_starts
+
+# What such columns are called, in small letters and without anything between the words. A flight is from the
+# release of the key before to this press, `next_flight` from this release to the press after it; an interval
+# is from press to press.
+NAMES = {
+    "hold": ("hold", "ht", "holdtime", "dwell", "dwelltime", "du", "duration", "keyhold"),
+    "flight": ("flight", "ft", "flighttime", "ud", "updown", "releasepress", "rp"),
+    "interval": ("interval", "dd", "downdown", "presspress", "pp", "it", "interkey", "interkeytime"),
+    "next_flight": ("nextflight",),
+}
+KEYS = ("key", "keyname", "code", "char", "character", "letter", *CODES)
+TIMES = ("timepress", "timerelease")
+# The median hold of people who type is between these, in milliseconds.
+SHORTEST, LONGEST = 20.0, 1000.0
+
+
+def holds_and_gaps(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
+    """The columns of holds and of times between keys; empty if there are none, or times of presses."""
+    given = {role: name for role, name in columns.items() if role in NAMES}
+    own = {plain(name): name for name in table.columns if name not in columns.values()}
+    found = {
+        role: next((own[name] for name in names if name in own), None)
+        for role, names in NAMES.items()
+        if role not in given
+    }
+    roles = {role: name for role, name in found.items() if name is not None} | given
+    there = {*table.columns, *columns, *likely_names(list(own.values()), TIMES)}
+    for name in given.values():
+        if name not in table.columns:
+            raise ReadingError(f"no column {name!r}; {there_are(table.columns)}")
+    return roles if not there & set(TIMES) and "hold" in roles and len(roles) > 1 else {}
+
+
+def keystrokes_of(
+    table: Table, roles: Mapping[str, str], columns: Mapping[str, str], form: Any
+) -> tuple[pd.DataFrame, str]:
+    """Keystrokes whose times begin at 0 in each sample, in the order of the file; the unit of the file."""
+    frame = pd.DataFrame(index=range(len(table)))
+    constants = {"user": form.user, "session": form.session}
+    names = likely_names(table.columns, SAMPLE) | {name: name for name in SAMPLE if name in table.columns}
+    for name in SAMPLE:
+        own = columns.get(name) or names.get(name)
+        if own is None and constants[name] is None:
+            absent = {"user": "NAME", "session": 0}[name]
+            raise ReadingError(
+                f"no column {name!r}; {there_are(table.columns)}", Remedy("give {}", {name: absent})
+            )
+        frame[name] = labels(table, own) if own is not None else constants[name]
+    frame["keyname"] = _key_names(table, columns.get("keyname"))
+    values = {role: table.numbers(name, form.decimal) for role, name in roles.items()}
+    unit = form.unit or _unit(values["hold"])
+    hold = milliseconds(values["hold"], unit)
+    gaps = {role: milliseconds(values[role], unit) for role in values if role != "hold"}
+    starts = sample_starts(frame)
+    # A role that was named says itself which time is meant.
+    gaps = {role: gap if role in columns else _led(gap, starts, roles[role]) for role, gap in gaps.items()}
+    step = _steps(hold, gaps)
+    step[starts] = 0.0
+    since = np.cumsum(step)
+    press = np.round(since - np.repeat(since[starts], sample_lengths(starts, len(frame))), 6)
+    frame["timepress"], frame["timerelease"] = press, np.round(press + hold, 6)
+    for name in table.columns:
+        if name not in COLUMNS and name not in roles.values() and name not in columns.values():
+            frame[name] = further(table, name, form.decimal, True)
+    return frame, unit
+
+
+def _steps(hold: Floats, gaps: Mapping[str, Floats]) -> Floats:
+    """From the press before it to each press, (N,)."""
+    if "interval" in gaps:
+        return gaps["interval"]
+    flight = gaps["flight"] if "flight" in gaps else np.concatenate([[0.0], gaps["next_flight"][:-1]])
+    steps: Floats = np.concatenate([[0.0], hold[:-1]]) + flight
+    return steps
+
+
+def _led(gap: Floats, starts: Integers, name: str) -> Floats:
+    """The time that leads to each key: that of its own row, or of the row before.
+
+    A sample's first key has nothing before it, and its last nothing after it: where these are empty or 0,
+    they say which is meant.
+    """
+    ends = np.append(starts[1:], len(gap)) - 1
+    nothing_before, nothing_after = (bool((np.nan_to_num(gap[rows]) == 0).all()) for rows in (starts, ends))
+    if nothing_before:
+        return gap
+    if nothing_after:
+        return np.concatenate([[0.0], gap[:-1]])
+    raise ReadingError(
+        f"{name} may be the time from the key before or to the key after: neither the first nor the last of "
+        "all samples is empty or 0",
+        Remedy("from this release to the next press, it is {}", {"columns": {"next_flight": name}}),
+        Remedy("from the release before to this press, {}", {"columns": {"flight": name}}),
+    )
+
+
+def _unit(hold: Floats) -> str:
+    """The unit in which keys are held as people hold them."""
+    median = float(np.nanmedian(hold)) if np.isfinite(hold).any() else np.nan
+    for unit in ("ms", "s", "us", "ns"):
+        if SHORTEST <= float(milliseconds(np.array([median]), unit)[0]) <= LONGEST:
+            return unit
+    raise ReadingError(
+        f"keys are held for {median:.3g} in the middle, which is not how people type in any unit",
+        Remedy("give {} if that is right", {"unit": "ms"}),
+    )
+
+
+def _key_names(table: Table, given: str | None) -> Any:
+    own = {plain(name): name for name in reversed(table.columns)}
+    name = given or next((own[key] for key in KEYS if key in own), None)
+    if name is None:
+        raise ReadingError(
+            f"no column of keys; {there_are(table.columns)}",
+            Remedy("{} gives the file's own name of it", {"columns": {"keyname": "KEY"}}),
+        )
+    texts = key_names(Table({"keyname": table.columns[name]}, table.records))
+    codes = CODES.get(plain(name))
+    if codes is not None and all(re.fullmatch(r"[0-9]+", str(text)) for text in texts.unique()):
+        return names_of_codes(texts.astype(float).to_numpy(), codes).astype(object)
+    return texts
