@@ -22,7 +22,7 @@ def as_written(app: Any, what: str, name: str, obj: Any, options: Any, lines: li
         lines[0] = lines[0].replace(": ", "; ")
     written: list[str] = []
     section, example = "", False
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in zip(lines, [*lines[1:], ""], strict=False):
         section = line if HEADING.match(following) else section
         example = line.startswith(">>>") or (example and line.strip() != "")
         if example or section == line or HEADING.match(line):

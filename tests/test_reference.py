@@ -286,6 +286,9 @@ def test_every_documented_parameter_is_in_the_signature_with_its_type_and_defaul
         attributes = re.findall(r"^:ivar (.*?):", fields, re.MULTILINE)
         assert all(each.isidentifier() for some in attributes for each in some.split(", ")), name
     assert seen > 50
+    nothing: list[str] = []
+    as_written(None, "data", "without.a.docstring", 1, None, nothing)
+    assert nothing == []
 
 
 def test_an_example_that_prints_something_else_is_noticed() -> None:
