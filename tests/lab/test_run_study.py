@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from keydyn.lab import run_study
-from keydyn.lab.frame.options import SeedOption
+from keydyn.lab.frame.chosen import SeedOption
 from keydyn.lab.frame.study import Plan, ResultsPage, Study, study
 from keydyn.lab.frame.tables import plain_table
 from keydyn.lab.run_study import STUDIES, RunOptions, command_of

@@ -16,7 +16,7 @@ from keydyn.commands.every_command import every_command, parameters_of, with_par
 from keydyn.commands.shared_options import EngineOption, JobsOption
 from keydyn.lab.calibration.study import calibration
 from keydyn.lab.continuous.study import continuous
-from keydyn.lab.frame.options import DataOption, FreshOption, OutOption, SeedOption
+from keydyn.lab.frame.chosen import DataOption, FreshOption, OutOption, SeedOption
 from keydyn.lab.frame.study import Facts, Study
 from keydyn.lab.goodness_of_fit.study import goodness_of_fit
 from keydyn.lab.model_choice.study import model_choice

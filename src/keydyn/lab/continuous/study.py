@@ -5,8 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from keydyn.lab.frame.chosen import chosen_rows, known_detectors, recognition_facts
-from keydyn.lab.frame.options import DataOption, DatasetOption, DetectorOption, SeedOption
+from keydyn.lab.frame.chosen import (
+    DataOption,
+    DatasetOption,
+    DetectorOption,
+    SeedOption,
+    chosen_rows,
+    known_detectors,
+    recognition_facts,
+)
 from keydyn.lab.frame.study import Plan, report_beside, study
 
 TABLES = ("continuous", "watching")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,11 +27,9 @@ def draw_p_values(tests: pd.DataFrame, path: Path, p: str = "p_value") -> None:
     with drawing(3.0 * len(panels), 3.3, path) as figure:
         grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axes, ((dataset, settings), panel_tests) in zip(grid, panels, strict=True):
-            _uniform(axes)
-            for column, (model, model_tests) in enumerate(panel_tests.groupby("model", sort=False)):
-                values = model_tests[p].to_numpy()
-                label = f"{MODEL_NAMES.get(str(model), model)} ({np.mean(values <= LEVEL):.2f} rejected)"
-                _cumulative(axes, values, COLOURS[column], label)
+            by_model = panel_tests.groupby("model", sort=False)[p]
+            values = {MODEL_NAMES.get(str(model), model): of.to_numpy() for model, of in by_model}
+            _draw_cumulative(axes, values, "{} ({:.2f} rejected)")
             axes.set_title(f"{str(dataset).capitalize()}, {settings} settings")
             axes.set_xlabel(f"p-value, {P_NAMES[p]}")
             axes.legend(loc="lower right", fontsize=8.0)
@@ -50,11 +50,9 @@ def draw_calibration(tests: pd.DataFrame, path: Path) -> None:
             axes.fill_between(
                 u, np.clip(u - width, 0, 1), np.clip(u + width, 0, 1), color=GREY, alpha=0.15, linewidth=0
             )
-            _uniform(axes)
-            for column, kind in enumerate(kind for kind in P_NAMES if panel_tests[kind].notna().any()):
-                values = panel_tests[kind].to_numpy()
-                label = f"{P_NAMES[kind]} (size {np.mean(values <= LEVEL):.2f})"
-                _cumulative(axes, values, COLOURS[column], label)
+            kinds = [kind for kind in P_NAMES if panel_tests[kind].notna().any()]
+            values = {P_NAMES[kind]: panel_tests[kind].to_numpy() for kind in kinds}
+            _draw_cumulative(axes, values, "{} (size {:.2f})")
             axes.set_title(f"{MODEL_NAMES.get(str(model), model)}, {str(dataset).capitalize()}")
             axes.set_xlabel("p-value")
             axes.legend(loc="lower right", fontsize=7.0, handlelength=1.2)
@@ -90,20 +88,13 @@ def draw_power(table: pd.DataFrame, path: Path) -> None:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
-def _uniform(axes: Axes) -> None:
+def _draw_cumulative(axes: Axes, values: Mapping[Any, np.ndarray], label: str) -> None:
+    """Cumulative p-values by name over the uniform line; `label` has room for name and share rejected."""
     axes.axvspan(0.0, LEVEL, color=GREY, alpha=0.2, linewidth=0)
     axes.plot([0.0, 1.0], [0.0, 1.0], color="black", linestyle="--", linewidth=0.8)
     axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
-
-
-def _cumulative(axes: Axes, values: np.ndarray, colour: str, label: str) -> None:
-    p = np.sort(values)
-    share = np.arange(1, len(p) + 1) / len(p)
-    axes.step(
-        np.concatenate([[0.0], p, [1.0]]),
-        np.concatenate([[0.0], share, [1.0]]),
-        where="post",
-        color=colour,
-        linewidth=1.4,
-        label=label,
-    )
+    for column, (name, of) in enumerate(values.items()):
+        x = np.concatenate([[0.0], np.sort(of), [1.0]])
+        y = np.concatenate([[0.0], np.arange(1, len(of) + 1) / len(of), [1.0]])
+        text = label.format(name, np.mean(of <= LEVEL))
+        axes.step(x, y, where="post", color=COLOURS[column], linewidth=1.4, label=text)

@@ -8,8 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from keydyn.exit_codes import UsageError
-from keydyn.lab.frame.chosen import check_second, chosen_texts, text_facts
-from keydyn.lab.frame.options import DataOption, SecondOption, SeedOption, SurrogatesOption, TextOption
+from keydyn.lab.frame.chosen import (
+    DataOption,
+    SecondOption,
+    SeedOption,
+    SurrogatesOption,
+    TextOption,
+    check_second,
+    chosen_texts,
+    text_facts,
+)
 from keydyn.lab.frame.study import Plan, report_beside, study
 
 

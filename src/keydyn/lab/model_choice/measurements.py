@@ -99,6 +99,11 @@ def left_out(n_samples: int) -> list[int]:
     return [int(number) for number in evenly.round()]
 
 
+def is_paper(models: pd.DataFrame) -> pd.Series[bool]:
+    """Which rows are of the paper's model."""
+    return models[CHOICE].eq(pd.Series(PAPER, index=CHOICE)).all(axis=1)
+
+
 def choice_table(fits: pd.DataFrame) -> pd.DataFrame:
     """For each model: BIC and held-out log-likelihood against the paper's choice, and how many it suits best.
 
@@ -107,11 +112,7 @@ def choice_table(fits: pd.DataFrame) -> pd.DataFrame:
     """
     keys = ["dataset", "user"]
     per_event = fits.assign(bic=fits["bic"] / fits["events"])
-    paper = (
-        (per_event["states"] == PAPER[0])
-        & (per_event["family"] == PAPER[1])
-        & (per_event["smoothing"] == PAPER[2])
-    )
+    paper = is_paper(per_event)
     if not paper.any():
         raise ValueError("the paper's choice, two states, lognormal, smoothed, is not among the models")
     paper_fits = per_event[paper].set_index(keys)[["bic", "held_out"]]

@@ -20,6 +20,7 @@ from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces, text_piece
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.model_choice.measurements import (
+    CHOICE,
     FAMILIES,
     LEFT_OUT,
     MAX_ITERATIONS,
@@ -27,6 +28,7 @@ from keydyn.lab.model_choice.measurements import (
     TOLERANCE,
     choice_calls,
     choice_table,
+    is_paper,
 )
 
 Row = dict[Any, Any]
@@ -79,11 +81,9 @@ def write(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any]) -> lis
 
 def _in_short(frame: pd.DataFrame) -> Table:
     """The paper's choice and what is better for some users, for the terminal; the file has all models."""
-    states, family, smoothing = PAPER
-    paper = (frame["states"] == states) & (frame["family"] == family) & (frame["smoothing"] == smoothing)
     best = (frame["best_by_bic"] >= 0.1) | (frame["best_held_out"] >= 0.1)
     note = "The paper's choice, and models that are the best of all for a tenth of users or more."
-    return plain_table("model_choice", "Which model fits best", note, frame[paper | best], labels=4)
+    return plain_table("model_choice", "Which model fits best", note, frame[is_paper(frame) | best], labels=4)
 
 
 def choice_words(table: pd.DataFrame) -> list[str]:
@@ -156,9 +156,6 @@ def _named(row: Row) -> str:
     return f"{_states(row)}, {_family(row)}, {smoothed}"
 
 
-SETTINGS = ["states", "family", "smoothing"]
-
-
 def answer(values: Values) -> str:
     """The best model by held-out likelihood and by BIC, and where that leaves the paper's."""
     by_likelihood: dict[str, list[str]] = {}
@@ -167,12 +164,12 @@ def answer(values: Values) -> str:
     for dataset, rows in values["model_choice"].groupby("dataset", sort=False):
         name = dataset_name(dataset)
         likely = rows.sort_values("held_out", ascending=False, kind="stable", na_position="last")
-        models = likely[SETTINGS].to_dict("records")
+        models = likely[CHOICE].to_dict("records")
         by_likelihood.setdefault(_model(models[0]), []).append(name)
         by_bic.setdefault(_model(rows.iloc[int(rows["bic"].argmin())].to_dict()), []).append(name)
         place = [tuple(model.values()) for model in models].index(PAPER)
         ranks.append(f"number {place + 1} of {len(rows)} ({name})")
-    paper = _model(dict(zip(SETTINGS, PAPER, strict=True)))
+    paper = _model(dict(zip(CHOICE, PAPER, strict=True)))
     return (
         "By the likelihood of samples that were left out of the fit, the best model of the median user has "
         f"{_found(by_likelihood)}; by BIC, {_found(by_bic)}. By that likelihood the paper's choice, {paper}, "
@@ -185,7 +182,7 @@ def _found(models: dict[str, list[str]]) -> str:
 
 
 def _model(settings: Mapping[Any, Any]) -> str:
-    states, family, smoothing = (settings[name] for name in SETTINGS)
+    states, family, smoothing = (settings[name] for name in CHOICE)
     smoothed = "not smoothed" if smoothing == "none" else "smoothed"
     return f"{states} {FAMILY_NAMES.get(family, family)} state{'' if states == 1 else 's'}, {smoothed}"
 

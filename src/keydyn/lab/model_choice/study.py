@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from keydyn.lab.frame.chosen import chosen_texts, text_facts
-from keydyn.lab.frame.options import DataOption, TextOption
+from keydyn.lab.frame.chosen import DataOption, TextOption, chosen_texts, text_facts
 from keydyn.lab.frame.study import Plan, report_beside, study
 
 

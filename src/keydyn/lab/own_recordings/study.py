@@ -14,8 +14,7 @@ from keydyn.commands.recording_options import Reading, listed
 from keydyn.commands.shared_options import PopulationOption, population_of, with_population
 from keydyn.exit_codes import checking_options
 from keydyn.lab.continuous import study as continuous
-from keydyn.lab.frame.chosen import known_detectors, recognition_facts
-from keydyn.lab.frame.options import DetectorOption, SeedOption
+from keydyn.lab.frame.chosen import DetectorOption, SeedOption, known_detectors, recognition_facts
 from keydyn.lab.frame.study import Facts, Plan, report_beside, study
 from keydyn.lab.recognition import study as recognition
 from keydyn.progress import working

@@ -108,7 +108,7 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
     scored = scored_of(measured.scores)
     figures = recognition_figures(scored, seed)
     watched = {key: continuous(ranks, seed=seed) for key, ranks in ranked_of(measured.ranks).items()}
-    users = users_of(figures, watched)
+    users = users_of({key: of.users for key, of in figures.items()}, watched)
     main = outputs.table(population_table(users, figures, watched))
     rates = outputs.table(error_rates_table(figures, RATES))
     gains = outputs.table(significance_table(users, seed))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.evaluation.continuous.rejection import Continuous
+from keydyn.evaluation.continuous.rejection import Continuous, Times
 from keydyn.evaluation.rates.confidence import LEVEL, compare_with_best, mean_estimate, signed_rank_p
 from keydyn.lab.frame.names import dataset_name, detector_name, listed
 from keydyn.lab.frame.published import ACCURACY, EQUAL_ERROR_RATE, REJECTION_TIME
@@ -52,20 +52,47 @@ INTERVAL_NOTE = "Means over users with 95 % intervals (bootstrap over users)."
 Users = dict[str, dict[str, dict[str, "pd.Series[float]"]]]
 
 
-def users_of(measured: Mapping[Key, RecognitionFigures], watched: Mapping[Key, Continuous]) -> Users:
-    """All figures of each user, in the order of `METRICS`; the rejection time is the mean of the samples."""
-    figures: Users = {}
+def users_of(figures: Mapping[Key, pd.DataFrame], watched: Mapping[Key, Continuous]) -> Users:
+    """All figures of each user, in the order of `METRICS`; the rejection time is the mean of the samples.
+
+    `figures` has acc and eer of each user; those of an open set, if there are any, have `OPEN` behind the
+    name of the dataset.
+    """
+    users: Users = {}
     for dataset, detector in watched:
-        closed, opened = measured[dataset, detector].users, measured[dataset + OPEN, detector].users
-        of = {
-            "acc": closed["acc"],
-            "eer": closed["eer"],
-            "open_eer": opened["eer"],
-            "amrt": user_times(watched[dataset, detector]),
-        }
-        for metric, values in of.items():
-            figures.setdefault(dataset, {}).setdefault(metric, {})[detector] = values.rename(str)
-    return figures
+        closed, opened = figures[dataset, detector], figures.get((dataset + OPEN, detector))
+        of = {"acc": closed["acc"], "eer": closed["eer"]}
+        of |= {} if opened is None else {"open_eer": opened["eer"]}
+        for metric, values in (of | {"amrt": user_times(watched[dataset, detector])}).items():
+            users.setdefault(dataset, {}).setdefault(metric, {})[detector] = values.rename(str)
+    return users
+
+
+def compared_rows(users: Users, times: Mapping[Key, Times]) -> list[dict[str, Any]]:
+    """Each detector on each dataset: METRIC_mean, METRIC_std, METRIC_p and METRIC_best of every figure.
+
+    Mean and standard deviation of rejection times are those of `times`, over samples, as in the paper. The
+    test is that of `compare_with_best`, over users.
+    """
+    rows = []
+    for dataset, metrics in users.items():
+        tests = {m: compare_with_best(pd.DataFrame(of), METRICS[m][1]) for m, of in metrics.items()}
+        for detector in metrics["acc"]:
+            row: dict[str, Any] = {"dataset": dataset, "detector": detector}
+            for metric, of in metrics.items():
+                mean, std = float(of[detector].mean()), float(of[detector].std())
+                if metric == "amrt":
+                    of_samples = times[dataset, detector]
+                    mean, std = of_samples.mean, np.nan if of_samples.std is None else of_samples.std
+                p, best = (tests[metric][name].to_dict()[detector] for name in ("p", "bold"))
+                row |= {
+                    f"{metric}_mean": mean,
+                    f"{metric}_std": std,
+                    f"{metric}_p": p,
+                    f"{metric}_best": best,
+                }
+            rows.append(row)
+    return rows
 
 
 def _difference(value: float, low: float, high: float, figure: str = "", digits: int = 3) -> str:
@@ -88,37 +115,24 @@ def population_table(
 ) -> Table:
     """Accuracy, error rates and rejection time of the three, with what the paper published."""
     rows, lines = [], []
-    for dataset, metrics in users.items():
-        best = {m: compare_with_best(pd.DataFrame(of), METRICS[m][1]) for m, of in metrics.items()}
-        for detector in metrics["acc"]:
-            labels = {"dataset": dataset, "detector": detector}
-            row: dict[str, Any] = {}
-            one = {name: measured[dataset + of, detector].verification.one["eer"] for name, of in ONE.items()}
-            for metric in METRICS:
-                values = metrics[metric][detector]
-                mean, std = float(values.mean()), float(values.std())
-                if metric == "amrt":
-                    # As in the paper, over samples.
-                    times = watched[dataset, detector].rejection
-                    mean, std = times.mean, np.nan if times.std is None else times.std
-                p = best[metric]["p"].to_dict()[detector]
-                row |= {f"{metric}_mean": mean, f"{metric}_std": std, f"{metric}_p": p}
-            published = _published(dataset, detector)
-            figures = [column for name, rate in one.items() for column in rate.columns(name).items()]
-            rows.append(labels | row | dict(figures) | published)
-            bold = {f"{metric}_bold": best[metric]["bold"].to_dict()[detector] for metric in METRICS}
-            of_one = {name: rate.value for name, rate in one.items()}
-            lines.append(labels | {"source": MEASURED} | row | bold | of_one)
-            if (dataset, detector) in ACCURACY:
-                theirs = {name: published.get(f"published_{name}") for name in row}
-                lines.append(
-                    labels | {"source": PUBLISHED} | theirs | dict.fromkeys(bold) | dict.fromkeys(of_one)
-                )
+    times = {key: of.rejection for key, of in watched.items()}
+    for row in compared_rows(users, times):
+        dataset, detector = row["dataset"], row["detector"]
+        one = {name: measured[dataset + of, detector].verification.one["eer"] for name, of in ONE.items()}
+        published = _published(dataset, detector)
+        figures = [column for name, rate in one.items() for column in rate.columns(name).items()]
+        exact = {name: value for name, value in row.items() if not name.endswith("_best")}
+        rows.append(exact | dict(figures) | published)
+        lines.append(row | {"source": MEASURED} | {name: rate.value for name, rate in one.items()})
+        if (dataset, detector) in ACCURACY:
+            theirs = {name: published.get(f"published_{name}") for name in (*row, *one)}
+            labels = {"dataset": dataset, "detector": detector, "source": PUBLISHED}
+            lines.append(theirs | labels)
     columns = [
         DATASET,
         Column("Detector", ("detector", "source"), _detector, published=is_published),
         *(
-            mean_column(title, metric, digits, bold=itemgetter(f"{metric}_bold"), published=is_published)
+            mean_column(title, metric, digits, bold=itemgetter(f"{metric}_best"), published=is_published)
             for metric, (title, _, digits) in METRICS.items()
         ),
         Column("EER, one threshold", "eer_one", fixed, published=is_published),

@@ -5,8 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from keydyn.lab.frame.chosen import chosen_rows, known_detectors, recognition_facts
-from keydyn.lab.frame.options import DataOption, DatasetOption, DetectorOption, SeedOption
+from keydyn.lab.frame.chosen import (
+    DataOption,
+    DatasetOption,
+    DetectorOption,
+    SeedOption,
+    chosen_rows,
+    known_detectors,
+    recognition_facts,
+)
 from keydyn.lab.frame.study import Facts, Plan, report_beside, study
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from keydyn.evaluation.continuous.rejection import continuous
-from keydyn.evaluation.rates.confidence import compare_with_best
+from keydyn.evaluation.continuous.rejection import Times, continuous
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.figures.style import house_style, text_of
 from keydyn.lab.drawing.panels import Curve, RowsOfPanels, rows_figure
@@ -24,8 +23,9 @@ from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.score_datasets import ranked_of, scored_of
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, mean_column, number_column
+from keydyn.lab.population.tables import METRICS, Users, compared_rows, users_of
 from keydyn.lab.recognition.report import lead_of
-from keydyn.lab.recognition.tables import MEAN_NOTE
+from keydyn.lab.recognition.tables import MEAN_NOTE, Key
 from keydyn.lab.relatives.measurements import ESTIMATION, FOLDS, SCORING, UNSEEN
 
 DEPTH = 1.0  # of an axis; one poor model should not flatten the others
@@ -70,7 +70,7 @@ WORDS = {
     SCORING: "missing in scoring",
     UNSEEN: "unseen in scoring",
 }
-FIGURES = {"acc": "accuracy", "eer": "equal error rate", "amrt": "rejection time"}
+FIGURES = {"acc": "Accuracy", "eer": "Equal error rate", "amrt": "Rejection time"}
 
 
 def verdict(measured: pd.DataFrame, lost: pd.DataFrame) -> str:
@@ -89,7 +89,9 @@ def _best(measured: pd.DataFrame) -> list[str]:
         counts = measured.groupby("detector", sort=False)[f"{metric}_best"].sum()
         counts = counts.sort_values(ascending=False, kind="stable")
         counted = ", ".join(f"{detector_name(name)} on {int(n)}" for name, n in counts.items())
-        sentences.append(f"By {title}, best or not significantly worse than the best: {counted} of {n_rows}.")
+        sentences.append(
+            f"By {title.lower()}, best or not significantly worse than the best: {counted} of {n_rows}."
+        )
     return sentences
 
 
@@ -140,12 +142,6 @@ def _list(shares: list[float]) -> str:
 
 
 LOSSES = "lost_context"
-# Figure → title, whether more is better, decimals
-METRICS = {
-    "acc": ("Accuracy", True, 3),
-    "eer": ("Equal error rate", False, 3),
-    "amrt": ("Rejection time", False, 2),
-}
 LOST = {"log_likelihood": "ln likelihood per event", "acc": "accuracy", "eer": "equal error rate"}
 SITUATIONS = {ESTIMATION: "missing in estimation", SCORING: "missing in scoring", UNSEEN: "unseen in scoring"}
 WHAT_IS_LOST = (
@@ -174,8 +170,10 @@ def write(
     outputs.scores(scores)
     outputs.ranks(ranks)
     outputs.frame(losses, LOSSES)
-    users = user_figures(scores, ranks, facts.get("seed", 0))
-    main = outputs.table(relatives_table(users))
+    figures = {key: recognition(of) for key, of in scored_of(scores).items()}
+    watched = {key: continuous(of, seed=facts.get("seed", 0)) for key, of in ranked_of(ranks).items()}
+    times = {key: of.rejection for key, of in watched.items()}
+    main = outputs.table(relatives_table(users_of(figures, watched), times))
     sections = [Section("Five models", (), [main])]
     lost = lost_frame(losses)
     if len(lost):
@@ -202,44 +200,11 @@ def read(folder: Path) -> tuple[pa.Table, pa.Table, pd.DataFrame]:
     return read_scores(folder), read_ranks(folder), read_table(folder / f"{LOSSES}.parquet").to_pandas()
 
 
-Users = dict[str, dict[str, dict[str, pd.Series]]]
-
-
-def user_figures(scores: pa.Table, ranks: pa.Table, seed: int) -> Users:
-    """Dataset → figure → detector → the figure of each user; rejection times are those of the samples."""
-    figures: Users = {}
-    for (dataset, detector), of in scored_of(scores).items():
-        users = recognition(of)
-        for metric in ("acc", "eer"):
-            figures.setdefault(dataset, {}).setdefault(metric, {})[detector] = users[metric]
-    for (dataset, detector), ranked in ranked_of(ranks).items():
-        times = continuous(ranked, seed=seed).per_sample.dropna(subset="rejection_time")
-        of_user = times.set_index("user")["rejection_time"]
-        figures.setdefault(dataset, {}).setdefault("amrt", {})[detector] = of_user
-    return figures
-
-
-def relatives_table(users: Users) -> Table:
+def relatives_table(users: Users, times: Mapping[Key, Times]) -> Table:
     """Identification, verification and rejection time of all, each tested against the best."""
-    rows = []
-    for dataset, metrics in users.items():
-        compared = {}
-        for metric, by_detector in metrics.items():
-            means = {name: values.groupby(level=0).mean() for name, values in by_detector.items()}
-            compared[metric] = compare_with_best(pd.DataFrame(means), METRICS[metric][1])
-        for detector in next(iter(metrics.values())):
-            row: dict[str, Any] = {"dataset": dataset, "detector": detector}
-            for metric in METRICS:
-                values, tests = metrics[metric][detector], compared[metric]
-                row |= {f"{metric}_mean": float(values.mean()), f"{metric}_std": float(values.std())}
-                row |= {
-                    f"{metric}_{name}": tests[test].to_dict()[detector]
-                    for name, test in (("p", "p"), ("best", "bold"))
-                }
-            rows.append(row)
-    figures = [
-        mean_column(title, metric, digits, bold=itemgetter(f"{metric}_best"))
-        for metric, (title, _, digits) in METRICS.items()
+    columns = [
+        mean_column(title, metric, METRICS[metric][2], bold=itemgetter(f"{metric}_best"))
+        for metric, title in FIGURES.items()
     ]
     return Table(
         "relatives",
@@ -248,8 +213,8 @@ def relatives_table(users: Users) -> Table:
         "rejection time. Bold: not significantly worse than the best of the five (Wilcoxon signed-rank over "
         "users, p above 0.05 / 4; the CSV file has every p). HMM and POHMM have the published settings, the "
         "others their closest equivalent. Closed set.",
-        pd.DataFrame(rows),
-        [DATASET, DETECTOR, *figures],
+        pd.DataFrame(compared_rows(users, times)),
+        [DATASET, DETECTOR, *columns],
         labels=2,
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from keydyn.figures.style import COLOURS, GREY, drawing
 
@@ -28,23 +30,25 @@ def draw_residuals(errors: pd.DataFrame, path: Path) -> None:
     """
     scenarios = sorted(errors["scenario"].unique())
     with drawing(2.6 * len(scenarios) + 0.6, 4.6, path) as figure:
-        grid = figure.subplots(len(PARTS), len(scenarios), sharex=True, sharey=True, squeeze=False)
+        grid = _grid(figure, scenarios, "residual, {}")
         for row, part in enumerate(PARTS):
             for column, scenario in enumerate(scenarios):
                 panel_errors = errors[(errors["scenario"] == scenario) & (errors["part"] == part)]
                 _draw_residuals(grid[row, column], panel_errors, COLOURS[column])
-        for axes, scenario in zip(grid[0], scenarios, strict=True):
-            axes.set_title(TITLES[scenario], fontsize=8.5)
-        for axes, label in zip(grid[:, 0], PARTS.values(), strict=True):
-            axes.set_ylabel(f"residual, {label}")
-        for axes in grid[-1]:
-            axes.set_xlabel("events N")
-        figure.suptitle(
-            "Mean error of each parameter as a share of its largest; band: ± one standard deviation",
-            x=0.01,
-            ha="left",
-            fontsize=10.0,
-        )
+        title = "Mean error of each parameter as a share of its largest; band: ± one standard deviation"
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.0)
+
+
+def _grid(figure: Figure, scenarios: Sequence[int], label: str) -> Any:
+    """A row of panels for each part, a column for each scenario; `label` has room for the part."""
+    grid = figure.subplots(len(PARTS), len(scenarios), sharex=True, sharey=True, squeeze=False)
+    for axes, scenario in zip(grid[0], scenarios, strict=True):
+        axes.set_title(TITLES[scenario], fontsize=8.5)
+    for axes, part in zip(grid[:, 0], PARTS.values(), strict=True):
+        axes.set_ylabel(label.format(part))
+    for axes in grid[-1]:
+        axes.set_xlabel("events N")
+    return grid
 
 
 def draw_errors(errors: pd.DataFrame, path: Path) -> None:
@@ -62,18 +66,12 @@ def draw_truths(errors: pd.DataFrame, path: Path) -> None:
     """Write the figure of the same for several true models, one line each, scenarios side by side."""
     scenarios, truths = sorted(errors["scenario"].unique()), list(dict.fromkeys(errors["truth"]))
     with drawing(2.6 * len(scenarios) + 1.6, 4.6, path) as figure:
-        grid = figure.subplots(len(PARTS), len(scenarios), sharex=True, sharey=True, squeeze=False)
+        grid = _grid(figure, scenarios, f"error relative to N = {errors['n'].min():g},\n{{}}")
+        of = {truth: errors[errors["truth"] == truth] for truth in truths}
         for row, part in enumerate(PARTS):
             for axes, scenario in zip(grid[row], scenarios, strict=True):
-                of = {truth: errors[errors["truth"] == truth] for truth in truths}
-                _draw_relative(
-                    axes, {name: _relative_errors(one, scenario, part) for name, one in of.items()}
-                )
-            grid[row, 0].set_ylabel(f"error relative to N = {errors['n'].min():g},\n{PARTS[part]}")
-        for axes, scenario in zip(grid[0], scenarios, strict=True):
-            axes.set_title(TITLES[scenario], fontsize=8.5)
-        for axes in grid[-1]:
-            axes.set_xlabel("events N")
+                lines = {name: _relative_errors(one, scenario, part) for name, one in of.items()}
+                _draw_relative(axes, lines)
         grid[0, -1].legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=8.0)
 
 

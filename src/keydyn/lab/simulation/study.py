@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from keydyn.exit_codes import checking_options
-from keydyn.lab.frame.options import SeedOption
+from keydyn.lab.frame.chosen import SeedOption
 from keydyn.lab.frame.study import Plan, report_beside, study
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keydyn.lab.frame.options import DataOption, SeedOption
+from keydyn.lab.frame.chosen import DataOption, SeedOption
 from keydyn.lab.frame.study import Plan, report_beside, study
 
 PlaceOption = Annotated[
