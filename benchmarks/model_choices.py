@@ -16,14 +16,14 @@ Parts = tuple[str, Any, Any, int]
 N_MODELS, N_SESSIONS = 256, 5_000
 
 
-def in_lanes() -> Parts:
+def in_lanes(models: int = N_MODELS) -> Parts:
     text = np.tile(np.arange(11), 50)
     data = [
-        Sequences.from_arrays(workloads.simulated([550], seed=k).X, text, [11] * 50) for k in range(N_MODELS)
+        Sequences.from_arrays(workloads.simulated([550], seed=k).X, text, [11] * 50) for k in range(models)
     ]
 
     def alone() -> Any:
-        few, many.FEW = many.FEW, N_MODELS + 1
+        few, many.FEW = many.FEW, models + 1
         try:
             return together()
         finally:
@@ -32,11 +32,11 @@ def in_lanes() -> Parts:
     def together() -> Any:
         return [model.log_likelihood_ for model in workloads.run_c(data)]
 
-    return ("models as vector lanes (whole fits)", alone, together, N_MODELS * 550 * workloads.ITERATIONS)
+    return ("models as vector lanes (whole fits)", alone, together, models * 550 * workloads.ITERATIONS)
 
 
-def all_sequences() -> Parts:
-    model, sequences = workloads.run_b(workloads.simulated([11] * 500)), workloads.simulated([11] * 1_000)
+def all_sequences(number: int = 1_000) -> Parts:
+    model, sequences = workloads.run_b(workloads.simulated([11] * 500)), workloads.simulated([11] * number)
     apart = list(sequences)
     return (
         "all sequences in one call (scores)",
@@ -48,7 +48,7 @@ def all_sequences() -> Parts:
 
 def sessions(model: Any, data: Sequences) -> Any:
     """One step of many sessions that have begun; each run starts from the same states."""
-    streams = model.online(n_streams=N_SESSIONS)
+    streams = model.online(n_streams=data.n_events)
     streams.update(data.X, data.codes)
     begun = streams._bank.filters.copy()
 
@@ -59,8 +59,8 @@ def sessions(model: Any, data: Sequences) -> Any:
     return run
 
 
-def two_states() -> Parts:
-    data = workloads.simulated([N_SESSIONS])
+def two_states(number: int = N_SESSIONS) -> Parts:
+    data = workloads.simulated([number])
     step = sessions(workloads.run_a(data), data)
 
     def plain() -> Any:
@@ -70,27 +70,27 @@ def two_states() -> Parts:
         finally:
             filter_bank.variant_of = own
 
-    return ("online, many sessions: two states unrolled", plain, step, N_SESSIONS)
+    return ("online, many sessions: two states unrolled", plain, step, number)
 
 
-def all_pairs() -> Parts:
-    data = workloads.simulated([N_SESSIONS])
+def all_pairs(number: int = N_SESSIONS) -> Parts:
+    data = workloads.simulated([number])
     model = workloads.run_a(data)
     small, filter_bank.SMALL_TABLE = filter_bank.SMALL_TABLE, 0
     searched = sessions(model, data)
     filter_bank.SMALL_TABLE = small
-    return ("online, many sessions: all pairs laid out", searched, sessions(model, data), N_SESSIONS)
+    return ("online, many sessions: all pairs laid out", searched, sessions(model, data), number)
 
 
-def joined_labels() -> Parts:
+def joined_labels(number: int = N_SESSIONS) -> Parts:
     types = np.array([f"key{n}" for n in range(workloads.N_TYPES)])
-    texts = types[np.random.default_rng(0).integers(0, len(types), N_SESSIONS)].tolist()
+    texts = types[np.random.default_rng(0).integers(0, len(types), number)].tolist()
     places, labels = {text: n for n, text in enumerate(types.tolist())}, LabelCodes(types)
     return (
         "list of labels joined and looked up at once",
         lambda: np.fromiter(map(places.get, texts), np.int64, len(texts)),
         lambda: labels.many(texts),
-        N_SESSIONS,
+        number,
     )
 
 
