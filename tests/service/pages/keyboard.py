@@ -45,6 +45,13 @@ EXACT_TIMES = """(() => {
     const get = function () { return times.get(this) ?? own.call(this); };
     Object.defineProperty(Event.prototype, "timeStamp", { get });
 })()"""
+# Times after `now`, or after the page's own time if it was opened since: none was before that.
+GIVE_TIMES = """([now, times]) => {
+    if (!window.keyTimes) return now;
+    const from = Math.max(now, performance.timeOrigin + performance.now());
+    keyTimes.push(...times.map((at) => from + at));
+    return from;
+}"""
 # Between samples, milliseconds.
 PAUSE = 1000.0
 
@@ -101,9 +108,7 @@ class Keyboard:
         events = [(row["timepress"], 1, row["keyname"]) for row in rows]
         events += [(row["timerelease"], 0, row["keyname"]) for row in rows]
         events.sort()
-        self._page.evaluate(
-            "times => window.keyTimes?.push(...times)", [self.now + at for at, _, _ in events]
-        )
+        self.now = self._page.evaluate(GIVE_TIMES, [self.now, [at for at, _, _ in events]])
         for at, down, key in events:
             (self.press if down else self.release)(key, at)
         self.now += max(at for at, _, _ in events) + PAUSE
