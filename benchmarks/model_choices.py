@@ -64,11 +64,11 @@ def two_states(number: int = N_SESSIONS) -> Parts:
     step = sessions(workloads.run_a(data), data)
 
     def plain() -> Any:
-        own, filter_bank.variant_of = filter_bank.variant_of, lambda n_states: ((), ())
+        own, filter_bank.variant_for = filter_bank.variant_for, lambda n_states, families: ((), ())
         try:
             return step()
         finally:
-            filter_bank.variant_of = own
+            filter_bank.variant_for = own
 
     return ("online, many sessions: two states unrolled", plain, step, number)
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from keydyn.arrays import Floats, Truths, compiled, inner
+from keydyn.arrays import Floats, inner
 from keydyn.model.engine.layout import Walk
 
 
@@ -122,34 +122,3 @@ def posterior_in_logs(s: int, walk: Walk, log_density: Floats, states: Floats, s
             for j in range(n_states):
                 step_sums[step, i, j, 0] += weight * math.exp(joint[i, j] - total)
     return float(increments.sum())
-
-
-@compiled
-def filter_step(
-    log_filtered: Floats,
-    begun: Truths,
-    startprob: Floats,
-    transmat: Floats,
-    log_density: Floats,
-    increments: Floats,
-) -> None:
-    """One step of the forward recursion in each of B streams, in the log domain.
-
-    `log_filtered` (B, M) is replaced. `startprob` (B, M) is used by streams that have not begun, `transmat`
-    (B, M, M) by the others.
-    """
-    n_states = log_filtered.shape[1]
-    terms = np.empty(n_states)
-    joint = np.empty(n_states)
-    for b in range(len(log_filtered)):
-        for j in range(n_states):
-            if begun[b]:
-                for i in range(n_states):
-                    terms[i] = log_filtered[b, i] + safe_log(transmat[b, i, j])
-                joint[j] = log_sum_exp(terms) + log_density[b, j]
-            else:
-                joint[j] = safe_log(startprob[b, j]) + log_density[b, j]
-        total = log_sum_exp(joint)
-        increments[b] = total
-        for j in range(n_states):
-            log_filtered[b, j] = joint[j] - total if total > -math.inf else -math.inf

@@ -30,7 +30,7 @@ from keydyn.model.engine.densities import (
     log_density,
     logarithm,
 )
-from keydyn.model.engine.layout import Variant, check_shape, fits, lanes_of, states_of
+from keydyn.model.engine.layout import ANY_FAMILY, Variant, check_shape, fits, lanes_of, states_of
 from keydyn.model.engine.log_domain import log_predicted, log_sum_exp, safe_log
 from keydyn.model.engine.pairs import Pair, Pairs, find_step, lay_out_unseen
 
@@ -136,7 +136,6 @@ def _look_up(
     x, features = arrived
     start, cells, transitions, steps, weights = models
     n_states, n_lanes = states_of(variant, start.shape[1]), lanes_of(variant)
-    # Made once: whatever holds an array counts it, which takes as long as much of a step.
     all_pairs, pairs = len(weights) == 0, Pairs(steps, weights)
     if not (
         fits(n_states, n_lanes, start.shape[1:])
@@ -176,7 +175,7 @@ def _look_up(
                     of_feature = cells[row, k, HEIGHT, j, 0] - 0.5 * standard * standard
                     of_feature = max(of_feature - on_log_scale * value, floor)
                     numbers[n_states + j, place] += of_feature if value == value else 0.0
-            elif kind != CUSTOM and value == value:
+            elif len(variant) == ANY_FAMILY and kind != CUSTOM and value == value:
                 for j in range(n_states):
                     if kind == CATEGORICAL:
                         of_feature = cells[row, k, int(value), j, 0]
@@ -216,9 +215,10 @@ def _normalise(variant: Variant, n_filters: int, n_states: int, numbers: Floats)
         numbers[2 * n_states + LEAST, place] = least
 
 
-# A product and a sum may be rounded once instead of twice; no NaN or infinity depends on that.
-look_up = inner(_look_up, fastmath={"contract"})
-normalise = inner(_normalise, fastmath={"contract"})
+# A product and a sum may be rounded once instead of twice; no NaN or infinity depends on that. References to
+# arrays are not counted, which would take as long as much of a step.
+look_up = inner(_look_up, fastmath={"contract"}, _nrt=False)
+normalise = inner(_normalise, fastmath={"contract"}, _nrt=False)
 
 
 @inner

@@ -9,27 +9,23 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data.settings import Settings
-from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission
 from keydyn.model.relatives.contexts import NoContext, Past
 from keydyn.model.relatives.parameter_tables import (
     ContextTables,
     Floored,
     Training,
-    lattice_of,
-    normal_densities,
     start_update,
 )
 from keydyn.model.relatives.regression import (
     LineLimits,
     Seen,
-    is_normal,
     line_update,
     tilted,
     update_logits,
 )
 from keydyn.model.relatives.sampling import LinearWalk, largest_working, on_input_scale, walk_linear
-from keydyn.model.theta.lattice import StatePosterior, log_densities
+from keydyn.model.theta.lattice import StatePosterior
 
 STEEPEST = 1e110
 
@@ -87,18 +83,6 @@ class Lines(ContextTables):
             emission.append(e.replace(params))
         steps = tilted(self.transmat, self.transition_slopes, u[:, self.feature])
         return ContextTables(self.startprob, steps, emission)
-
-    def lattice(self, evidence: Training, floor: float | None) -> Lattice:
-        """The training events laid out for the kernels."""
-        if not all(is_normal(e.distribution) for e in self.emission):
-            tables = self.tables_for(evidence.last)
-            total = log_densities(tables, evidence.X, evidence.rows, floor)
-            return lattice_of(total, evidence.offsets, self.startprob, evidence.steps, tables.transmat)
-        u = self._training_deviations(evidence)
-        one_row = np.zeros(len(evidence.X), dtype=np.int64)
-        total = normal_densities(self.emission, evidence, (self.emission_slopes, u), one_row, floor)
-        steps = tilted(self.transmat, self.transition_slopes, u[self.feature])
-        return lattice_of(total, evidence.offsets, self.startprob, evidence.steps, steps)
 
     def maximised(
         self, evidence: Training, posterior: StatePosterior, settings: Settings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +16,6 @@ from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, Family, Stats
 from keydyn.model.fit.algorithm import GOES_ON, REASONS, why_stop
 from keydyn.model.fit.fits import Iteration
-from keydyn.model.relatives.regression import NormalTable, Seen, add_normal, is_normal
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.from_data import Moments, displacements, least_scale, moments_by
 from keydyn.model.theta.from_data import start_emission as spread_emission
@@ -70,11 +68,6 @@ class Training:
         ]
 
     @cached_property
-    def nothing(self) -> Floats:
-        """No deviation from anything, (K, N)."""
-        return np.zeros(self.X.shape[::-1])
-
-    @cached_property
     def last_working(self) -> Floats:
         """The last values on their families' working scales, (K, N)."""
         return np.stack([family.working(self.last[:, k]) for k, family in enumerate(self.families)])
@@ -113,11 +106,12 @@ class ContextTables:
 
     def lattice(self, evidence: Training, floor: float | None) -> Lattice:
         """The training events laid out for the kernels."""
-        log_density = self._densities(evidence, floor)
+        tables = self.tables_for(evidence.last)
+        log_density = log_densities(tables, evidence.X, evidence.rows, floor)
         factor = self.log_factor(evidence.labels)
         if factor is not None:
             log_density += factor
-        return lattice_of(log_density, evidence.offsets, self.startprob, evidence.steps, self.transmat)
+        return lattice_of(log_density, evidence.offsets, self.startprob, evidence.steps, tables.transmat)
 
     def log_factor(self, labels: Integers | None) -> Floats | None:
         """ln of what each state's density is multiplied by besides, (N, M); nothing here."""
@@ -187,13 +181,6 @@ class ContextTables:
             emission=reordered_emission(self.emission, order),
         )
 
-    def _densities(self, evidence: Training, floor: float | None) -> Floats:
-        """`log_densities` of the training events, compiled where it can be."""
-        if not all(is_normal(e.distribution) for e in self.emission):
-            return log_densities(self, evidence.X, evidence.rows, floor)
-        level = np.zeros((len(self.emission), self.n_states)), evidence.nothing
-        return normal_densities(self.emission, evidence, level, evidence.rows, floor)
-
     def _statistics(self, evidence: Training, weighted: Floats, feature: int) -> Stats:
         e = self.emission[feature]
         return e.distribution.statistics(evidence.X[:, feature], weighted, evidence.rows, n_rows(e), e.params)
@@ -228,25 +215,6 @@ def uniform_tables(
         np.full((n_steps, n_states, n_states), 1.0 / n_states),
         [start_emission(evidence, k, n_tables, settings, jitter) for k in range(evidence.X.shape[1])],
     )
-
-
-def normal_densities(
-    emission: list[Emission],
-    evidence: Training,
-    lines: tuple[Floats, Floats],
-    rows: Integers,
-    floor: float | None,
-) -> Floats:
-    """ln f of the training events under normal families, (N, M), compiled.
-
-    `lines` are slopes (K, M), and u (K, N), the deviation of the value before, by which locations change.
-    """
-    least = -math.inf if floor is None else math.log(floor)
-    total = np.zeros((len(evidence.X), lines[0].shape[1]))
-    for e, y, slopes, u in zip(emission, evidence.working, *lines, strict=True):
-        table = NormalTable(e.params["loc"], e.params["scale"], slopes, e.distribution.on_log_scale)
-        add_normal(Seen(y, u), rows, table, least, total)
-    return total
 
 
 def lattice_of(

@@ -10,16 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths, compiled, inner
-from keydyn.model.engine.densities import HALF_LOG_TAU
-from keydyn.model.engine.sums import NOTHING
+from keydyn.arrays import Floats, Truths, compiled, inner
 from keydyn.model.families.family import NO_MASS, Emission, Family, Params, Stats
-from keydyn.model.families.location_scale import LogNormal, Normal, of_working_values
-
-
-def is_normal(family: Family) -> bool:
-    """Whether these are the family's formulas; a subclass may have others."""
-    return type(family) in (Normal, LogNormal)
+from keydyn.model.families.location_scale import of_working_values
 
 
 class Seen(NamedTuple):
@@ -27,58 +20,6 @@ class Seen(NamedTuple):
 
     y: Floats
     deviation: Floats
-
-
-class NormalTable(NamedTuple):
-    """Rows of normal distributions, (R, M); `slopes` (M,) is how much their location changes with u."""
-
-    loc: Floats
-    scale: Floats
-    slopes: Floats
-    on_log_scale: bool
-
-
-@compiled
-def add_normal(seen: Seen, rows: Integers, table: NormalTable, least: float, total: Floats) -> None:
-    """Add ln f(x_n; loc + slope · u_n, scale), at least `least`, to `total` (N, M); nothing where missing."""
-    y, deviation, (loc, scale, slopes, on_log_scale) = seen.y, seen.deviation, table
-    n_states = total.shape[1]
-    log_scale = np.log(scale) + HALF_LOG_TAU
-    for n in range(len(y)):
-        if math.isnan(y[n]):
-            continue
-        row = rows[n]
-        jacobian = y[n] if on_log_scale else 0.0
-        for j in range(n_states):
-            standard = (y[n] - (loc[row, j] + slopes[j] * deviation[n])) / scale[row, j]
-            total[n, j] += max(-0.5 * standard * standard - log_scale[row, j] - jacobian, least)
-
-
-def level_moments(seen: Seen, weights: Floats, slopes: Floats) -> Stats:
-    """Weight, mean and squared deviations of y − slope · u in each state, (1, M), in two passes."""
-    moments = np.zeros((3, 1, weights.shape[1]))
-    add_level_moments(seen, weights, slopes, moments)
-    return dict(zip(("count", "mean", "square"), moments, strict=True))
-
-
-@compiled
-def add_level_moments(seen: Seen, weights: Floats, slopes: Floats, moments: Floats) -> None:
-    """`level_moments` into sums that are zero."""
-    y, deviation = seen.y, seen.deviation
-    count, mean, square = moments[0, 0], moments[1, 0], moments[2, 0]
-    n_states = weights.shape[1]
-    for n in range(len(y)):
-        if not math.isnan(y[n]):
-            for j in range(n_states):
-                count[j] += weights[n, j]
-                mean[j] += weights[n, j] * (y[n] - slopes[j] * deviation[n])
-    for j in range(n_states):
-        mean[j] = mean[j] / count[j] if count[j] > NOTHING else 0.0
-    for n in range(len(y)):
-        if not math.isnan(y[n]):
-            for j in range(n_states):
-                around = y[n] - slopes[j] * deviation[n] - mean[j]
-                square[j] += weights[n, j] * around * around
 
 
 # Steps in one M-step: the next continues where this one ends.
@@ -94,27 +35,10 @@ UNTOLD = 1e-10
 
 def tilted(transmat: Floats, slopes: Floats, deviation: Floats) -> Floats:
     """a[i, j | u] ∝ a[i, j] exp(c[i, j] u) for each deviation u (N,) of the value before; (N, M, M)."""
-    steps = np.empty((len(deviation), *transmat.shape))
-    tilt(transmat, slopes, deviation, steps)
-    return steps
-
-
-@compiled
-def tilt(transmat: Floats, slopes: Floats, deviation: Floats, steps: Floats) -> None:
-    """`tilted` into `steps`."""
-    n_states = len(transmat)
-    for n in range(len(deviation)):
-        for i in range(n_states):
-            largest, total = -math.inf, 0.0
-            for j in range(n_states):
-                if transmat[i, j] > 0.0:
-                    largest = max(largest, slopes[i, j] * deviation[n])
-            for j in range(n_states):
-                factor = math.exp(slopes[i, j] * deviation[n] - largest) if transmat[i, j] > 0.0 else 0.0
-                steps[n, i, j] = transmat[i, j] * factor
-                total += steps[n, i, j]
-            for j in range(n_states):
-                steps[n, i, j] /= total
+    exponents = np.where(transmat > 0.0, slopes * deviation[:, None, None], -np.inf)
+    steps = transmat * np.exp(exponents - exponents.max(axis=2, keepdims=True))
+    shares: Floats = steps / steps.sum(axis=2, keepdims=True)
+    return shares
 
 
 @inner
@@ -267,11 +191,8 @@ def line_update(
         scale, df = params["scale"][0], params.get("df", params["scale"])[0]
         least_squares(seen, weights, Line(params["loc"][0], scale, df, "df" in params), loc, slopes)
         params = params | {"loc": loc[None]}
-    if is_normal(family):
-        stats = level_moments(seen, weights, slopes)
-    else:
-        family = of_working_values(family)
-        stats = _level_statistics(family, params, seen, weights, slopes)
+    family = of_working_values(family)
+    stats = _level_statistics(family, params, seen, weights, slopes)
     updated, floored = family.update(stats, params, limits.least_scale, limits.count_floor)
     return emission.replace(updated), slopes, floored
 

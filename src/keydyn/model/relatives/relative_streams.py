@@ -17,7 +17,6 @@ from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import check_number
 from keydyn.model.data.vocabulary import MISSING
-from keydyn.model.engine.log_domain import filter_step
 from keydyn.model.families.family import not_a_value
 from keydyn.model.relatives.contexts import Contexts, Past
 from keydyn.model.theta.lattice import log_densities
@@ -99,10 +98,14 @@ class RelativeStreams:
         factor = self._theta.log_factor(self._states_named(labels, which))
         if factor is not None:
             log_density = log_density + factor
-        filtered, increments = self._log_filtered[which], np.empty(len(which))
-        start = np.repeat(tables.startprob[None], len(which), axis=0)
-        filter_step(filtered, past.begun, start, tables.transmat[steps], log_density, increments)
-        self._log_filtered[which] = filtered
+        with np.errstate(divide="ignore"):
+            start, transmat = np.log(tables.startprob), np.log(tables.transmat[steps])
+        # The forward step, in the log domain.
+        onward = np.logaddexp.reduce(self._log_filtered[which, :, None] + transmat, axis=1)
+        joint = np.where(past.begun[:, None], onward, start) + log_density
+        increments: Floats = np.logaddexp.reduce(joint, axis=1)
+        possible = increments[:, None] > -np.inf
+        self._log_filtered[which] = np.subtract(joint, increments[:, None], out=joint, where=possible)
         after = past.after(values, kinds)
         for name in ("values", "events", "last", "begun"):
             getattr(self._past, name)[which] = getattr(after, name)

@@ -15,7 +15,6 @@ from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.label_codes import LabelCodes, translations
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.densities import CUSTOM, FIRST, KIND, ON_LOG_SCALE
-from keydyn.model.engine.layout import variant_of
 from keydyn.model.engine.online_step import (
     COUNT,
     EXTRA,
@@ -27,7 +26,7 @@ from keydyn.model.engine.online_step import (
     check_models,
     update_many,
 )
-from keydyn.model.families.compiled import features_of
+from keydyn.model.families.compiled import features_of, variant_for
 from keydyn.model.families.family import Family, Params, not_a_value
 from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
 
@@ -146,7 +145,7 @@ class FilterBank:
         increments = np.empty((len(which), self.chosen.shape[1]))
         given = self._custom_densities(values, which, found)
         bad = update_many(
-            variant_of(self.thetas[0].n_states),
+            variant_for(self.thetas[0].n_states, self.thetas[0].families),
             # A copy, which is used up.
             np.array(values.T, order="C"),
             found,
