@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -17,6 +18,13 @@ KEYS, ENROLLED = 60, 5
 PROCESSES = 5
 IMPORT = "from keydyn.decisions import Verifier"
 COMMAND = "from keydyn.cli import main; main()"
+FIRST_USE = """
+from keydyn.datasets import make_typists
+from keydyn.decisions import Verifier
+typing, verifier = make_typists(1, 6, "free", 60), Verifier.shipped()
+verifier.enrol("ada", typing[:300])
+verifier.verify("ada", typing[300:])
+"""
 # The largest amount of memory of a process is in kilobytes, but in bytes on macOS.
 PER_MEGABYTE = 1024.0**2 if sys.platform == "darwin" else 1024.0
 
@@ -87,6 +95,18 @@ def _import() -> dict[str, float]:
     return _process([IMPORT])
 
 
+def _first_use() -> dict[str, float]:
+    """With nothing compiled: whole processes, each with an empty cache, the lesser of two."""
+    times = []
+    for _ in range(2):
+        with tempfile.TemporaryDirectory() as folder:
+            before = _children()
+            environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+            subprocess.run([sys.executable, "-c", FIRST_USE], check=True, env=environment)
+            times.append(_children() - before)
+    return {"ns": min(times) * 1e9}
+
+
 def _command() -> dict[str, float]:
     from keydyn.datasets import make_typists
     from keydyn.decisions import Verifier
@@ -126,4 +146,8 @@ CALLS: dict[str, Callable[[Any, Any, Any], dict[str, float]]] = {
     "identify 10000": _identify(10_000),
     "watch": _watch,
 }
-PROCESS: dict[str, Callable[[], dict[str, float]]] = {"import": _import, "command": _command}
+PROCESS: dict[str, Callable[[], dict[str, float]]] = {
+    "import": _import,
+    "first use": _first_use,
+    "command": _command,
+}

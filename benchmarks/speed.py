@@ -46,6 +46,7 @@ TITLES = {
     "online objects": "online, 5,000 sessions, objects",
     "online population": "online, 200 × 200 models",
     "decide import": "import of the verifier, a process",
+    "decide first use": "first enrolment and verification, nothing compiled",
     "decide command": "`keydyn verify`, a process",
     "decide verify frame": "verify 60 keys, a data frame",
     "decide verify samples": "verify 60 keys, arrays",

@@ -21,6 +21,7 @@ TARGETS: dict[str, Callable[[Known], float]] = {
     "growth 20000": lambda known: 3.0 * known["growth 50"],
     "online": lambda known: 2_000.0,
     "decide import": lambda known: 0.7e9,
+    "decide first use": lambda known: 8e9,
     "decide command": lambda known: 1e9,
     "decide verify frame": lambda known: 0.5e6,
     "decide verify samples": lambda known: 0.5e6,

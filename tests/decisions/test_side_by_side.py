@@ -12,39 +12,42 @@ from keydyn.decisions import Verifier, recorded_samples
 ROUNDING = 1e-9
 
 
-def one_at_a_time(verifier, user, samples):
-    """Each sample's score and ratio, from the terms of its keys under each template on its own."""
-    background, person = verifier.in_use, verifier.person(user)
-    people = background.population
-    others = [
-        one.template_ for name, one in zip(background.members, background.cohort, strict=True) if name != user
-    ]
-    sums = []
-    for template in (person.template.template_, *others):
-        terms = people.event_log_likelihoods([template], samples)[:, 0]
-        sums.append([part.sum() for part in np.split(terms, samples.sequences.offsets[1:-1])])
-    own, beside = np.array(sums[0]), np.sort(np.array(sums[1:]), axis=0)[::-1]
+def sums_under(people, template, samples):
+    """Each sample's log-likelihood, from the terms of its keys under one template on its own."""
+    terms = people.event_log_likelihoods([template], samples)[:, 0]
+    return np.array([part.sum() for part in np.split(terms, samples.sequences.offsets[1:-1])])
+
+
+def meaning(background, own, beside, samples, enrolled):
+    """Each sample's score and ratio, from its log-likelihoods as claimed, (n,), and of the cohort, (C, n)."""
+    beside = np.sort(beside, axis=0)[::-1]
     n, best = len(beside), max(round(0.1 * len(beside)), 3)
     upper = beside[: (n + 1) // 2] - np.median(beside, axis=0)
     keys = samples.sequences.lengths
     spread = np.sqrt(((upper**2).sum(axis=0) + 50.0 * keys) / (len(upper) + 50.0))
     scores = (own - beside[:best].mean(axis=0)) / spread
-    known = np.isin(samples.sequences.labels(), people.parameters.cells.vocabulary)
-    scored = known & np.isfinite(samples.sequences.X).any(axis=1)
+    vocabulary = background.population.parameters.cells.vocabulary
+    scored = np.isin(samples.sequences.labels(), vocabulary) & np.isfinite(samples.sequences.X).any(axis=1)
     counted = np.add.reduceat(scored.astype(np.int64), samples.sequences.offsets[:-1])
-    return scores, background.calibrations.at(person.keys).llr(scores, np.maximum(counted, 1))
+    return scores, background.calibrations.at(enrolled).llr(scores, np.maximum(counted, 1))
 
 
 def check_everybody(samples):
-    """Everyone claims to be themselves and the next person, with all of their samples."""
+    """Everyone claims to be themselves with all of their samples, and to be everyone else with the first."""
     verifier, codes = Verifier.shipped(), samples.people[0]
     users = [str(user) for user in samples.people[1].tolist()]
     halves = {user: samples[codes == u][: max(1, (codes == u).sum() // 2)] for u, user in enumerate(users)}
     verifier.enrol_many(halves)
+    background = verifier.in_use
+    people, members = background.population, np.array(background.members)
+    cohort = np.array([sums_under(people, one.template_, samples) for one in background.cohort])
     for u, user in enumerate(users):
-        asked = samples[(codes == u) | (codes == (u + 1) % len(users))]
+        chosen, person = (codes == u) | (samples.numbers == 0), verifier.person(user)
+        asked = samples[chosen]
+        own = sums_under(people, person.template.template_, asked)
+        beside = cohort[members != user][:, chosen]
+        scores, ratios = meaning(background, own, beside, asked, person.keys)
         decisions = verifier.verify_many(user, asked)
-        scores, ratios = one_at_a_time(verifier, user, asked)
         np.testing.assert_allclose([one.score for one in decisions], scores, rtol=ROUNDING, atol=ROUNDING)
         np.testing.assert_allclose([one.llr for one in decisions], ratios, rtol=ROUNDING, atol=ROUNDING)
 

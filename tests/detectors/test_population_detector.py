@@ -103,8 +103,8 @@ def test_one_pass_scores_and_explains():
     pattern = PopulationDetector().prepare(samples)
     templates = [pattern.fresh().fit(samples[samples.users == user]) for user in range(4)]
     own, anyone, *others = templates[0].template_, pattern.people.anyone(), *templates[1:]
-    asked = [own, anyone, *(one.template_ for one in others)]
-    scores, terms = pattern.people.score_terms(asked, samples[:1], 2)
+    beside = pattern.people.side_by_side([one.template_ for one in others])
+    scores, terms = pattern.people.score_terms([own, anyone], samples[:1], beside)
     expected = PopulationDetector.score_many(templates, samples[:1])
     np.testing.assert_array_equal(np.delete(scores, 1, axis=1), expected)
     told = pattern.people.evidence(samples[:1], terms)

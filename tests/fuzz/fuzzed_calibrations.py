@@ -102,7 +102,7 @@ def _ask(found: Calibration) -> None:
     refuse_nan("false_match_rates", found.false_match_rates(scores, keys))
     refuse_nan("false_non_match_rates", found.false_non_match_rates(scores, keys))
     refuse_nan("lockout_level", np.array([found.lockout_level(rate) for rate in (0.01, 1.0, 100.0)]))
-    assert set(Targets().answers(found, scores, keys)) <= {"accept", "reject", "unsure"}
+    assert set(Targets().answers(found.meanings(scores, keys))) <= {"accept", "reject", "unsure"}
     for score in scores.tolist():
         rate = found.false_match_rate(score, 40)
         assert 0 <= rate.low <= rate.value <= rate.high <= 1

@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Integers, Truths
+from keydyn.arrays import Integers
 from keydyn.detectors.detector import Detector
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.data.vocabulary import find
-from keydyn.population.cells import located
 from keydyn.short_repr import short_repr
 
 LEAST_KEYSTROKES = 6
@@ -74,25 +72,16 @@ def evidence_by_key(samples: Samples, template: Detector) -> Integers:
     """What each keystroke adds to the counts of `Evidence`, (N, 4)."""
     sequences = samples.sequences
     scored = np.isfinite(sequences.X).any(axis=1)
-    keys = template.known_keys
-    if keys is None:
+    counts: Integers = np.zeros((sequences.n_events, 4), dtype=np.int64)
+    counts[:, 0] = counts[:, 1] = scored
+    recognised = template.recognised(samples)
+    if recognised is not None:
         # Without event types every key is as good as any other, and pairs mean nothing.
-        nothing = np.zeros_like(scored)
-        return np.column_stack([scored, scored, nothing, nothing]).astype(np.int64)
-    places, _ = find(sequences.codes, sequences.event_types, keys)
-    known = scored & (places < len(keys))
-    pairs = np.full(len(places), len(keys) > 1)
-    pairs[sequences.offsets[:-1]] = False
-    familiar = _familiar(places, len(keys), template.known_pairs)
-    return np.column_stack([scored, known, pairs, pairs & familiar]).astype(np.int64)
-
-
-def _familiar(places: Integers, m: int, pairs: Integers) -> Truths:
-    """Whether each key is known to come after the one before it."""
-    seen = np.sort(pairs[:, 0] * (m + 1) + pairs[:, 1])
-    familiar = np.zeros(len(places), dtype=bool)
-    _, familiar[1:] = located(seen, places[:-1] * (m + 1) + places[1:])
-    return familiar
+        known, counts[:, 3] = recognised
+        counts[:, 1] &= known
+        counts[:, 2] = 1
+        counts[sequences.offsets[:-1], 2] = 0
+    return counts
 
 
 def _counted(n: int) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.calibration import Meanings
 from keydyn.decisions.calibration.operating_point import ACCEPT, REJECT, UNSURE, OperatingPoint
 from keydyn.decisions.decision import Candidate, Decision, Evidence, Identification, Spoke, evidence
 from keydyn.decisions.enrolled import Enrolled
@@ -27,21 +26,7 @@ STRANGER = 0.5
 NAMED = 3
 
 Spokes = tuple[Spoke, ...]
-
-
-class Claim(NamedTuple):
-    """One sample in a person's name: its score, how much of it counts, and the evidence that it is a copy."""
-
-    sample: Samples
-    score: float
-    counts: Evidence
-    copied: float
-    enrolled: int  # keys that the person enrolled with
-
-    @property
-    def keys(self) -> int:
-        """Keystrokes that tell something: those of keys that the detector knows."""
-        return max(self.counts.known, 1)
+Reasons = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +43,17 @@ class Judge:
         """Whether this person typed each of the samples."""
         scores, terms = self.background.explained_scores(user, one.template, samples)
         counts = evidence(samples, one.template)
+        meanings = self.background.calibrations.at(one.keys).meanings(scores, _telling(counts))
         copies = copy_evidence(samples, one.fingerprints, self.secret).tolist()
-        claims = map(Claim, _each(samples), scores.tolist(), counts, copies, repeat(one.keys))
-        ends = samples.sequences.offsets.tolist()
+        answers, ends = self.at.answers(meanings), samples.sequences.offsets.tolist()
+        llr, rates, low, high, _ = (each.tolist() for each in meanings)
         found = []
-        for n, claim in enumerate(claims):
+        for n, sample in enumerate(_each(samples)):
+            answer, reasons = self._answer(sample, counts[n], copies[n], answers[n])
             own = None if terms is None else terms[ends[n] : ends[n + 1]]
-            found.append(self._decision(user, claim, _loudest(one.template, claim.sample, own)))
+            spoke, rate = _loudest(one.template, sample, own), (rates[n], (low[n], high[n]))
+            score = float(scores[n])
+            found.append(Decision(user, answer, llr[n], *rate, counts[n], reasons, *spoke, score))
         return found
 
     def identifications(
@@ -75,52 +64,35 @@ class Judge:
         scores = self.background.scores(templates, samples, together)
         return [self._identification(people, sample, scores[n]) for n, sample in enumerate(_each(samples))]
 
-    def _decision(self, user: str, claim: Claim, spoke: tuple[Spokes, Spokes]) -> Decision:
-        calibration = self.background.calibrations.at(claim.enrolled)
-        rate = calibration.false_match_rate(claim.score, claim.keys)
-        llr, interval = calibration.ratio(claim.score, claim.keys), (rate.low, rate.high)
-        answer, reasons = self._answer(claim)
-        return Decision(user, answer, llr, rate.value, interval, claim.counts, reasons, *spoke, claim.score)
-
-    def _answer(self, claim: Claim) -> tuple[str, tuple[str, ...]]:
+    def _answer(self, sample: Samples, counts: Evidence, copied: float, answer: str) -> tuple[str, Reasons]:
         """The answer and its reasons: what was not typed is rejected, and too little is unsure."""
-        attacks, doubts = not_typed(claim.sample, claim.copied), remarks(claim.sample, claim.counts)
+        attacks, doubts = not_typed(sample, copied), remarks(sample, counts)
         if attacks:
             return REJECT, (*attacks, *doubts)
-        shortage = claim.counts.shortage(*self.least)
+        shortage = counts.shortage(*self.least)
         if shortage:
             return UNSURE, (*shortage, *doubts)
-        answers = self.at.answers(
-            self.background.calibrations.at(claim.enrolled), np.array([claim.score]), np.array([claim.keys])
-        )
-        return answers[0], tuple(doubts)
+        return answer, tuple(doubts)
 
     def _identification(
         self, people: Mapping[str, Enrolled], sample: Samples, scores: Floats
     ) -> Identification:
-        llr, rates = self._meanings(list(people.values()), scores, sample)
-        posterior = _posterior(llr)
-        order = np.argsort(-llr, kind="stable").tolist()
-        best, users = order[0], list(people)
-        first = people[users[best]]
+        users, everyone = list(people), list(people.values())
+        enrolled = np.array([one.keys for one in everyone])
+        keys = _telling(evidence(sample, everyone[0].template))
+        meanings = self.background.calibrations.meanings(scores, keys, enrolled)
+        posterior = _posterior(meanings.llr)
+        order = np.argsort(-meanings.llr, kind="stable").tolist()
+        best = order[0]
+        first = everyone[best]
         counts = evidence(sample, first.template)[0]
         copied = float(copy_evidence(sample, first.fingerprints, self.secret)[0])
-        answer, reasons = self._answer(Claim(sample, float(scores[best]), counts, copied, first.keys))
-        columns = (values[order].tolist() for values in (posterior, llr, rates))
+        (said,) = self.at.answers(Meanings(*(each[best : best + 1] for each in meanings)))
+        answer, reasons = self._answer(sample, counts, copied, said)
+        columns = (values[order].tolist() for values in (posterior, meanings.llr, meanings.false_match))
         candidates = tuple(map(Candidate, [users[u] for u in order], *columns))
         nobody = answer != ACCEPT or bool(posterior[-1] >= posterior[best])
         return Identification(candidates, nobody, float(posterior[-1]), counts, reasons)
-
-    def _meanings(self, people: list[Enrolled], scores: Floats, sample: Samples) -> tuple[Floats, Floats]:
-        """(U,) likelihood ratios and false-match rates of scores, by how much each person enrolled with."""
-        llr, rates = np.empty(len(scores)), np.empty(len(scores))
-        keys = np.full(len(scores), max(evidence(sample, people[0].template)[0].known, 1))
-        amounts = np.array([one.keys for one in people])
-        for amount in set(amounts.tolist()):
-            same, calibration = amounts == amount, self.background.calibrations.at(amount)
-            llr[same] = calibration.llr(scores[same], keys[same])
-            rates[same] = calibration.false_match_rates(scores[same], keys[same])
-        return llr, rates
 
 
 def together(found: Sequence[Identification]) -> Identification:
@@ -141,6 +113,11 @@ def _posterior(llr: Floats) -> Floats:
     # All enrolled people are equally probable before the sample is looked at.
     logs = np.append(llr + np.log((1.0 - STRANGER) / len(llr)), np.log(STRANGER))
     return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
+
+
+def _telling(counts: list[Evidence]) -> Integers:
+    """(n,) keystrokes that tell something: those of keys that the detector knows."""
+    return np.array([max(one.known, 1) for one in counts])
 
 
 def _each(samples: Samples) -> list[Samples]:

@@ -19,10 +19,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Truths
 from keydyn.files import write
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.data.vocabulary import Types
 
 ENTRY_POINTS = "keydyn.detectors"
 # Where the detectors that come with keydyn are, in the order in which they are listed.
@@ -134,15 +133,12 @@ class Detector(ABC):
         """Every event of every sample against every template, (N, U), likewise."""
         return np.stack([template.score_events(samples) for template in templates], axis=1)
 
-    @property
-    def known_keys(self) -> Types | None:
-        """The keys that the template tells apart; None if it tells none apart."""
-        return None
+    def recognised(self, samples: Samples) -> tuple[Truths, Truths] | None:
+        """Which events have keys that the template knows, (N,), and which follow a key as it knows, (N,).
 
-    @property
-    def known_pairs(self) -> Integers:
-        """(k, 2) keys that it knows to follow each other, by their places among the known keys."""
-        return np.zeros((0, 2), dtype=np.int64)
+        None if it does not tell keys apart.
+        """
+        return None
 
     def save_template(self, path: str | PathLike[str]) -> None:
         """Write the template; the file is there in full or not at all."""

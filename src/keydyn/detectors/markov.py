@@ -7,11 +7,13 @@ from copy import copy
 from os import PathLike
 from typing import ClassVar, Self
 
-from keydyn.arrays import Floats, Integers
+import numpy as np
+
+from keydyn.arrays import Floats, Truths
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import HMM, POHMM, fit_many
-from keydyn.model.data.vocabulary import Types, is_single
+from keydyn.model.data.vocabulary import find, is_single
 from keydyn.model.families.family import Family
 from keydyn.model.families.student import LogStudent, Student
 from keydyn.model.fit.many import score_many
@@ -102,14 +104,16 @@ class Markov(Detector):
     def limited(self) -> bool:
         return self.model_.stop_reason_ == "max_iter"
 
-    @property
-    def known_keys(self) -> Types | None:
-        types: Types = self.model_.event_types_
-        return None if is_single(types) else types
-
-    @property
-    def known_pairs(self) -> Integers:
-        return self.model_.event_pairs_
+    def recognised(self, samples: Samples) -> tuple[Truths, Truths] | None:
+        types, pairs, sequences = self.model_.event_types_, self.model_.event_pairs_, samples.sequences
+        if is_single(types):
+            return None
+        m = len(types)
+        places, _ = find(sequences.codes, sequences.event_types, types)
+        follows = np.zeros(len(places), dtype=bool)
+        follows[1:] = np.isin(places[:-1] * (m + 1) + places[1:], pairs[:, 0] * (m + 1) + pairs[:, 1])
+        follows[sequences.offsets[:-1]] = False
+        return places < m, follows
 
     def packed_template(self) -> bytes:
         return packed(self.model_)

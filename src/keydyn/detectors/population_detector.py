@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import ClassVar, Self
 
-import numpy as np
-
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Truths
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
-from keydyn.model.data.vocabulary import Types
 from keydyn.population import PopulationModel, Template
 
 
@@ -86,14 +83,10 @@ class PopulationDetector(Detector):
         copied.template_ = template
         return copied
 
-    @property
-    def known_keys(self) -> Types | None:
-        return self.people.parameters.cells.vocabulary
-
-    @property
-    def known_pairs(self) -> Integers:
-        cells = self.people.parameters.cells
-        return np.stack([cells.before // cells.n_codes, cells.before % cells.n_codes], axis=1)
+    def recognised(self, samples: Samples) -> tuple[Truths, Truths] | None:
+        ready, cells = self.people.ready_for(samples), self.people.parameters.cells
+        # The interval between two keys that the population knows to follow each other has a cell of its own.
+        return ready.seen.codes < len(cells.vocabulary), ready.typing.cell[:, 0] >= cells.n_keys
 
     def packed_template(self) -> bytes:
         return self.people.packed_template(self.template_)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths, compiled, inner, plain
+from keydyn.arrays import Floats, Integers, compiled, inner, plain
 from keydyn.model.data.vocabulary import Types, translation
 from keydyn.population.features import Around
 
@@ -121,14 +121,6 @@ def fill_cells(
         for f in range(cells.shape[1]):
             place = begin if f == 1 else end
             cells[n, f] = f * (m + 1) + k if place < 0 else begins[f] + place
-
-
-def located(table: Integers, wanted: Integers) -> tuple[Integers, Truths]:
-    """The place of each wanted code in a sorted table, and whether it is there."""
-    if len(table) == 0:
-        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
-    place = np.minimum(np.searchsorted(table, wanted), len(table) - 1)
-    return place, table[place] == wanted
 
 
 @dataclass(frozen=True, eq=False)

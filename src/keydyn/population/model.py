@@ -190,34 +190,40 @@ class PopulationModel:
         return self._scored(templates, samples, asked, n_jobs).events
 
     def score_terms(
-        self, templates: Sequence[Template], samples: Samples, n_explained: int = 1
+        self, templates: Sequence[Template], samples: Samples, beside: SideBySide | None = None
     ) -> tuple[Floats, Floats]:
-        """Log-likelihoods, (n, U), and what each value adds to them, (N, F, K), in one pass.
+        """Log-likelihoods, (n, U + C), and what each value adds to them, (N, F, U), in one pass.
 
-        The terms are those under the first K = `n_explained` templates. They are 0 where a value is missing,
-        and add up to an event's log-density. Under a person and `anyone`, `evidence` sums them by key.
+        The terms are those under the U templates; C others may be `beside` them. They are 0 where a value is
+        missing, and add up to an event's log-density. Under a person and `anyone`, `evidence` sums them by
+        key.
 
         Examples
         --------
-        >>> scores, terms = people.score_terms([templates[0], people.anyone(), templates[1]], queries[:1], 2)
+        >>> scores, terms = people.score_terms([templates[0], people.anyone()], queries[:1], together)
         >>> scores.shape, terms.shape
-        ((1, 3), (11, 2, 2))
+        ((1, 4), (11, 2, 2))
         >>> bool(abs(terms.sum() - scores[0, :2].sum()) < 1e-8)
         True
         """
         N, F, U = samples.sequences.n_events, len(self.parameters.features), len(templates)
-        terms = np.empty((N, F, min(n_explained, U)))
-        asked = self._scored(templates, samples, Asked(samples=np.empty((len(samples), U)), terms=terms), 1)
+        scores = np.empty((len(samples), U + (0 if beside is None else len(beside))))
+        asked = self._scored(templates, samples, Asked(samples=scores, terms=np.empty((N, F, U))), 1, beside)
         return asked.samples, asked.terms
 
     def _scored(
-        self, templates: Sequence[Template] | SideBySide, samples: Samples, asked: Asked, n_jobs: int | None
+        self,
+        templates: Sequence[Template] | SideBySide,
+        samples: Samples,
+        asked: Asked,
+        n_jobs: int | None,
+        beside: SideBySide | None = None,
     ) -> Asked:
         fitted = self._fitted
         if len(samples) == 0:
             fitted.check(templates)
             return asked
-        return fitted.score(templates, fitted.ready(samples), asked, n_jobs)
+        return fitted.score(templates, fitted.ready(samples), asked, beside, n_jobs)
 
     def ready_for(self, samples: Samples) -> Ready:
         """Samples as the population sees them, which is the first step of all that is asked of them."""
@@ -253,7 +259,7 @@ class PopulationModel:
         fitted = self._fitted
         N, F = samples.sequences.n_events, len(fitted.parameters.features)
         asked, ready = Asked(residuals=np.empty((N, F, 1))), fitted.ready(samples)
-        e = fitted.score([template], ready, asked, 1).residuals[..., 0]
+        e = fitted.score([template], ready, asked).residuals[..., 0]
         return posteriors(fitted.parameters.chain, e, ready.typing.classes, ready.seen.offsets)
 
     def predict(self, template: Template, samples: Samples) -> Integers:
@@ -279,7 +285,7 @@ class PopulationModel:
 
     def explained(self, template: Template, sample: Samples) -> dict[str, NDArray[Any]]:
         """The columns of `explain`, faster than as a data frame."""
-        _, terms = self.score_terms([template, self.anyone()], sample, 2)
+        _, terms = self.score_terms([template, self.anyone()], sample)
         return self.evidence(sample, terms)
 
     def evidence(self, sample: Samples, terms: Floats) -> dict[str, NDArray[Any]]:

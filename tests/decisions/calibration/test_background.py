@@ -161,7 +161,7 @@ def test_strangers_are_accepted_as_rarely_as_the_target_says(simulated, target):
     accepted = (
         np.array(
             [
-                verifier.at.answers(simulated.background.calibrations.at(4 * 40), scores[:, u], keys)
+                verifier.at.answers(simulated.background.calibrations.at(4 * 40).meanings(scores[:, u], keys))
                 for u in range(len(users))
             ]
         ).T

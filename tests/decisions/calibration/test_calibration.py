@@ -89,11 +89,11 @@ def test_answers_follow_targets_and_costs() -> None:
     targets = Targets(false_match=0.01, false_non_match=0.01)
     low = float(norm.ppf(0.01, apart / 2))
     scores, keys = np.array([accept + 0.3, accept - 0.3, low - 0.4]), np.full(3, 40)
-    assert targets.answers(calibration, scores, keys) == ["accept", "unsure", "reject"]
+    assert targets.answers(calibration.meanings(scores, keys)) == ["accept", "unsure", "reject"]
     costs = Costs(false_match=10.0, false_non_match=1.0, prior=0.5)
     assert costs.threshold == pytest.approx(np.log(10.0))
     scores = np.log(10.0) / apart + np.array([0.2, -0.2])
-    assert costs.answers(calibration, scores, keys[:2]) == ["accept", "reject"]
+    assert costs.answers(calibration.meanings(scores, keys[:2])) == ["accept", "reject"]
     assert Costs(1.0, 1.0, prior=0.9).threshold == pytest.approx(-np.log(9.0))
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
-from keydyn.decisions.calibration import sequential
 from keydyn.decisions.calibration.background import shipped_background
+from keydyn.decisions.watching import sessions as watched_sessions
 from keydyn.decisions.watching.watched import Watched
+from keydyn.population.stream import streams
 
 USERS = "abcdef"
 
@@ -148,22 +149,24 @@ def test_what_one_client_sends_wrong_disturbs_nobody(verifier, last, changed, me
     assert pool.state() == before
 
 
-@pytest.mark.parametrize("name", ["faded", "increments", "suspicion"])
+@pytest.mark.parametrize(
+    ("module", "name"), [(streams, "follow"), (streams, "filled"), (watched_sessions, "watch")]
+)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_what_is_interrupted_midway_is_as_it_was(verifier, last, monkeypatch, name, error):
+def test_what_is_interrupted_midway_is_as_it_was(verifier, last, monkeypatch, module, name, error):
     frame, who = last
     pool, slots = pool_of(verifier)
     half = len(frame) // 2
     pool.update_typed(*lists(frame[:half]), slots[who[:half]])
     before = pool.state()
-    original = getattr(sequential, name)
+    original = getattr(module, name)
 
     def fails(*arguments):
         original(*arguments)
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"keydyn.decisions.watching.sessions.{name}", fails)
+        patch.setattr(module, name, fails)
         with pytest.raises(error):
             pool.update_typed(*lists(frame[half:]), slots[who[half:]])
     assert pool.state() == before

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from keydyn.population import PopulationModel
-from keydyn.population.score.kernel import TEMPLATES, Asked, Columns, filled
+from keydyn.population.score.fitted import scored
+from keydyn.population.score.kernel import TEMPLATES, Asked, Columns, Sessions, Templates, filled
 from tests.population.simulated import samples_of_people
 from tests.population.test_model import of
 
@@ -22,7 +23,7 @@ def test_one_pass_gives_what_single_questions_give(known):
     """Of more templates than are worked on together, with terms of some in the second block."""
     model, templates, samples = known
     many, K = templates * 20, TEMPLATES + 3
-    scores, terms = model.score_terms(many, samples, K)
+    scores, terms = model.score_terms(many[:K], samples, model.side_by_side(many[K:]))
     np.testing.assert_array_equal(scores, model.log_likelihoods(many, samples))
     events = model.event_log_likelihoods(many[:K], samples)
     np.testing.assert_allclose(terms.sum(axis=1), events, rtol=1e-10, atol=1e-10)
@@ -33,13 +34,14 @@ def test_one_pass_gives_what_single_questions_give(known):
 def test_pieces_give_what_the_whole_gives(known):
     """Neither scores nor terms depend on how the work is divided."""
     model, templates, samples = known
-    fitted, ready = model.fitted_, model.ready_for(samples)
-    N, n = len(ready.typing.y), len(samples)
+    typing, shared = model.ready_for(samples).typing, model.fitted_.shared
+    N, n = len(typing.y), len(samples)
+    laid_out = Templates.rows(Columns.rows(templates), Columns.of(templates * 2))
     both = [
         Asked(np.empty((n, 18)), np.empty((N, 18)), np.empty((N, 2, 4)), np.empty((N, 2, 5))) for _ in "12"
     ]
-    fitted.score(templates * 3, ready, both[0])
-    fitted.score(templates * 3, ready, both[1], n_jobs=2, at_a_time=100)
+    scored(typing, laid_out, shared, both[0])
+    scored(typing, laid_out, shared, both[1], n_jobs=2, at_a_time=100)
     for one, other in zip(*both, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -47,11 +49,36 @@ def test_pieces_give_what_the_whole_gives(known):
 def test_the_evidence_of_one_pass_is_the_explanation(known):
     model, templates, samples = known
     sample = samples[[4]]
-    _, terms = model.score_terms([templates[0], model.anyone(), *templates], sample, 2)
+    _, terms = model.score_terms([templates[0], model.anyone()], sample, model.side_by_side(templates))
     told, expected = model.evidence(sample, terms), model.explained(templates[0], sample)
     assert list(told) == list(expected)
     for name, values in expected.items():
         np.testing.assert_array_equal(told[name], values)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"row": np.array([0, 6])},
+        {"row": np.array([0, -1])},
+        {"position": np.zeros(1, dtype=np.int64)},
+        {"before": np.zeros(3, dtype=np.int64)},
+        {"left": np.zeros((6, 12, 2))},
+    ],
+)
+def test_sessions_that_do_not_fit_are_refused(known, wrong):
+    """Two samples go on in sessions that have a row each among six templates."""
+    model, templates, samples = known
+    typing, shared = model.ready_for(samples[:2]).typing, model.fitted_.shared
+    two: np.ndarray = np.zeros(2, dtype=np.int64)
+    right = Sessions(two, two, two, np.zeros((6, 5 * 2 + len(shared.start), 1)))
+    laid_out = Templates.rows(Columns.rows(templates))
+    asked, alone = (Asked(samples=np.empty((2, 1))) for _ in "12")
+    filled(typing, laid_out, shared, asked, right)
+    filled(typing, Templates.rows(Columns.rows(templates[:1])), shared, alone)
+    np.testing.assert_array_equal(asked.samples, alone.samples)
+    with pytest.raises(ValueError, match=r"differ in size: sessions$"):
+        filled(typing, laid_out, shared, asked, right._replace(**wrong))
 
 
 @pytest.mark.parametrize(
@@ -61,6 +88,7 @@ def test_shapes_that_do_not_fit_are_refused(known, what):
     model, templates, samples = known
     ready = model.ready_for(samples)
     typing, columns, shared = ready.typing, Columns.of(templates), model.fitted_.shared
+    laid_out = Templates.columns(columns)
     asked = Asked(samples=np.empty((len(samples), 6)))
     wide = np.zeros((3, 3, 6))
     if what in ("cells", "offsets", "classes"):
@@ -76,4 +104,4 @@ def test_shapes_that_do_not_fit_are_refused(known, what):
     else:
         asked = Asked(**{what: wide[0] if what in ("samples", "events") else wide})
     with pytest.raises(ValueError, match=f"differ in size: {what}$"):
-        filled(typing, columns, shared, asked)
+        filled(typing, laid_out._replace(beside=columns), shared, asked)

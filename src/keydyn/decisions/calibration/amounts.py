@@ -14,7 +14,7 @@ import numpy as np
 
 from keydyn import files
 from keydyn.arrays import Floats, Integers
-from keydyn.decisions.calibration.calibration import TENSORS, Calibration
+from keydyn.decisions.calibration.calibration import TENSORS, Calibration, Meanings
 from keydyn.decisions.calibration.trials import Trials
 from keydyn.files import Kind, Tensor, Tensors, Values, declared, or_empty, within
 from keydyn.short_repr import short_repr
@@ -50,7 +50,9 @@ class Calibrations:
     each: tuple[Calibration, ...]
     population: str = ""
     unsure: float = 0.0
+    # Calibrations by step, and steps by numbers of keys
     _made: dict[int, Calibration] = field(default_factory=dict, init=False, repr=False)
+    _steps: dict[int, int] = field(default_factory=dict, init=False, repr=False)
 
     __repr__ = short_repr
 
@@ -92,8 +94,28 @@ class Calibrations:
 
     def at(self, enrolled: int) -> Calibration:
         """The calibration for a person who enrolled with this number of keys."""
-        place = float(np.interp(np.log(max(enrolled, 1)), self._places, np.arange(len(self._places))))
-        step = round(place * STEPS)
+        if enrolled not in self._steps:
+            self._steps[enrolled] = int(self._step(enrolled))
+        return self._of_step(self._steps[enrolled])
+
+    def meanings(self, scores: Floats, keys: Integers, enrolled: Integers) -> Meanings:
+        """What scores (n,) mean, of samples with these numbers of keys, for people who enrolled with these.
+
+        `keys` and `enrolled` are (n,), or one number for all.
+        """
+        steps, keys = (np.broadcast_to(each, scores.shape) for each in (self._step(enrolled), keys))
+        found = np.empty((len(Meanings._fields), len(scores)))
+        for step in set(steps.tolist()):
+            same = np.flatnonzero(steps == step)
+            found[:, same] = self._of_step(step).meanings(scores[same], keys[same])
+        return Meanings(*found)
+
+    def _step(self, enrolled: Integers | int) -> Integers:
+        """How far numbers of keys are on the way from the first amount to the last, in steps."""
+        places = np.interp(np.log(np.maximum(enrolled, 1)), self._places, np.arange(len(self._places)))
+        return np.rint(places * STEPS).astype(np.int64)
+
+    def _of_step(self, step: int) -> Calibration:
         if step not in self._made:
             before, rest = divmod(step, STEPS)
             found = self.each[before]

@@ -201,12 +201,13 @@ class Background:
         if not isinstance(template, PopulationDetector):
             return self.scores({user: template}, samples)[:, 0], None
         people, place = template.people, self.place(user)
-        raw, terms = people.score_terms([template.template_, people.anyone()], samples, n_explained=2)
         # Without a cohort, anyone is who claims are compared with.
-        beside = self.beside_scores(samples) if self.cohort else raw[:, 1:]
+        beside = self._side_by_side if self.cohort else None
+        raw, terms = people.score_terms([template.template_, people.anyone()], samples, beside)
+        beside_scores = raw[:, 1:] if beside is None else raw[:, 2:]
         if place >= 0:
-            beside = np.delete(beside, place, axis=1)
-        return open_set_scores(raw[:, :1], beside, samples.sequences.lengths)[:, 0], terms
+            beside_scores = np.delete(beside_scores, place, axis=1)
+        return open_set_scores(raw[:, :1], beside_scores, samples.sequences.lengths)[:, 0], terms
 
     @classmethod
     def calibrated(

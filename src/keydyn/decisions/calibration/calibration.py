@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from keydyn import files
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Floats, Integers, Truths, compiled, inner
 from keydyn.decisions.calibration.trials import LEAST_TRIALS, Trials
 from keydyn.evaluation.rates.confidence import Claims, Estimate
 from keydyn.files import Tensor, Tensors, check_tensors, within
@@ -42,8 +43,29 @@ NOTHING = 1e-9
 # A 95 % interval reaches this many deviations to either side.
 DEVIATIONS = 1.96
 
-# For each number of keys, scores and the logarithms of the rates at them.
-Table = tuple[tuple[Floats, Floats], ...]
+
+class Meanings(NamedTuple):
+    """What scores mean, (n,) each."""
+
+    llr: Floats  # natural-log likelihood ratios
+    # Shares of strangers who score as high, with the ends of their intervals
+    false_match: Floats
+    low: Floats
+    high: Floats
+    false_non_match: Floats  # shares of genuine samples that score lower
+
+
+class Tables(NamedTuple):
+    """A calibration as the compiled loop takes it, for G numbers of keys."""
+
+    places: Floats  # (G,) the logarithms of these numbers
+    # (G,) ln (1 − lapse) + intercept, slope and ln lapse of the logistic regression
+    intercept: Floats
+    slope: Floats
+    lapse: Floats
+    # (2, G, L) scores, rising, that strangers reach, and that genuine samples lie below
+    scores: Floats
+    logs: Floats  # (4, G, L) logarithms of the shares at them: of strangers, with their interval; of genuine
 
 
 def _reachable(name: str, scores: Floats) -> None:
@@ -171,31 +193,33 @@ class Calibration:
             lengths, intercept, slope, lapse, impostor, low, high, below, suspicion, trials.n_people, hours
         )
 
+    def meanings(self, scores: Floats, keys: Integers) -> Meanings:
+        """What scores (n,) mean, of samples with these numbers of keys, (n,) or one for all."""
+        asked = np.array(scores, dtype=np.float64)
+        found = np.empty((len(Meanings._fields), len(asked)))
+        fill_meanings(asked, np.full(len(asked), keys, dtype=np.int64), self.tables, found)
+        return Meanings(*found)
+
     def llr(self, scores: Floats, keys: Integers) -> Floats:
-        """Natural-log likelihood ratios of scores of samples with these numbers of keys; shapes broadcast."""
-        before, after, share = self._between(keys)
-        ratios = [
-            _with_lapses(self.intercept[g] + self.slope[g] * scores, self.lapse[g]) for g in (before, after)
-        ]
-        llr: Floats = (1.0 - share) * ratios[0] + share * ratios[1]
-        return llr
+        """(n,) natural-log likelihood ratios of scores; the parameters are those of `meanings`."""
+        return self.meanings(scores, keys).llr
 
     def ratio(self, score: float, keys: int) -> float:
         """The log-likelihood ratio of one score."""
-        return float(self.llr(np.array([score]), np.array([keys]))[0])
+        return float(self.meanings(np.array([score]), np.array([keys])).llr[0])
 
     def false_match_rate(self, score: float, keys: int) -> MatchRate:
         """The share of strangers who reach this score with this number of keys, and its interval."""
-        value, low, high = (self._share(score, keys, table) for table in self._reached)
-        return MatchRate(value, min(value, low), max(value, high))
+        _, value, low, high, _ = self.meanings(np.array([score]), np.array([keys]))
+        return MatchRate(float(value[0]), float(low[0]), float(high[0]))
 
     def false_match_rates(self, scores: Floats, keys: Integers) -> Floats:
         """(n,) the shares of strangers who reach scores (n,) with these numbers of keys (n,)."""
-        return self._shares(scores, keys, self._reached[0])
+        return self.meanings(scores, keys).false_match
 
     def false_non_match_rates(self, scores: Floats, keys: Integers) -> Floats:
         """(n,) the shares of genuine samples with these numbers of keys (n,) that lie below scores (n,)."""
-        return self._shares(scores, keys, self._below)
+        return self.meanings(scores, keys).false_non_match
 
     def threshold(self, false_match: float, keys: int) -> float:
         """The score that at most this share of strangers reaches with this number of keys.
@@ -253,7 +277,7 @@ class Calibration:
             return self
         impostor = self.impostor + shift
         low, high = self.low.copy(), self.high.copy()
-        for g, (scores, logs) in enumerate(self._reached[0]):
+        for g, (scores, logs) in enumerate(zip(self.tables.scores[0], self.tables.logs[0], strict=True)):
             known = np.isfinite(self.impostor[g])
             at = self.impostor[g, known]
             for bounds, side in ((low, 1.0), (high, -1.0)):
@@ -277,67 +301,90 @@ class Calibration:
         return OF_THREE / self.hours
 
     @cached_property
-    def _reached(self) -> tuple[Table, Table, Table]:
-        """The share of strangers who reach a score, and its interval."""
-        rates = np.broadcast_to(RATES, self.impostor.shape), self.low, self.high
-        value, low, high = (_table(self.impostor, each) for each in rates)
-        return value, low, high
-
-    @cached_property
-    def _below(self) -> Table:
-        """The share of genuine samples that lie below a score."""
-        return _table(self.genuine, np.broadcast_to(RATES, self.genuine.shape))
-
-    def _shares(self, scores: Floats, keys: Integers, table: Table) -> Floats:
-        """The rates of scores in a table, between two numbers of keys."""
-        before, after, share = self._between(keys)
-        logs = np.empty((len(self.lengths), len(scores)))
-        for g in {*before.tolist(), *after.tolist()}:
-            logs[g] = np.interp(scores, *table[g])
-        each = np.arange(len(scores))
-        found: Floats = np.exp((1.0 - share) * logs[before, each] + share * logs[after, each])
-        return np.where(found > 2.0 * NOTHING, found, 0.0)
-
-    def _share(self, score: float, keys: int, table: Table) -> float:
-        """The rate of one score in a table."""
-        if keys not in self._kept:
-            between = (one[0] for one in self._between(np.array([keys])))
-            self._kept[keys] = int(next(between)), int(next(between)), float(next(between))
-        before, after, share = self._kept[keys]
-        log = float(np.interp(score, *table[before]))
-        if share:
-            log = (1.0 - share) * log + share * float(np.interp(score, *table[after]))
-        found = math.exp(log)
-        return found if found > 2.0 * NOTHING else 0.0
-
-    @cached_property
-    def _kept(self) -> dict[int, tuple[int, int, float]]:
-        """The neighbours of numbers of keys that were asked for."""
-        return {}
-
-    @cached_property
-    def _places(self) -> Floats:
-        """Where `lengths` are on the scale between them."""
-        places: Floats = np.log(self.lengths.astype(np.float64))
-        return places
-
-    def _between(self, keys: Integers) -> tuple[Integers, Integers, Floats]:
-        """The neighbours of each number of keys among `lengths`, and the share of the later one."""
-        places = self._places
-        at = np.interp(np.log(np.maximum(keys, 1)), places, np.arange(len(places)))
-        before = np.minimum(at.astype(np.int64), len(places) - 1)
-        after = np.minimum(before + 1, len(places) - 1)
-        return before, after, at - before
+    def tables(self) -> Tables:
+        """What the compiled loop needs."""
+        rates = np.broadcast_to(RATES, self.impostor.shape)
+        value, low, high = (_table(self.impostor, each) for each in (rates, self.low, self.high))
+        below = _table(self.genuine, rates)
+        return Tables(
+            np.log(self.lengths.astype(np.float64)),
+            np.log1p(-self.lapse) + self.intercept,
+            self.slope.copy(),
+            np.log(self.lapse),
+            np.stack([value[0], below[0]]),
+            np.stack([value[1], low[1], high[1], below[1]]),
+        )
 
 
-def _table(scores: Floats, rates: Floats) -> Table:
-    """Scores that are known, rising, with the logarithms of their rates; for each number of keys."""
-    found = []
-    for at, of in zip(scores, rates, strict=True):
-        known = np.isfinite(at)
-        order = np.argsort(at[known], kind="stable")
-        found.append((at[known][order], np.log(np.maximum(of[known], NOTHING))[order]))
-    return tuple(found)
+@compiled
+def fill_meanings(scores: Floats, keys: Integers, tables: Tables, found: Floats) -> None:
+    """The `Meanings`, (5, n), of scores (n,) of samples with these numbers of keys (n,)."""
+    last = len(tables.places) - 1
+    for n in range(len(scores)):
+        if np.isnan(scores[n]):
+            found[:, n] = np.nan
+            continue
+        found[0, n] = ratio_of(scores[n], keys[n], tables)
+        g, share = _place(math.log(max(keys[n], 1)), tables.places)
+        later = min(g + 1, last)
+        for k in range(4):
+            before = _between(scores[n], tables.scores[k // 3, g], tables.logs[k, g])
+            after = _between(scores[n], tables.scores[k // 3, later], tables.logs[k, later])
+            rate = math.exp((1.0 - share) * before + share * after)
+            found[1 + k, n] = rate if rate > 2.0 * NOTHING else 0.0
+        found[2, n], found[3, n] = min(found[1, n], found[2, n]), max(found[1, n], found[3, n])
+
+
+@inner
+def ratio_of(score: float, keys: int, tables: Tables) -> float:
+    """The natural-log likelihood ratio of a score of a sample with this number of keys."""
+    g, share = _place(math.log(max(keys, 1)), tables.places)
+    later = min(g + 1, len(tables.places) - 1)
+    before = _log_of_sum(tables.intercept[g] + tables.slope[g] * score, tables.lapse[g])
+    after = _log_of_sum(tables.intercept[later] + tables.slope[later] * score, tables.lapse[later])
+    return (1.0 - share) * before + share * after
+
+
+@inner
+def _place(x: float, at: Floats) -> tuple[int, float]:
+    """The last of rising numbers that is not above x, and how far x is on the way to the next, 0 to 1."""
+    low, high = 0, len(at)
+    while low < high:
+        middle = (low + high) // 2
+        if at[middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    if low == 0 or low == len(at):
+        return max(low - 1, 0), 0.0
+    return low - 1, (x - at[low - 1]) / (at[low] - at[low - 1])
+
+
+@inner
+def _between(x: float, at: Floats, values: Floats) -> float:
+    """What `np.interp` gives."""
+    place, share = _place(x, at)
+    found: float = values[place]
+    if share > 0.0:
+        found += share * (values[place + 1] - values[place])
+    return found
+
+
+@inner
+def _log_of_sum(a: float, b: float) -> float:
+    """ln(eᵃ + eᵇ)."""
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+
+def _table(scores: Floats, rates: Floats) -> tuple[Floats, Floats]:
+    """(G, L) scores, rising, and the logarithms of their rates; the last that is known fills the rest."""
+    at, logs = np.empty(scores.shape), np.empty(scores.shape)
+    for g in range(len(scores)):
+        known = np.flatnonzero(np.isfinite(scores[g]))
+        order = known[np.argsort(scores[g, known], kind="stable")]
+        filled = np.append(order, np.full(scores.shape[1] - len(order), order[-1]))
+        at[g], logs[g] = scores[g, filled], np.log(np.maximum(rates[g, filled], NOTHING))
+    return at, logs
 
 
 def _levels(trials: Trials, hours: float) -> Floats:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Integers, Truths
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.calibration import Calibration, MatchRate
+from keydyn.decisions.calibration.calibration import Calibration, MatchRate, Meanings
 from keydyn.decisions.calibration.trials import Cohort, Trials, Typists, claims, lengths_for
 from keydyn.decisions.decision import LEAST_KEYSTROKES
 from keydyn.evaluation.rates.confidence import Claims, Rate
@@ -55,13 +55,11 @@ class Targets:
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ValueError(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
 
-    def answers(self, calibration: Calibration, scores: Floats, keys: Integers) -> list[str]:
-        """The answer to each claim, given its score and the number of keys of its sample."""
-        accepted = calibration.false_match_rates(scores, keys) <= self.false_match * ROUNDING
-        below = calibration.false_non_match_rates(scores, keys)
-        rejected = ~accepted & (below <= self.false_non_match * ROUNDING)
-        answers: list[str] = np.select([accepted, rejected], [ACCEPT, REJECT], UNSURE).tolist()
-        return answers
+    def answers(self, scores: Meanings) -> list[str]:
+        """The answer to each claim, given what its score means."""
+        rates = zip(scores.false_match.tolist(), scores.false_non_match.tolist(), strict=True)
+        most, least = self.false_match * ROUNDING, self.false_non_match * ROUNDING
+        return [ACCEPT if above <= most else REJECT if below <= least else UNSURE for above, below in rates]
 
 
 @dataclass(frozen=True)
@@ -102,11 +100,9 @@ class Costs:
         odds = self.prior / (1.0 - self.prior)
         return math.log(self.false_match / self.false_non_match) - math.log(odds)
 
-    def answers(self, calibration: Calibration, scores: Floats, keys: Integers) -> list[str]:
-        """The answer to each claim, given its score and the number of keys of its sample."""
-        ratios = calibration.llr(scores, keys)
-        answers: list[str] = np.where(ratios >= self.threshold, ACCEPT, REJECT).tolist()
-        return answers
+    def answers(self, scores: Meanings) -> list[str]:
+        """The answer to each claim, given what its score means."""
+        return [ACCEPT if ratio >= self.threshold else REJECT for ratio in scores.llr.tolist()]
 
 
 OperatingPoint = Targets | Costs
@@ -201,7 +197,7 @@ def counted_rates(trials: Trials, calibration: Calibration, at: Targets) -> list
     found = []
     for g, keys in enumerate(trials.lengths.tolist()):
         here = np.isfinite(trials.scores[:, g])
-        answers = at.answers(calibration, trials.scores[here, g], np.full(here.sum(), keys))
+        answers = at.answers(calibration.meanings(trials.scores[here, g], np.array(keys)))
         accepted = np.array([answer == ACCEPT for answer in answers], dtype=bool)
         genuine = trials.genuine[here]
         pairs = np.stack([trials.claimed[here], trials.typist[here]])

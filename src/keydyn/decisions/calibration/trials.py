@@ -8,13 +8,14 @@ as at a sample's end, since what a score means depends on how much was typed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Floats, Integers, Truths, compiled, inner, plain
 from keydyn.decisions.calibration.sequential import ALLOWED, increments, suspicion
 from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.detectors.detector import Detector
@@ -262,32 +263,56 @@ def open_set_scores(
     """
     if cohort.shape[1] == 0:
         raise ValueError("there is nobody in the cohort")
-    others = np.clip(np.nan_to_num(cohort, nan=LOWEST), LOWEST, HIGHEST)
-    n = np.full(len(others), cohort.shape[1])
-    if left_out is not None:
-        n = (~left_out).sum(axis=1)
-        others[left_out] = -np.inf
-        if (n == 0).any():
-            raise ValueError("everybody in the cohort is left out")
-    # Highest first; those who do not count come last.
-    others = -np.sort(-others, axis=1)
-    scores = np.empty(claimed.shape)
-    for size in set(n.tolist()):
-        rows = np.flatnonzero(n == size) if left_out is not None else slice(None)
-        scores[rows] = _beside(claimed[rows], others[rows, :size], np.asarray(keys, dtype=np.float64)[rows])
-    # The claimed person does not explain the sample at all: nothing speaks for the claim.
-    scores[~(claimed > LOWEST)] = LOWEST
-    clipped: Floats = np.clip(scores, LOWEST, HIGHEST)
-    return clipped
-
-
-def _beside(claimed: Floats, others: Floats, keys: Floats) -> Floats:
-    """(n, U) the scores beside others who all count, (n, C), the highest first."""
-    n = others.shape[1]
-    best, upper = max(round(NEAREST * n), min(LEAST_NEAREST, n)), (n + 1) // 2
-    median = (others[:, (n - 1) // 2] + others[:, n // 2]) / 2.0
-    highest = others[:, :best].sum(axis=1) / best
-    squares = ((others[:, :upper] - median[:, None]) ** 2).sum(axis=1)
-    spread = np.sqrt((squares + SPREAD_LEANS * np.maximum(keys, 1.0)) / (upper + SPREAD_LEANS))
-    scores: Floats = (np.clip(claimed, LOWEST, HIGHEST) - highest[:, None]) / spread[:, None]
+    if left_out is None:
+        left_out = np.zeros((0, 0), dtype=bool)
+    elif left_out.all(axis=1).any():
+        raise ValueError("everybody in the cohort is left out")
+    scores, ordered = np.empty(claimed.shape), np.empty(cohort.shape[1])
+    numbers = np.asarray(keys, dtype=np.float64)
+    if len(cohort) != len(claimed) or numbers.shape != (len(claimed),):
+        raise ValueError("claims, cohort and keys are those of the same samples")
+    fill_open_set(plain(claimed), plain(cohort), numbers, left_out, ordered, scores)
     return scores
+
+
+@compiled
+def fill_open_set(
+    claimed: Floats, cohort: Floats, keys: Floats, left_out: Truths, ordered: Floats, scores: Floats
+) -> None:
+    """`open_set_scores`; `ordered`, (C,), is room, and an empty `left_out` leaves nobody out."""
+    for q in range(len(claimed)):
+        n = 0
+        for c in range(cohort.shape[1]):
+            if len(left_out) == 0 or not left_out[q, c]:
+                insert(cohort[q, c], ordered, n)
+                n += 1
+        for u in range(claimed.shape[1]):
+            scores[q, u] = open_set_score(claimed[q, u], ordered, n, keys[q])
+
+
+@inner
+def insert(value: float, ordered: Floats, n: int) -> None:
+    """Put a log-likelihood among n others, the highest first."""
+    value = min(max(value, LOWEST), HIGHEST) if value == value else LOWEST
+    place = n
+    while place > 0 and ordered[place - 1] < value:
+        ordered[place] = ordered[place - 1]
+        place -= 1
+    ordered[place] = value
+
+
+@inner
+def open_set_score(claimed: float, ordered: Floats, n: int, keys: float) -> float:
+    """The score of one claim beside n others, the highest first."""
+    if not claimed > LOWEST:
+        # The claimed person does not explain the sample at all: nothing speaks for the claim.
+        return LOWEST
+    best, upper = max(round(NEAREST * n), min(LEAST_NEAREST, n)), (n + 1) // 2
+    median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2.0
+    highest, squares = 0.0, 0.0
+    for k in range(best):
+        highest += ordered[k]
+    for k in range(upper):
+        squares += (ordered[k] - median) ** 2
+    spread = math.sqrt((squares + SPREAD_LEANS * max(keys, 1.0)) / (upper + SPREAD_LEANS))
+    return min(max((min(claimed, HIGHEST) - highest / best) / spread, LOWEST), HIGHEST)

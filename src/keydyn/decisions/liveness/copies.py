@@ -15,9 +15,9 @@ CRC-32 of all that follows, the number of samples, how many hashes each has, and
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -185,14 +185,14 @@ def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
 
 def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
     sequences = samples.sequences
-    words = label_words(["", *map(str, sequences.event_types.tolist())], secret)[sequences.codes + 1]
+    names = ["", *map(str, sequences.event_types.tolist())]
+    words = np.array(list(map(word_of(secret), names)), dtype=np.uint64)[sequences.codes + 1]
     number = np.repeat(np.arange(len(samples)), sequences.lengths)
+    place = np.arange(len(words)) - sequences.offsets[number]
     context = np.zeros((2, len(words), KEYS), dtype=np.uint64)
     for back in range(KEYS):
-        there = np.zeros(len(words), dtype=bool)
-        there[back:] = number[back:] == number[: len(number) - back]
-        context[0, there, back] = words[: len(words) - back][there[back:]]
-    context[1, :, 0] = 1 + np.arange(len(words)) - sequences.offsets[number]
+        context[0, back:, back] = words[: len(words) - back] * (place[back:] >= back)
+    context[1, :, 0] = 1 + place
     times = SampleTimes.of(samples).times if len(samples) == 1 else times_of(samples)
     key = key_for(PURPOSE, secret)
     return probes_of(keyed_hashes(context, key), number, times, moves, key)
@@ -202,14 +202,12 @@ def probes_of(
     of_context: Words, number: Integers, times: Floats, moves: Integers, key: tuple[int, int]
 ) -> Probes:
     """The probes of keystrokes from hashes of where they occurred, (C, N), samples (N,) and times (N, 2)."""
-    row, kind = np.nonzero(np.isfinite(times))
+    row, kind = np.isfinite(times).nonzero()
     x = times[row, kind]
-    steps = np.floor(x / STEP).astype(np.int64)[:, None] + moves
     # Interval and hold differ in the last bit; steps may be negative.
-    message = np.empty((len(of_context), *steps.shape, 2), dtype=np.uint64)
-    message[..., 0] = of_context[:, row, None]
-    message[..., 1] = 2 * steps + kind[:, None]
-    hashes = (keyed_hashes(message, key) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    steps = 2 * np.floor(x / STEP).astype(np.int64) + kind
+    hashes = np.empty((len(of_context), len(x), len(moves)), dtype=np.uint32)
+    fill_moved(of_context[:, row], steps, moves, start_of(key), hashes)
     return Probes(hashes, number[row], x, kind)
 
 
@@ -333,10 +331,15 @@ def key_for(purpose: str, secret: bytes) -> tuple[int, int]:
     return int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
 
 
-def label_words(labels: list[str], secret: bytes) -> Words:
-    """A word for each label."""
-    digests = [blake2b(label.encode(), key=secret, digest_size=8).digest() for label in labels]
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+@lru_cache(maxsize=64)
+def word_of(secret: bytes) -> Callable[[str], int]:
+    """The word of each key's name, by one secret; most names are those of a keyboard."""
+
+    @lru_cache(maxsize=1024)
+    def word(name: str) -> int:
+        return int.from_bytes(blake2b(name.encode(), key=secret, digest_size=8).digest(), "little")
+
+    return word
 
 
 def keyed_hashes(messages: Words, key: tuple[int, int]) -> Words:
@@ -347,11 +350,15 @@ def keyed_hashes(messages: Words, key: tuple[int, int]) -> Words:
 
 def siphash(blocks: list[Words], key: tuple[int, int]) -> Words:
     """The hash of messages given block by block, the last block with the length as its highest byte."""
-    start = np.array([word ^ part for word, part in zip(START, (*key, *key), strict=True)], dtype=np.uint64)
     words = np.stack([block.ravel() for block in blocks])
     hashes = np.empty(words.shape[1], dtype=np.uint64)
-    fill_hashes(words, start, hashes)
+    fill_hashes(words, start_of(key), hashes)
     return hashes.reshape(blocks[0].shape)
+
+
+def start_of(key: tuple[int, int]) -> Words:
+    """The four words that a hash begins with."""
+    return np.array([word ^ part for word, part in zip(START, (*key, *key), strict=True)], dtype=np.uint64)
 
 
 @compiled
@@ -360,14 +367,41 @@ def fill_hashes(blocks: Words, start: Words, hashes: Words) -> None:
     for n in range(len(hashes)):
         a, b, c, d = start[0], start[1], start[2], start[3]
         for w in range(len(blocks)):
-            d ^= blocks[w, n]
-            for _ in range(2):
-                a, b, c, d = _round(a, b, c, d)
-            a ^= blocks[w, n]
-        c ^= np.uint64(0xFF)
-        for _ in range(4):
-            a, b, c, d = _round(a, b, c, d)
-        hashes[n] = a ^ b ^ c ^ d
+            a, b, c, d = _taken(a, b, c, d, blocks[w, n])
+        hashes[n] = _hash(a, b, c, d)
+
+
+@compiled
+def fill_moved(contexts: Words, steps: Integers, moves: Integers, start: Words, hashes: Hashes) -> None:
+    """The lower halves of hashes, (C, V, m), of a context, (C, V), and a time in steps, (V,), moved.
+
+    They are those of messages of two words and their length; a step counts twice in `steps`.
+    """
+    length = np.uint64(16 << 56)
+    for k in range(len(contexts)):
+        for v in range(len(steps)):
+            a, b, c, d = _taken(start[0], start[1], start[2], start[3], contexts[k, v])
+            for m in range(len(moves)):
+                e, f, g, h = _taken(a, b, c, d, np.uint64(steps[v] + 2 * moves[m]))
+                e, f, g, h = _taken(e, f, g, h, length)
+                hashes[k, v, m] = np.uint32(_hash(e, f, g, h))
+
+
+@inner
+def _taken(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, block: np.uint64) -> Round:
+    """After one more block of the message."""
+    a, b, c, d = _round(a, b, c, d ^ block)
+    a, b, c, d = _round(a, b, c, d)
+    return a ^ block, b, c, d
+
+
+@inner
+def _hash(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> np.uint64:
+    """The hash, after the last block."""
+    c ^= np.uint64(0xFF)
+    for _ in range(4):
+        a, b, c, d = _round(a, b, c, d)
+    return a ^ b ^ c ^ d
 
 
 @inner

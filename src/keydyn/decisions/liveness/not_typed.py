@@ -115,8 +115,9 @@ def remarks(sample: Samples, counts: Evidence) -> list[str]:
 def was_pasted(times: SampleTimes) -> bool:
     """Whether one sample's keys came too fast to have been typed."""
     # A press always has a time, so an interval that is missing was not one of hands.
-    intervals = np.nan_to_num(times.times[1:, 0])
-    return len(intervals) > 1 and float(np.median(intervals)) < FASTEST
+    intervals = np.sort(np.nan_to_num(times.times[1:, 0]))
+    n = len(intervals)
+    return n > 1 and bool(intervals[(n - 1) // 2] + intervals[n // 2] < 2.0 * FASTEST)
 
 
 def spreads(samples: Samples) -> Floats:
@@ -131,12 +132,16 @@ def spreads(samples: Samples) -> Floats:
 
 def _spread(sample: SampleTimes) -> Floats:
     found = np.full(2, np.nan)
-    for f, column in enumerate(sample.times.T):
+    for f in range(2):
+        column = sample.times[:, f]
         known = np.maximum(column[np.isfinite(column)], 1.0)
-        if len(known) >= FEWEST_TIMES:
-            hidden = (sample.tick / known.mean()) ** 2 / 6
-            least = min(LEAST_SPREAD[f] * np.sqrt(len(known)), MOST_SPREAD[f])
-            found[f] = np.sqrt(np.log(known).var(ddof=1) + hidden) / least
+        n = len(known)
+        if n >= FEWEST_TIMES:
+            logs = np.log(known)
+            logs -= logs.sum() / n
+            hidden = (sample.tick * n / float(known.sum())) ** 2 / 6
+            least = min(LEAST_SPREAD[f] * math.sqrt(n), MOST_SPREAD[f])
+            found[f] = math.sqrt(float(logs @ logs) / (n - 1) + hidden) / least
     return found
 
 

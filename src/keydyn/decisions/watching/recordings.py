@@ -9,8 +9,7 @@ of its latest blocks with its times, and of the keys of the block that is not co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -25,9 +24,9 @@ from keydyn.decisions.liveness.copies import (
     fingerprints_of,
     key_for,
     keyed_hashes,
-    label_words,
     part_evidence,
     probes_of,
+    word_of,
 )
 from keydyn.decisions.liveness.not_typed import SampleTimes, tick_of, times_reasons
 from keydyn.files import marked, unmarked
@@ -65,7 +64,7 @@ class Recording:
     """
 
     def __init__(self, known: Fingerprints, secret: bytes) -> None:
-        self._known, self._key, self._word = known, key_for(PURPOSE, secret), _words(secret)
+        self._known, self._key, self._word = known, key_for(PURPOSE, secret), word_of(secret)
         self._seen = Fingerprints.none()
         self.restart()
 
@@ -151,9 +150,3 @@ def _length(contents: bytes) -> int:
     if len(contents) < _LENGTH.itemsize:
         raise ValueError("the state of recordings is cut short")
     return int(np.frombuffer(contents, _LENGTH, 1)[0])
-
-
-@lru_cache(maxsize=64)
-def _words(secret: bytes) -> Callable[[str], int]:
-    """The word of each key's name, by one secret; most names are those of a keyboard."""
-    return lru_cache(maxsize=1024)(lambda name: int(label_words([name], secret)[0]))

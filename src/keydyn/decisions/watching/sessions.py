@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.calibration.sequential import faded, increments, suspicion
-from keydyn.decisions.calibration.trials import HIGHEST, LOWEST
-from keydyn.decisions.watching.watched import ABSENT, Watched, Watching, faded_ratios
+from keydyn.decisions.watching.watched import ABSENT, Limits, Standing, Watched, Watching, watch
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.files import Tensors
@@ -24,27 +23,12 @@ from keydyn.keystrokes.schema import check_columns, refuse
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 from keydyn.population.stream.session_state import joined, packed, packed_each, parsed, record_of
+from keydyn.population.stream.streams import Runs, begins_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from keydyn.decisions.watching.streams import MarkovStreams, TermStreams
-
-
-class Runs(NamedTuple):
-    """The `order` of events by session, the sessions that have any, and `offsets`, where each begins."""
-
-    order: Integers
-    own: Integers
-    offsets: Integers
-
-    @classmethod
-    def of(cls, sessions: Integers) -> Runs:
-        """The runs of events of these sessions, (B,)."""
-        order = np.argsort(sessions, kind="stable")
-        s = sessions[order]
-        begins = np.flatnonzero(_begins(s))
-        return cls(order, s[begins], np.append(begins, len(s)))
 
 
 class WatchedSessions:
@@ -100,7 +84,7 @@ class WatchedSessions:
         left_out: ArrayLike | None,
     ) -> None:
         self._streams, self._features = streams, features
-        self._calibration, self._watching = calibration, watching
+        self._calibration, self._limits = calibration, Limits(*map(float, astuple(watching)))
         n, U = len(streams), streams.n_templates
         self._sums, self._weights = np.zeros((n, U + 1)), np.zeros((n, U - 1))
         self._suspicion, self._press = np.zeros(n), np.full(n, np.nan)
@@ -200,7 +184,7 @@ class WatchedSessions:
         pressed, released = _times(press, release, len(which))
         order = np.argsort(which, kind="stable")
         s, risen = which[order], pressed[order]
-        first = _begins(s)
+        first = begins_of(s)
         earlier = np.empty(len(s))
         earlier[1:] = risen[:-1]
         earlier[first] = self._press[s[first]]
@@ -266,45 +250,39 @@ class WatchedSessions:
     ) -> Watched:
         """Advance by the next events; if that fails, every session is as it was before."""
         runs = Runs.of(which)
-        own = runs.own
+        own, order = runs.own, runs.order
         kept = self._streams.kept(own), {name: array[own] for name, array in self._own().items()}
         try:
             hidden = np.empty((len(which), self._streams.n_states))
-            terms = self._streams.update(values, keys, which, codes=codes, states=hidden)[runs.order]
-            found = self._advanced(terms, hidden[runs.order], runs)
+            terms = self._streams.update(values, keys, which, codes=codes, states=hidden)
+            found = np.empty((4, len(which)))
+            found[:, order] = self._advanced(terms[order], runs)
             if press is not None:
-                self._press[own] = press[runs.order[runs.offsets[1:] - 1]]
+                self._press[own] = press[order[runs.offsets[1:] - 1]]
         except BaseException:
             self._streams.put_back(own, kept[0])
             for name, array in self._own().items():
                 array[own] = kept[1][name]
             raise
-        return found.in_order(runs.order)
+        pausing = hidden[:, 1] if hidden.shape[1] > 1 else np.full(len(which), np.nan)
+        ratio, n_keys, level, locked = found
+        return Watched(ratio, n_keys, level, locked > 0, pausing)
 
-    def _advanced(self, terms: Floats, hidden: Floats, runs: Runs) -> Watched:
-        """What is known after each event, from its terms and hidden states, session by session."""
-        own, offsets, settings = runs.own, runs.offsets, self._watching
-        lengths = np.diff(offsets)
-        # As in the calibration: no term, however improbable the key, makes a member of the cohort absent.
-        np.clip(terms, LOWEST, HIGHEST, out=terms)
-        absent = np.repeat(self._left_out[own], lengths)
-        there = np.flatnonzero(absent >= 0)
-        terms[there, 1 + absent[there]] = ABSENT
-        states = self._sums[own], self._weights[own], self._suspicion[own]
-        sums, n_keys = faded(terms, offsets, settings.ratio_keeps, states[0])
-        steps = increments(terms, offsets, settings.keep, settings.least, states[1])
-        level = suspicion(steps, offsets, settings.accept, states[2], settings.allowed)
-        ratio = np.full(len(terms), np.nan)
-        known = n_keys > 0
-        if known.any():
-            ratio[known] = faded_ratios(self._calibration, sums[known], n_keys[known])
-        # The number of each event in its session, from 1.
-        before = self._streams.n_events[own] - lengths
-        number = np.repeat(before - offsets[:-1], lengths) + np.arange(len(terms)) + 1
-        self._sums[own], self._weights[own], self._suspicion[own] = states
-        at = self._first_lock(own, offsets, number, level)
-        pausing = hidden[:, 1] if hidden.shape[1] > 1 else np.full(len(terms), np.nan)
-        return Watched(ratio, n_keys, level, (at > 0) & (at <= number), pausing)
+    def _advanced(self, terms: Floats, runs: Runs) -> Floats:
+        """(4, B) what `watch` finds after each event, from its terms, session by session."""
+        own, found = runs.own, np.empty((4, len(terms)))
+        before = self._streams.n_events[own] - np.diff(runs.offsets)
+        standing = Standing(
+            self._sums[own],
+            self._weights[own],
+            self._suspicion[own],
+            self._locked_at[own],
+            before,
+            self._left_out[own],
+        )
+        watch(terms, runs.offsets, standing, self._limits, self._calibration.tables, found)
+        self._sums[own], self._weights[own], self._suspicion[own], self._locked_at[own] = standing[:4]
+        return found
 
     def _places(self, places: ArrayLike | None, n: int) -> Integers:
         """Places in the cohort, −1 for nowhere."""
@@ -325,30 +303,12 @@ class WatchedSessions:
         names = ("sums", "weights", "suspicion", "locked_at", "press")
         return {name: getattr(self, f"_{name}") for name in names}
 
-    def _first_lock(self, own: Integers, offsets: Integers, number: Integers, level: Floats) -> Integers:
-        """(B,) the key at which the session of each event was locked, or is now; 0 if it is not."""
-        if len(own) == 0:
-            return number
-        never = np.iinfo(np.int64).max
-        above = np.where(level > self._watching.level, number, never)
-        first = np.minimum.reduceat(above, offsets[:-1])
-        earlier = self._locked_at[own]
-        self._locked_at[own] = np.where(earlier > 0, earlier, np.where(first < never, first, 0))
-        return np.repeat(self._locked_at[own], np.diff(offsets))
-
 
 def _times(press: ArrayLike, release: ArrayLike, n: int) -> tuple[Floats, Floats]:
     """Presses and releases of n keystrokes, checked; a release may be missing."""
     pressed, released = times_given(press, "timepress", n), times_given(release, "timerelease", n)
     refuse(np.isnan(pressed), "timepress", "is missing")
     return pressed, released
-
-
-def _begins(sessions: Integers) -> Truths:
-    """Where each run of one session begins, among sessions that are in order."""
-    begins = np.ones(len(sessions), dtype=bool)
-    begins[1:] = sessions[1:] != sessions[:-1]
-    return begins
 
 
 def watched_sessions(

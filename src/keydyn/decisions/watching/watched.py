@@ -8,14 +8,15 @@ is locked when it rises above the level, and stays locked until it is restarted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.calibration.sequential import ALLOWED, KEEP, LEAST
-from keydyn.decisions.calibration.trials import open_set_scores
+from keydyn.arrays import Floats, Integers, Truths, compiled
+from keydyn.decisions.calibration.calibration import Calibration, Tables, ratio_of
+from keydyn.decisions.calibration.sequential import ALLOWED, KEEP, LEAST, accumulate, fade, predict
+from keydyn.decisions.calibration.trials import HIGHEST, LOWEST, insert, open_set_score, open_set_scores
 from keydyn.short_repr import short_repr
 
 # The term of a member of the cohort who does not count.
@@ -29,6 +30,72 @@ def faded_ratios(calibration: Calibration, sums: Floats, keys: Floats) -> Floats
     cohort = sums[:, 1:]
     scores = open_set_scores(sums[:, :1], cohort, keys, cohort <= ABSENT)[:, 0]
     return calibration.llr(scores, np.rint(keys).astype(np.int64))
+
+
+class Standing(NamedTuple):
+    """What is known of n sessions, a row each, beside a cohort of C."""
+
+    sums: Floats  # (n, C + 2) fading sums of terms, as claimed and of the cohort, and the keys they amount to
+    weights: Floats  # (n, C) of the cohort
+    suspicion: Floats  # (n,)
+    # (n,) the key at which each was locked, from 1, or 0; events before these; the place of the claimed
+    # person in the cohort, or −1
+    locked_at: Integers
+    before: Integers
+    left_out: Integers
+
+
+class Limits(NamedTuple):
+    """`Watching` as the compiled loop takes it."""
+
+    level: float
+    accept: float
+    ratio_keeps: float
+    keep: float
+    least: float
+    allowed: float
+
+
+@compiled
+def watch(
+    terms: Floats, offsets: Integers, standing: Standing, limits: Limits, tables: Tables, found: Floats
+) -> None:
+    """What is known after each event, (4, B): ratio, keys, suspicion, and whether the session is locked.
+
+    `terms` (B, 1 + C) are those of sessions one after the other, which begin at `offsets`, (n + 1,).
+    """
+    B, U = terms.shape
+    sums, ordered, steps = np.empty((B, U)), np.empty(U - 1), np.empty(B)
+    for q in range(len(offsets) - 1):
+        for n in range(offsets[q], offsets[q + 1]):
+            for u in range(U):
+                # As in the calibration: no term, however improbable the key, makes anyone absent.
+                if not np.isnan(terms[n, u]):
+                    terms[n, u] = min(max(terms[n, u], LOWEST), HIGHEST)
+            if standing.left_out[q] >= 0:
+                terms[n, 1 + standing.left_out[q]] = ABSENT
+    fade(terms, offsets, limits.ratio_keeps, standing.sums, sums, found[1])
+    predict(terms, offsets, limits.keep, standing.weights, steps)
+    for n in range(B):
+        # A key that says nothing stays NaN.
+        if steps[n] < limits.least:
+            steps[n] = limits.least
+        steps[n] += limits.allowed
+    accumulate(steps.reshape((B, 1)), offsets, limits.accept, standing.suspicion, found[2])
+    for q in range(len(offsets) - 1):
+        for n in range(offsets[q], offsets[q + 1]):
+            found[0, n], keys = np.nan, found[1, n]
+            if keys > 0.0:
+                count = 0
+                for u in range(1, U):
+                    if sums[n, u] > ABSENT:
+                        insert(sums[n, u], ordered, count)
+                        count += 1
+                score = open_set_score(sums[n, 0], ordered, count, keys)
+                found[0, n] = ratio_of(score, round(keys), tables)
+            if standing.locked_at[q] == 0 and found[2, n] > limits.level:
+                standing.locked_at[q] = standing.before[q] + n - offsets[q] + 1
+            found[3, n] = 1.0 if standing.locked_at[q] > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -102,8 +169,3 @@ class Watched:
         # As a hyperbolic tangent nothing overflows.
         trust: Floats = 0.5 + 0.5 * np.tanh(0.5 * np.where(np.isnan(self.ratio), 0.0, self.ratio))
         return trust
-
-    def in_order(self, order: Integers) -> Watched:
-        """What was found for rows taken in this order, in the order in which the rows came."""
-        place = np.argsort(order)
-        return Watched(*(getattr(self, field.name)[place] for field in fields(self)))

@@ -88,14 +88,9 @@ def meanings(
     calibrations: Calibrations, scores: Floats, keys: Integers, enrolled: Integers
 ) -> tuple[Floats, Floats]:
     """(n, U) likelihood ratios and false-match rates of scores (n, U), by keys (n,) and by enrolment (U,)."""
-    llr, rates = np.empty_like(scores), np.empty_like(scores)
-    each = [calibrations.at(amount) for amount in enrolled.tolist()]
-    for calibration in set(each):
-        same = np.array([one is calibration for one in each])
-        some, length = scores[:, same], np.repeat(keys, int(same.sum()))
-        llr[:, same] = calibration.llr(some.ravel(), length).reshape(some.shape)
-        rates[:, same] = calibration.false_match_rates(some.ravel(), length).reshape(some.shape)
-    return llr, rates
+    n, U = scores.shape
+    found = calibrations.meanings(scores.ravel(), np.repeat(keys, U), np.tile(enrolled, n))
+    return found.llr.reshape(n, U), found.false_match.reshape(n, U)
 
 
 def labelled(frames: Mapping[tuple[str, str, int], pd.DataFrame]) -> pd.DataFrame:

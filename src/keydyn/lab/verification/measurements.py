@@ -151,7 +151,8 @@ def _decided(asked_of: Asked, scores: Floats, keys: Integers) -> pd.DataFrame:
     # Enrolled people claim only their own names here, because they are no strangers.
     asked = own | np.isin(typist, setting.strangers)[:, None]
     n, u = np.nonzero(asked & (keys > 0)[:, None])
-    calibration, chosen = setting.background.calibrations.at(enrolled), scores[n, u]
+    chosen = scores[n, u]
+    meanings = setting.background.calibrations.at(enrolled).meanings(chosen, keys[n])
     return pd.DataFrame(
         {
             "claimed": setting.enrolled[u],
@@ -160,9 +161,9 @@ def _decided(asked_of: Asked, scores: Floats, keys: Integers) -> pd.DataFrame:
             "genuine": own[n, u],
             "keys": keys[n],
             "score": chosen,
-            "llr": calibration.llr(chosen, keys[n]),
-            "false_match_rate": calibration.false_match_rates(chosen, keys[n]),
-            "answer": Targets().answers(calibration, chosen, keys[n]),
+            "llr": meanings.llr,
+            "false_match_rate": meanings.false_match,
+            "answer": Targets().answers(meanings),
         }
     )
 

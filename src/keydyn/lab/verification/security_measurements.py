@@ -87,7 +87,7 @@ def _attacks(row: Row, seed: int) -> pd.DataFrame:
         scores = _scores(background, population, [templates[user] for user in users], sent)
         keys = np.broadcast_to(sent.sequences.lengths[:, None], scores.shape)
         calibration = background.calibrations.at(templates[users[0]].n_events)
-        answers = Targets().answers(calibration, scores.ravel(), keys.ravel())
+        answers = Targets().answers(calibration.meanings(scores.ravel(), keys.ravel()))
         accepted: Truths = (np.array(answers) == ACCEPT).reshape(scores.shape)
         return accepted
 

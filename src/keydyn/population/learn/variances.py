@@ -17,7 +17,7 @@ from keydyn.population.learn.components import Steps, steps_of
 from keydyn.population.learn.groups import Stored
 from keydyn.population.parameters import Variances
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
-from keydyn.population.score.kernel import Asked, Columns, Shared, filled
+from keydyn.population.score.kernel import Asked, Columns, Shared, Templates, filled
 
 # Before anything is known.
 CELL, KEY, TEMPO, LEVEL, NOISE = 0.2, 0.05, 0.04, 0.05, 0.5
@@ -101,16 +101,12 @@ def held_out_residuals(prior: Prior, chain: Chain, some: Some) -> tuple[Floats, 
     people, part = fit_people(typing, train, prior), _part(typing, held_out.samples)
     e, shared = np.empty(part.y.shape), Shared.of(prior.tempo, chain)
     for u in range(len(held_out.begins) - 1):
-        own = part.offsets[held_out.begins[u] : held_out.begins[u + 1] + 1]
-        rows = slice(own[0], own[-1])
-        columns = Columns(
-            people.mean[u][:, None],
-            1.0 / people.scale[u][:, None],
-            people.slopes[u][..., None],
-            people.gain[u][:, None] ** -0.5,
-        )
-        of_one = Typing(part.y[rows], part.cell[rows], own - own[0], part.classes[rows])
-        filled(of_one, columns, shared, Asked(residuals=e[rows][..., None]))
+        offsets = part.offsets[held_out.begins[u] : held_out.begins[u + 1] + 1]
+        rows = slice(offsets[0], offsets[-1])
+        one = slice(u, u + 1)
+        own = Columns(people.mean[one], 1.0 / people.scale[one], people.slopes[one], people.gain[one] ** -0.5)
+        of_one = Typing(part.y[rows], part.cell[rows], offsets - offsets[0], part.classes[rows])
+        filled(of_one, Templates.rows(own), shared, Asked(residuals=e[rows][..., None]))
     return e, part.classes, part.offsets
 
 

@@ -19,7 +19,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.population.features import Observations, Typing
 from keydyn.population.parameters import Parameters, Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
-from keydyn.population.score.kernel import Asked, Columns, Shared, SideBySide, filled
+from keydyn.population.score.kernel import Asked, Columns, Shared, SideBySide, Templates, filled
 
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
 AT_A_TIME = 2_000_000
@@ -130,39 +130,24 @@ class Fitted:
         templates: Sequence[Template] | SideBySide,
         ready: Ready,
         asked: Asked,
+        beside: SideBySide | None = None,
         n_jobs: int | None = 1,
-        at_a_time: int = AT_A_TIME,
     ) -> Asked:
-        """What is asked, of what was measured; a call takes `at_a_time` events × templates."""
+        """What is asked, of what was measured, under these templates and then under those beside them."""
         self.check(templates)
         if len(templates) == 0:
             return asked
+        typed = ready.typing
         if isinstance(templates, SideBySide):
-            columns, typed = templates.columns, ready.typing
+            laid_out = Templates.columns(templates.columns)
+        elif beside is not None:
+            self.check(beside)
+            laid_out = Templates.rows(Columns.rows(templates), beside.columns)
         else:
             # Only what the samples need of templates, of which there may be many.
             used, typed = ready.few
-            columns = Columns.of(templates, used)
-        offsets = typed.offsets
-
-        def one(first: int, end: int, users: slice) -> None:
-            rows = slice(offsets[first], offsets[end])
-            whole = users == slice(0, len(templates))
-            own = offsets[first : end + 1] - offsets[first]
-            typing = Typing(typed.y[rows], typed.cell[rows], own, typed.classes[rows])
-            places = (slice(first, end), users), (rows, users), (rows, ..., users), (rows, ..., users)
-            part = Asked(*(np.empty(all_[place].shape) for all_, place in zip(asked, places, strict=True)))
-            filled(typing, columns if whole else columns.some(users), self.shared, part)
-            for all_, place, some in zip(asked, places, part, strict=True):
-                all_[place] = some
-
-        pieces = _pieces(offsets, len(templates), at_a_time)
-        if len(pieces) == 1:
-            filled(typed, columns, self.shared, asked)
-        else:
-            from joblib import Parallel, delayed
-
-            Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
+            laid_out = Templates.columns(Columns.of(templates, used))
+        scored(typed, laid_out, self.shared, asked, n_jobs)
         if asked.terms.size:
             asked.terms[:] += ready.shift[..., None]
         if asked.events.size:
@@ -183,16 +168,48 @@ class Fitted:
         there = np.isfinite(seen.values).T.ravel()
         group = (np.arange(F)[:, None] * n_codes + seen.codes).ravel()[there]
         of_person, of_anyone = (terms[..., k].T.ravel()[there] for k in range(2))
-        found, first, place = np.unique(group, return_index=True, return_inverse=True)
-        sums = {
-            "count": np.bincount(place, minlength=len(found)),
-            "log_likelihood": np.bincount(place, of_person, len(found)),
-            "evidence": np.bincount(place, of_person - of_anyone, len(found)),
+        count, evidence = np.bincount(group), np.bincount(group, of_person - of_anyone)
+        first = np.empty(len(count), dtype=np.int64)
+        first[group[::-1]] = np.arange(len(group))[::-1]
+        found = count.nonzero()[0]
+        found = found[np.lexsort((first[found], -np.abs(evidence[found])))]
+        return {
+            "key": vocabulary[found % n_codes],
+            "feature": np.array(known.features, dtype=object)[found // n_codes],
+            "count": count[found],
+            "log_likelihood": np.bincount(group, of_person)[found],
+            "evidence": evidence[found],
         }
-        order = np.lexsort((first, -np.abs(sums["evidence"])))
-        feature = np.array(known.features, dtype=object)[found // n_codes]
-        columns = {"key": vocabulary[found % n_codes], "feature": feature, **sums}
-        return {name: values[order] for name, values in columns.items()}
+
+
+def scored(
+    typed: Typing,
+    templates: Templates,
+    shared: Shared,
+    asked: Asked,
+    n_jobs: int | None = 1,
+    at_a_time: int = AT_A_TIME,
+) -> Asked:
+    """What is asked, in calls of `at_a_time` events × templates."""
+    offsets, U = typed.offsets, templates.n
+    if len(typed.y) * U <= at_a_time:
+        return filled(typed, templates, shared, asked)
+
+    def one(first: int, end: int, users: slice) -> None:
+        rows = slice(offsets[first], offsets[end])
+        own = offsets[first : end + 1] - offsets[first]
+        typing = Typing(typed.y[rows], typed.cell[rows], own, typed.classes[rows])
+        places = (slice(first, end), users), (rows, users), (rows, ..., users), (rows, ..., users)
+        part = Asked(*(np.empty(all_[place].shape) for all_, place in zip(asked, places, strict=False)))
+        filled(typing, templates if users == slice(0, U) else templates.some(users), shared, part)
+        for all_, place, some in zip(asked, places, part, strict=False):
+            all_[place] = some
+
+    from joblib import Parallel, delayed
+
+    pieces = _pieces(offsets, U, at_a_time)
+    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(*piece) for piece in pieces)
+    return asked
 
 
 def _pieces(offsets: Integers, n_templates: int, most: int = AT_A_TIME) -> list[tuple[int, int, slice]]:

@@ -1,8 +1,8 @@
 """One event after the other under many templates: its density, the hidden states, the tempo. Compiled.
 
 A sample's score is the sum of its events' terms. An event's term is known when the next key is, whose name
-the cell of its hold needs. `score` goes through whole samples; streams take the same `step` whenever a key
-comes. The innermost loops go over templates, which do not depend on each other, so that the machine computes
+the cell of its hold needs. `score` goes through whole samples, or through what has come of sessions that go
+on. The innermost loops go over templates, which do not depend on each other, so that the machine computes
 several at a time. Nothing is allocated here, so that no references need counting in the loops.
 """
 
@@ -34,7 +34,7 @@ TEMPLATES = 64
 
 
 class Columns(NamedTuple):
-    """Templates side by side: the last axis is theirs.
+    """Templates side by side: the last axis is theirs; or one after the other, where the first is.
 
     `mean`, (C, U), and `slopes`, (F, 3, U), are the templates'; `per_scale`, (C, U), and `per_gain`, (F, U),
     are one divided by their scales and gains, because dividing takes long.
@@ -53,9 +53,48 @@ class Columns(NamedTuple):
         slopes, gain = _last([one.slopes for one in templates]), _last([one.gain for one in templates])
         return cls(mean, 1.0 / scale, slopes, 1.0 / gain)
 
-    def some(self, users: slice) -> Columns:
+    @classmethod
+    def rows(cls, templates: Sequence[Template]) -> Columns:
+        """These templates one after the other: (U, C), (U, C), (U, F, 3) and (U, F)."""
+        mean, scale, slopes, gain = (
+            np.array([getattr(one, name) for one in templates])
+            for name in ("mean", "scale", "slopes", "gain")
+        )
+        return cls(mean, 1.0 / scale, slopes, 1.0 / gain)
+
+
+class Templates(NamedTuple):
+    """What events are scored under: templates one after the other, then others side by side."""
+
+    own: Columns
+    beside: Columns
+
+    @classmethod
+    def rows(cls, own: Columns, beside: Columns | None = None) -> Templates:
+        """Templates one after the other, and those beside them, if there are any."""
+        C, F = own.mean.shape[1], own.slopes.shape[1]
+        shapes = (C, 0), (C, 0), (F, 3, 0), (F, 0)
+        return cls(own, Columns(*map(np.empty, shapes)) if beside is None else beside)
+
+    @classmethod
+    def columns(cls, beside: Columns) -> Templates:
+        """Templates side by side."""
+        C, F = len(beside.mean), len(beside.slopes)
+        return cls(Columns(*map(np.empty, ((0, C), (0, C), (0, F, 3), (0, F)))), beside)
+
+    @property
+    def n(self) -> int:
+        """The number of templates."""
+        return len(self.own.mean) + int(self.beside.mean.shape[1])
+
+    def some(self, users: slice) -> Templates:
         """Some of the templates, together in memory."""
-        return Columns(*(np.ascontiguousarray(one[..., users]) for one in self))
+        K = len(self.own.mean)
+        beside = slice(max(users.start - K, 0), max(users.stop - K, 0))
+        return Templates(
+            Columns(*(one[users] for one in self.own)),
+            Columns(*(np.ascontiguousarray(one[..., beside]) for one in self.beside)),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +138,26 @@ class Asked(NamedTuple):
     terms: Floats = np.empty((0, 0, 0))
     # (N, F, K) e − d under the first K templates, NaN where a value is missing
     residuals: Floats = np.empty((0, 0, 0))
+    # (N, S) probability of the hidden states at each event, given the earlier ones, under the first template
+    states: Floats = np.empty((0, 0))
+
+
+class Sessions(NamedTuple):
+    """What samples are the next part of; without rows, they are whole.
+
+    A session has one template of its own, that of its row, beside those that all share.
+    """
+
+    # (n,) of each sample its session, the number of its first event there, from 0, and the class of the key
+    # before that; below 0 it is no event
+    row: Integers
+    position: Integers
+    before: Integers
+    left: Floats  # (K, 5 F + S, U) what the events of each session have left, as `Work.left`
+
+
+_NO_ROWS: Integers = np.zeros(0, dtype=np.int64)
+WHOLE = Sessions(_NO_ROWS, _NO_ROWS, _NO_ROWS, np.zeros((0, 0, 0)))
 
 
 class Event(NamedTuple):
@@ -112,16 +171,23 @@ class Event(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Templates that are worked on together: the first, how many, and how many of them in detail."""
+    """Templates that are worked on together: the first, how many, and how many of them in detail.
+
+    The first `own` are rows from `row` on; `beside` is the column of the next.
+    """
 
     begin: int
     size: int
     detailed: int
+    own: int
+    row: int
+    beside: int
 
 
 class Work(NamedTuple):
     """What events so far have left of a block of T templates, and room for the event at hand."""
 
+    left: Floats  # (5 F + S, T) the next four
     r: Floats  # (3, F, T) residuals of this event and the two before, event n at n modulo 3
     # (F, T) the tempo and its variance, 1/P
     d: Floats
@@ -132,7 +198,10 @@ class Work(NamedTuple):
     running: Floats
     # (F, T) what each feature adds to it, and e − d, in detail
     terms: Floats
-    left: Floats
+    gap: Floats
+    # (F, 3, T) and (F, T) the templates' own
+    slopes: Floats
+    per_gain: Floats
     # Room
     e: Floats
     likely: Floats
@@ -146,9 +215,18 @@ class Work(NamedTuple):
     def room(cls, F: int, S: int) -> Work:
         """For F features and S states; each thread keeps its own."""
         if (F, S) not in _ROOMS.made:
-            shapes = (3, F), (F,), (F,), (S,), (), (), (F,), (F,), (F,), (S,), (), (), (), (), ()
-            _ROOMS.made[F, S] = cls(*(np.empty((*shape, TEMPLATES)) for shape in shapes))
+            left = np.zeros((5 * F + S, TEMPLATES))
+            shapes = (), (), (F,), (F,), (F, 3), (F,), (F,), (S,), (), (), (), (), ()
+            room = (np.empty((*shape, TEMPLATES)) for shape in shapes)
+            _ROOMS.made[F, S] = cls(left, *parts_left(left, F), *room)
         return _ROOMS.made[F, S]
+
+
+def parts_left(left: Floats, F: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Residuals (…, 3, F, U), tempo and its variance (…, F, U), and hidden states (…, S, U), in one array."""
+    *n, _, U = left.shape
+    residuals = left[..., : 3 * F, :].reshape(*n, 3, F, U)
+    return residuals, left[..., 3 * F : 4 * F, :], left[..., 4 * F : 5 * F, :], left[..., 5 * F :, :]
 
 
 class _Rooms(threading.local):
@@ -162,48 +240,96 @@ _ROOMS = _Rooms()
 
 
 @partial(compiled, _nrt=False)
-def score(typing: Typing, templates: Columns, shared: Shared, work: Work, asked: Asked) -> None:
+def score(
+    typing: Typing, templates: Templates, shared: Shared, sessions: Sessions, work: Work, asked: Asked
+) -> None:
     """Fill in what is asked; `filled` sees to it that shapes fit."""
     offsets, classes = typing.offsets, typing.classes
-    U, F = templates.mean.shape[1], typing.y.shape[1]
+    going = len(sessions.row) > 0
+    K = 1 if going else len(templates.own.mean)
+    U, F = K + templates.beside.mean.shape[1], typing.y.shape[1]
     n_terms, n_residuals = asked.terms.shape[2], asked.residuals.shape[2]
     for q in range(len(offsets) - 1):
+        row, position, last = 0, 0, -1
+        if going:
+            row, position, last = sessions.row[q], sessions.position[q], sessions.before[q]
         for begin in range(0, U, TEMPLATES):
             size = min(TEMPLATES, U - begin)
-            block = Block(begin, size, max(min(size, max(n_terms, n_residuals) - begin), 0))
-            begin_sample(shared, work, block)
+            own = max(min(K - begin, size), 0)
+            detailed = max(min(size, max(n_terms, n_residuals) - begin), 0)
+            block = Block(begin, size, detailed, own, row + begin, max(begin - K, 0))
+            _lay_out(templates, work, block)
+            _begin_sample(shared, work, block)
+            if position > 0:
+                for k in range(len(work.left)):
+                    for u in range(size):
+                        work.left[k, u] = sessions.left[row, k, begin + u]
             for n in range(offsets[q], offsets[q + 1]):
-                before = classes[n - 1] if n > offsets[q] else -1
-                event = Event(typing.y[n], typing.cell[n], before, classes[n], (n - offsets[q]) % 3)
-                step(event, templates, shared, work, block)
+                place = position + n - offsets[q]
+                if place < 0:
+                    _tell_nothing(asked, n, block)
+                    continue
+                before = classes[n - 1] if n > offsets[q] else last
+                event = Event(typing.y[n], typing.cell[n], before if place > 0 else -1, classes[n], place % 3)
+                _step(event, templates, shared, work, block)
                 if asked.events.size > 0:
                     for u in range(size):
                         asked.events[n, begin + u] = math.log(work.density[u])
+                if asked.states.size > 0 and begin == 0:
+                    for s in range(asked.states.shape[1]):
+                        asked.states[n, s] = work.alpha[s, 0]
                 _add_term(work, block)
                 for f in range(F):
                     for u in range(min(size, n_terms - begin)):
                         asked.terms[n, f, begin + u] = work.terms[f, u]
                     for u in range(min(size, n_residuals - begin)):
-                        asked.residuals[n, f, begin + u] = work.left[f, u]
+                        asked.residuals[n, f, begin + u] = work.gap[f, u]
+            if going and position + offsets[q + 1] > offsets[q]:
+                for k in range(len(work.left)):
+                    for u in range(size):
+                        sessions.left[row, k, begin + u] = work.left[k, u]
             if asked.samples.size > 0:
                 for u in range(size):
                     asked.samples[q, begin + u] = work.total[u] + math.log(work.running[u])
 
 
 @merged
-def begin_sample(shared: Shared, work: Work, block: Block) -> None:
-    """Nothing came before: d = 0, P = 1/η."""
+def _lay_out(templates: Templates, work: Work, block: Block) -> None:
+    """The slopes and gains of the templates of a block."""
+    own, beside = templates
     for u in range(block.size):
-        work.total[u], work.running[u] = 0.0, 1.0
-    for f in range(len(shared.tempo)):
-        for u in range(block.size):
-            work.d[f, u], work.unsure[f, u] = 0.0, shared.tempo[f]
-            for k in range(3):
-                work.r[k, f, u] = 0.0
+        row, column = block.row + u, block.beside + u - block.own
+        for f in range(len(work.per_gain)):
+            work.per_gain[f, u] = own.per_gain[row, f] if u < block.own else beside.per_gain[f, column]
+            for j in range(3):
+                slope = own.slopes[row, f, j] if u < block.own else beside.slopes[f, j, column]
+                work.slopes[f, j, u] = slope
 
 
 @merged
-def step(event: Event, templates: Columns, shared: Shared, work: Work, block: Block) -> None:
+def _tell_nothing(asked: Asked, n: int, block: Block) -> None:
+    """NaN, where there is no event."""
+    for u in range(min(block.size, asked.events.shape[1])):
+        asked.events[n, block.begin + u] = np.nan
+    for s in range(asked.states.shape[1]):
+        asked.states[n, s] = np.nan
+
+
+@merged
+def _begin_sample(shared: Shared, work: Work, block: Block) -> None:
+    """Nothing came before: d = 0, P = 1/η."""
+    for u in range(block.size):
+        work.total[u], work.running[u] = 0.0, 1.0
+    for k in range(len(work.left)):
+        for u in range(block.size):
+            work.left[k, u] = 0.0
+    for f in range(len(shared.tempo)):
+        for u in range(block.size):
+            work.unsure[f, u] = shared.tempo[f]
+
+
+@merged
+def _step(event: Event, templates: Templates, shared: Shared, work: Work, block: Block) -> None:
     """Σ_s α⁻_s Π_f t(e_f) of one event, in `density`; then the hidden states and the tempo after it."""
     _predict_states(event, shared, work, block)
     for u in range(block.size):
@@ -213,7 +339,7 @@ def step(event: Event, templates: Columns, shared: Shared, work: Work, block: Bl
             for u in range(block.size):
                 work.r[event.place, f, u] = 0.0
             for u in range(block.detailed):
-                work.terms[f, u], work.left[f, u] = 0.0, np.nan
+                work.terms[f, u], work.gap[f, u] = 0.0, np.nan
         else:
             _take_residual(event, templates, shared.parents, work, block, f)
             _weigh_states(shared, work, block, f)
@@ -242,23 +368,28 @@ def _predict_states(event: Event, shared: Shared, work: Work, block: Block) -> N
 
 @merged
 def _take_residual(
-    event: Event, templates: Columns, parents: Integers, work: Work, block: Block, f: int
+    event: Event, templates: Templates, parents: Integers, work: Work, block: Block, f: int
 ) -> None:
     """r = (y − μ) / scale, and e = (r − Σ β clip(parent)) / g; `factor` collects the scales."""
-    mean, per_scale, slopes, per_gain = templates
-    r, e, factor = work.r, work.e, work.factor
-    y, c, now, begin = event.y[f], event.cell[f], event.place, block.begin
+    own, beside = templates
+    r, e, factor, per_gain = work.r, work.e, work.factor, work.per_gain
+    y, c, now = event.y[f], event.cell[f], event.place
+    for u in range(block.own):
+        r[now, f, u] = (y - own.mean[block.row + u, c]) * own.per_scale[block.row + u, c]
+        factor[u] *= own.per_scale[block.row + u, c] * per_gain[f, u]
+    for u in range(block.size - block.own):
+        v = block.own + u
+        r[now, f, v] = (y - beside.mean[c, block.beside + u]) * beside.per_scale[c, block.beside + u]
+        factor[v] *= beside.per_scale[c, block.beside + u] * per_gain[f, v]
     for u in range(block.size):
-        r[now, f, u] = (y - mean[c, begin + u]) * per_scale[c, begin + u]
         e[f, u] = r[now, f, u]
     for j in range(3):
         of, then = parents[f, j, 0], (now + 3 - parents[f, j, 1]) % 3
         if of >= 0:
             for u in range(block.size):
-                e[f, u] -= slopes[f, j, begin + u] * min(max(r[then, of, u], -CLIP), CLIP)
+                e[f, u] -= work.slopes[f, j, u] * min(max(r[then, of, u], -CLIP), CLIP)
     for u in range(block.size):
-        e[f, u] *= per_gain[f, begin + u]
-        factor[u] *= per_scale[c, begin + u] * per_gain[f, begin + u]
+        e[f, u] *= per_gain[f, u]
 
 
 @merged
@@ -267,11 +398,11 @@ def _weigh_states(shared: Shared, work: Work, block: Block, f: int) -> None:
     e, d, unsure, likely, ratio = work.e, work.d, work.unsure, work.likely, work.ratio
     for s in range(len(shared.start)):
         location, square = shared.location[s, f], shared.width[s, f] * shared.width[s, f]
-        degrees, constant = shared.degrees[s], shared.constant[s]
+        degrees, constant, per_degree = shared.degrees[s], shared.constant[s], 1.0 / shared.degrees[s]
         for u in range(block.size):
             gap = e[f, u] - d[f, u] - location
             spread = square + unsure[f, u]
-            per_root = 1.0 / math.sqrt(spread + gap * gap / degrees)
+            per_root = 1.0 / math.sqrt(spread + gap * gap * per_degree)
             ratio[u] = spread * per_root * per_root
             likely[s, u] *= constant * per_root
         for _ in range(degrees // 2):
@@ -288,22 +419,24 @@ def _tell_detail(work: Work, block: Block, f: int) -> None:
             dense += work.likely[s, u]
         term = math.log(max(dense * work.factor[u], LEAST_DENSITY))
         work.terms[f, u], work.density[u] = term - work.density[u], term
-        work.left[f, u] = work.e[f, u] - work.d[f, u]
+        work.gap[f, u] = work.e[f, u] - work.d[f, u]
 
 
 @merged
 def _filter_states(shared: Shared, work: Work, block: Block) -> None:
     """α, and the density of the event."""
-    alpha, likely, density = work.alpha, work.likely, work.density
+    alpha, likely, density, per_density = work.alpha, work.likely, work.density, work.weight
     for u in range(block.size):
         density[u] = 0.0
     for s in range(len(shared.start)):
         for u in range(block.size):
             density[u] += likely[s, u]
+    for u in range(block.size):
+        per_density[u] = 1.0 / density[u] if density[u] > 0.0 else 0.0
     for s in range(len(shared.start)):
         start = shared.start[s]
         for u in range(block.size):
-            alpha[s, u] = likely[s, u] / density[u] if density[u] > 0.0 else start
+            alpha[s, u] = likely[s, u] * per_density[u] if density[u] > 0.0 else start
     for u in range(block.size):
         density[u] = max(density[u] * work.factor[u], LEAST_DENSITY)
 
@@ -349,30 +482,40 @@ def _forget_tempo(shared: Shared, work: Work, block: Block, f: int) -> None:
         unsure[f, u] = kept * unsure[f, u] + renewed
 
 
-def filled(typing: Typing, templates: Columns, shared: Shared, asked: Asked) -> Asked:
+def filled(
+    typing: Typing, templates: Templates, shared: Shared, asked: Asked, sessions: Sessions = WHOLE
+) -> Asked:
     """What is asked, filled in; a `ValueError` names a shape that does not fit."""
     N, F = typing.y.shape
-    C, U = templates.mean.shape
-    S, n = len(shared.start), len(typing.offsets) - 1
+    own, beside = templates
+    (K, C), V = own.mean.shape, beside.mean.shape[1]
+    S, n, U = len(shared.start), len(typing.offsets) - 1, (K if sessions is WHOLE else 1) + V
     fits = {
         # As numbers without a sign, negative ones are large.
         "cells": typing.cell.shape == (N, F) and (N == 0 or bool(typing.cell.view(np.uint64).max() < C)),
         "offsets": n >= 0 and typing.offsets[0] == 0 and typing.offsets[-1] == N,
         "classes": typing.classes.shape == (N,),
-        "scales": templates.per_scale.shape == (C, U),
-        "slopes": templates.slopes.shape == (F, 3, U),
-        "gains": templates.per_gain.shape == (F, U),
+        "scales": own.per_scale.shape == (K, C) and beside.per_scale.shape == (C, V) == beside.mean.shape,
+        "slopes": own.slopes.shape == (K, F, 3) and beside.slopes.shape == (F, 3, V),
+        "gains": own.per_gain.shape == (K, F) and beside.per_gain.shape == (F, V),
         "tempo": shared.tempo.shape == (F,) and shared.parents.shape == (F, 3, 2),
         "states": shared.location.shape == shared.width.shape == (S, F),
         "samples": asked.samples.shape in ((0, 0), (n, U)),
         "events": asked.events.shape in ((0, 0), (N, U)),
         "terms": asked.terms.shape in ((0, 0, 0), (N, F, min(asked.terms.shape[2], U))),
         "residuals": asked.residuals.shape in ((0, 0, 0), (N, F, min(asked.residuals.shape[2], U))),
+        "hidden states": asked.states.shape in ((0, 0), (N, S)),
+        "sessions": sessions is WHOLE
+        or (
+            sessions.row.shape == sessions.position.shape == sessions.before.shape == (n,)
+            and bool((sessions.row.view(np.uint64) < K).all())
+            and sessions.left.shape == (K, 5 * F + S, U)
+        ),
     }
     wrong = [name for name, right in fits.items() if not right]
     if wrong:
         raise ValueError(f"what is scored and what it is scored with differ in size: {', '.join(wrong)}")
-    score(typing, templates, shared, Work.room(F, S), asked)
+    score(typing, templates, shared, sessions, Work.room(F, S), asked)
     return asked
 
 

@@ -3,23 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths, compiled
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import LabelCodes
-from keydyn.population.features import HOLD, INTERVAL, Around, spaces_of
+from keydyn.population.cells import LAST_IN_WORD
+from keydyn.population.features import HOLD, INTERVAL, Around, Typing, spaces_of
 from keydyn.population.parameters import Template
 from keydyn.population.score.fitted import Fitted
-from keydyn.population.score.kernel import Columns
+from keydyn.population.score.kernel import Asked, Columns, Sessions, Templates, filled, parts_left
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
-from keydyn.population.stream.step import Arrived, Followed, Sessions, advanced, follow
 
 # Events times templates of one compiled call: between calls signals are heard.
 AT_A_TIME = 2_000_000
+# The parts of what the events of a session have left under each template.
+LEFT = ("residuals", "tempo", "variance", "states")
+
+
+class Runs(NamedTuple):
+    """The `order` of events by session, the sessions that have any, and `offsets`, where each begins."""
+
+    order: Integers
+    own: Integers
+    offsets: Integers
+
+    @classmethod
+    def of(cls, sessions: Integers) -> Runs:
+        """The runs of events of these sessions, (B,)."""
+        order = np.argsort(sessions, kind="stable")
+        s = sessions[order]
+        begins = np.flatnonzero(begins_of(s))
+        return cls(order, s[begins], np.append(begins, len(s)))
+
+
+def begins_of(sessions: Integers) -> Truths:
+    """Where each run of one session begins, among sessions that are in order."""
+    begins = np.ones(len(sessions), dtype=bool)
+    begins[1:] = sessions[1:] != sessions[:-1]
+    return begins
+
+
+class Followed(NamedTuple):
+    """How many events came in each of S sessions, (S,), and what is known of the last ones."""
+
+    number: Integers
+    codes: Integers  # (S, 3) the keys of the last three
+    in_word: Integers  # (S,) the place of the last in its word
+    values: Floats  # (S, F) of the last
 
 
 class PopulationStreams:
@@ -44,11 +79,11 @@ class PopulationStreams:
             self._is_space = self._is_space[:0]
         self._times = np.array([name in (INTERVAL, HOLD) for name in known.features])
         self._check(cohort)
-        C, F, n = known.cells.n_cells, len(known.features), len(claimed)
-        no_columns = Columns(np.zeros((C, 0)), np.zeros((C, 0)), np.zeros((F, 3, 0)), np.zeros((F, 0)))
-        columns = Columns.of(cohort) if len(cohort) else no_columns
-        self._cohort_print = fingerprint(columns)
-        self._sessions = Sessions.of(self._rows(claimed), columns, known.chain.n_states)
+        F, n = len(known.features), len(claimed)
+        self._templates = Templates.rows(self._rows(claimed), Columns.of(cohort) if len(cohort) else None)
+        self._cohort_print = fingerprint(self._templates.beside)
+        self._left: Floats = np.zeros((n, 5 * F + known.chain.n_states, 1 + len(cohort)))
+        self._parts = dict(zip(LEFT, parts_left(self._left, F), strict=True))
         # The SHA-256 of each session's template, and whether it has been asked for.
         self._prints: NDArray[np.uint8] = np.zeros((len(claimed), 32), dtype=np.uint8)
         self._printed = np.zeros(len(claimed), dtype=bool)
@@ -70,7 +105,7 @@ class PopulationStreams:
     @property
     def n_templates(self) -> int:
         """How many templates each session is followed under: the one claimed, then the cohort."""
-        return int(self._sessions.left.tempo.shape[2])
+        return int(self._left.shape[2])
 
     @property
     def states(self) -> Floats:
@@ -78,7 +113,7 @@ class PopulationStreams:
 
         NaN before there is one. One column if the population has no hidden states.
         """
-        found: Floats = self._sessions.left.states[:, :, 0].copy()
+        found: Floats = self._parts["states"][:, :, 0].copy()
         found[self._count < 2] = np.nan
         return found
 
@@ -102,13 +137,12 @@ class PopulationStreams:
                 raise ValueError(f"there are {len(claimed)} templates for {len(which)} sessions")
             rows = self._rows(claimed)
             self._printed[which] = False
-            for table, own in zip(self._sessions.claimed, rows, strict=True):
+            for table, own in zip(self._templates.own, rows, strict=True):
                 table[which] = own
         self._count[which], self._in_word[which] = 0, 0
         self._codes[which] = self._labels.missing
         self._values[which] = np.nan
-        for one in self._sessions.left:
-            one[which] = 0.0
+        self._left[which] = 0.0
 
     def update(
         self,
@@ -132,13 +166,16 @@ class PopulationStreams:
         typed = self._typed(keys, codes, len(which))
         if len(which) == 0:
             return np.empty((0, self.n_templates))
-        around = Around(*(np.empty(len(which), dtype=np.int64) for _ in Around._fields))
+        runs = Runs.of(which)
+        in_order, rows = which[runs.order], rows[runs.order]
+        around = Around(*np.empty((len(Around._fields), len(which)), dtype=np.int64))
         followed = Followed(self._count, self._codes, self._in_word, self._values)
         # What becomes known is the term of the event before each, whose values come in place of its own.
-        follow(which, typed, rows, followed, self._is_space, around)
-        terms, filtered = self._terms(which, rows, around)
+        follow(in_order, typed[runs.order], rows, followed, self._is_space, around)
+        found, terms = self._terms(runs, rows, around), np.empty((len(which), self.n_templates))
+        terms[runs.order] = found.events
         if states is not None:
-            states[:] = filtered
+            states[runs.order] = found.states
         return terms
 
     def end(self, sessions: ArrayLike | None = None) -> Floats:
@@ -149,7 +186,8 @@ class PopulationStreams:
         none = np.full(len(s), self._labels.missing)
         two_before, before, key = self._codes[s].T
         around = Around(two_before, before, key, none, self._count[s] - 1, self._in_word[s])
-        terms, _ = self._terms(s, self._values[s], around)
+        runs = Runs(np.arange(len(s)), s, np.arange(len(s) + 1))
+        terms = self._terms(runs, self._values[s], around).events
         self.restart(s)
         return terms
 
@@ -178,7 +216,7 @@ class PopulationStreams:
             "in_word": self._in_word,
             "values": self._values,
         }
-        return tables | self._sessions.left._asdict()
+        return tables | self._parts
 
     def kept(self, s: Integers) -> Tensors:
         """Copies of what changes with every event of these sessions, for `put_back`."""
@@ -199,23 +237,30 @@ class PopulationStreams:
         present = self._common(s) | {name: table[: len(s)] for name, table in self._tables().items()}
         self.put_back(s, checked(state, present, self._labels.missing, self._times))
 
-    def _terms(self, s: Integers, values: Floats, around: Around) -> tuple[Floats, Floats]:
-        """(B, 1 + C) of events, those of a session in order, and their hidden states, (B, S), as claimed.
+    def _terms(self, runs: Runs, values: Floats, around: Around) -> Asked:
+        """The terms of events, (B, 1 + C), in runs, and their hidden states, (B, S), as claimed.
 
         NaN where the position is before a sample.
         """
-        known = self._known
+        known, offsets = self._known, runs.offsets
         y, cell = known.standardised(values, around)
-        before, key = self._classes[around.before], self._classes[around.key]
-        at_a_time, parts = max(AT_A_TIME // self.n_templates, 1), []
-        for begin in range(0, len(s), at_a_time):
-            b = slice(begin, begin + at_a_time)
-            arrived = Arrived(s[b], around.position[b], y[b], cell[b], before[b], key[b])
-            parts.append(advanced(arrived, self._sessions, self._fitted.shared))
-        terms, states = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        found = Asked(events=np.empty((len(y), self.n_templates)), states=np.empty((len(y), self.n_states)))
+        first, classes = offsets[:-1], self._classes[around.key]
+        position, before = around.position[first], self._classes[around.before[first]]
+        begin = 0
+        while begin < len(first):
+            # Whole runs, until they are many events.
+            limit = offsets[begin] + max(AT_A_TIME // self.n_templates, 1)
+            end = max(int(np.searchsorted(offsets, limit, side="right")) - 1, begin + 1)
+            some, b = slice(begin, end), slice(int(offsets[begin]), int(offsets[end]))
+            typing = Typing(y[b], cell[b], offsets[begin : end + 1] - b.start, classes[b])
+            sessions = Sessions(runs.own[some], position[some], before[some], self._left)
+            part = Asked(events=found.events[b], states=found.states[b])
+            filled(typing, self._templates, self._fitted.shared, part, sessions)
+            begin = end
         jacobian = np.where(self._times, -values, 0.0)
-        terms += known.shift(jacobian, y, cell).sum(axis=1)[:, None]
-        return terms, states
+        found.events[:] += known.shift(jacobian, y, cell).sum(axis=1)[:, None]
+        return found
 
     def _check(self, templates: Sequence[Template]) -> None:
         self._fitted.check(templates)
@@ -225,11 +270,11 @@ class PopulationStreams:
     def _rows(self, templates: Sequence[Template]) -> Columns:
         """The templates, a row each."""
         self._check(templates)
-        return Columns(*(np.ascontiguousarray(np.moveaxis(one, -1, 0)) for one in Columns.of(templates)))
+        return Columns.rows(templates)
 
     def _fingerprints(self, s: Integers) -> NDArray[np.uint8]:
         for row in s[~self._printed[s]].tolist():
-            self._prints[row] = fingerprint([table[row] for table in self._sessions.claimed])
+            self._prints[row] = fingerprint([table[row] for table in self._templates.own])
             self._printed[row] = True
         return self._prints[s]
 
@@ -263,6 +308,34 @@ class PopulationStreams:
         if len(found) != n:
             raise ValueError(f"there are {len(found)} keys for {n} events")
         return np.minimum(found, self._labels.missing)
+
+
+@partial(compiled, _nrt=False)
+def follow(
+    session: Integers, key: Integers, rows: Floats, followed: Followed, is_space: Integers, around: Around
+) -> None:
+    """What stands around the event before each of these, and its values in `rows`; `followed` goes on.
+
+    `session`, `key` and `rows` are those of events in the order in which they came.
+    """
+    for b in range(len(session)):
+        s = session[b]
+        number, last = followed.number[s], followed.codes[s]
+        around.two_before[b], around.before[b], around.key[b] = last[0], last[1], last[2]
+        around.after[b], around.position[b], around.in_word[b] = key[b], number - 1, followed.in_word[s]
+        if number == 0:
+            # The first interval is unknown, whatever stands in for it.
+            rows[b, 0] = np.nan
+        for f in range(rows.shape[1]):
+            rows[b, f], followed.values[s, f] = followed.values[s, f], rows[b, f]
+        if len(is_space) == 0:
+            followed.in_word[s] = -1
+        elif number == 0 or is_space[last[2]] == 1:
+            followed.in_word[s] = 0
+        else:
+            followed.in_word[s] = min(followed.in_word[s] + 1, LAST_IN_WORD)
+        last[0], last[1], last[2] = last[1], last[2], key[b]
+        followed.number[s] = number + 1
 
 
 def session_numbers(sessions: ArrayLike | None, n: int, distinct: bool) -> Integers:
