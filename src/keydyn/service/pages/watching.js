@@ -146,9 +146,9 @@ export class Watching {
   #list() {
     const rows = [...this.#risen].sort(([, one], [, other]) => other - one).slice(0, LISTED);
     say("gave-away-unit", rows.length && this.#chart.level
-      ? `Points of suspicion that each key has added. A whole bar is ${this.#chart.level.toFixed(1)}, the level that locks the session.` : null);
+      ? `Points of suspicion that each key has added; keys that fit took points away again. The session is locked at ${this.#chart.level.toFixed(1)} points.` : null);
     find("gave-away").replaceChildren(rows.length
-      ? bars(rows.map(([name, value]) => ({ name, value, shown: `+${value.toFixed(1)}` })), this.#chart.level ?? undefined)
+      ? bars(rows.map(([name, value]) => ({ name, value, shown: `+${value.toFixed(1)}` })), Math.max(this.#chart.level ?? 0, rows[0][1]))
       : element("p", { class: "muted" }, "Nothing has raised suspicion yet."));
   }
 
