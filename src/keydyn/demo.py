@@ -284,3 +284,8 @@ def _propose(out: Path, user: object) -> None:
     for command in commands:
         # Not wrapped, so that it can be pasted.
         say(f"  {command}")
+    say(
+        f"These people are enrolled with {DETECTOR}, calibrated on {CALIBRATING} other simulated typists. A "
+        "folder of your own, from keydyn fit, rests on the population of real people that comes with keydyn: "
+        "on simulated typing, its answers and its error rates differ."
+    )
