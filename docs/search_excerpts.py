@@ -43,6 +43,7 @@ def write_excerpts(app: Any, exception: Exception | None) -> None:
         name = page.relative_to(folder).as_posix()
         article = ARTICLE.search(page.read_text(encoding="utf-8"))
         if article and not name.startswith(("_", "decisions/")):
-            texts[name] = " ".join(unescape(NOT_TEXT.sub(" ", article[1])).split())
+            text = " ".join(unescape(NOT_TEXT.sub(" ", article[1])).split())
+            texts[name] = re.sub(r" ([,.;:)])", r"\1", text)
     script = SCRIPT % json.dumps(texts, ensure_ascii=False).replace("</", "<\\/")
     (folder / "_static" / "excerpts.js").write_text(script, encoding="utf-8")
