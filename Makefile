@@ -151,8 +151,11 @@ bench-choices: $(BENCH)/.peers
 
 .PHONY: bench-service
 bench-service: $(VENV)/.service
+ifeq ($(findstring --against,$(BENCH_OPTIONS)),)
 	$(BIN)/python benchmarks/service_live.py
-	$(BIN)/python benchmarks/service.py
+	$(BIN)/python benchmarks/service_parts.py
+endif
+	$(BIN)/python benchmarks/service.py $(BENCH_OPTIONS)
 
 .PHONY: house
 house: $(VENV)/.service

@@ -340,7 +340,15 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=10_000, help="people to enrol; 0 for none")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("out/bench-service"))
+    parser.add_argument(
+        "--against", metavar="REVISION", help="only compare a verification with this revision's"
+    )
     options = parser.parse_args()
+    if options.against:
+        from service_parts import compare
+
+        compare(options.against, options.out)
+        return
     if options.role == "load":
         load(options.port, json.loads(sys.stdin.read()), options.many)
         return

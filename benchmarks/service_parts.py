@@ -3,11 +3,13 @@
 `python benchmarks/service_parts.py` prints the table, the mean of some hundred verifications of people whose
 templates are in memory. A part's time is the processor time of its own thread, without that of the parts
 within it; what is left of the process's time is the way through the web framework and between threads. A
-route of bare FastAPI that parses the same body and answers is measured in the same way.
+route of bare FastAPI that parses the same body and answers is measured in the same way. With
+`--against REVISION`, the code of another revision and that of the working tree verify in turns.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -19,11 +21,17 @@ import threading
 import time
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from against import worktree
+from running import SOURCES, Bench, say
+
 PEOPLE, ROUNDS = 30, 12
+# Turns of a comparison that count; there is one more before them, which compiles.
+TURNS = 3
 REST = "the web framework, its threads, and the rest"
 
 
@@ -33,6 +41,11 @@ class Clocks:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
         self._own = threading.local()
+
+    def restart(self) -> None:
+        """Begin at 0."""
+        for part in self.seconds:
+            self.seconds[part] = 0.0
 
     def around(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, whose time counts as this part's."""
@@ -63,6 +76,7 @@ def clocks() -> Iterator[Clocks]:
     from keydyn.service.storage.sealing import DataKey
 
     found = Clocks()
+    # In the order of the table.
     places: dict[str, list[tuple[Any, str]]] = {
         "admission: the key, the tenant and the rate": [(Rule, "__call__")],
         "body: JSON, checks, keystrokes": [(routing, "_decoded"), (recognition, "_received")],
@@ -79,7 +93,11 @@ def clocks() -> Iterator[Clocks]:
     }
     before = []
     for part, functions in places.items():
+        found.seconds[part] = 0.0
         for owner, name in functions:
+            if not hasattr(owner, name):
+                # Another revision's code, where this is elsewhere.
+                continue
             before.append((owner, name, getattr(owner, name)))
             setattr(owner, name, found.around(part, getattr(owner, name)))
     try:
@@ -148,7 +166,7 @@ def bare() -> Any:
 
 async def _verified(app: Any, keys: list[str], typed: list[list[str]], numbers: range) -> list[float]:
     """Milliseconds of processor time of each verification."""
-    took = []
+    took: list[float] = []
     for number in numbers:
         for n, samples in enumerate(typed):
             body = samples[number].encode()
@@ -179,7 +197,7 @@ async def measured(url: str, rounds: int = ROUNDS) -> dict[str, Any]:
                 for number in range(FEW):
                     await answered(app, f"/v1/users/p{n}/samples", keys[n % 20], typed[n][number].encode())
             await _verified(app, keys, typed, range(FEW, FEW + 1))
-            found.seconds.clear()
+            found.restart()
             took = await _verified(app, keys, typed, range(FEW + 1, FEW + 1 + rounds))
     peer = await _verified(bare(), keys, typed, range(FEW + 1, FEW + 1 + rounds))
     parts = {name: 1000 * seconds / len(took) for name, seconds in found.seconds.items()}
@@ -205,17 +223,57 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print, and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--against", metavar="REVISION", help="measure this revision too, in turns")
+    parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--json", action="store_true", help="print the numbers, and write nothing")
+    parser.add_argument("--out", type=Path, default=Path("out/bench-parts"))
+    options = parser.parse_args()
+    if options.against:
+        compare(options.against, options.out, options.turns)
+        return
     os.environ["KEYDYN_MASTER_KEY"] = b64encode(secrets.token_bytes(32)).decode()
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(measured(f"sqlite:///{folder}/service.db"))
-    if "--json" in sys.argv:
+    if options.json:
         print(json.dumps(found))
-        return
-    table = rows(found)
-    width = max(len(name) for name, _ in table)
-    for name, value in table:
-        print(f"{name:<{width}}  {value:>9}")
+    else:
+        write(rows(found), ["part of a verification", "processor time"], options.out / "parts.json")
+
+
+def compare(revision: str, out: Path, turns: int = TURNS) -> None:
+    """Verify with another revision's code and with the working tree's, in turns; the table."""
+    out.mkdir(parents=True, exist_ok=True)
+    times: dict[str, list[float]] = {"before": [], "now": []}
+    with worktree(revision) as old:
+        folders = {"before": old / "src", "now": SOURCES}
+        sides = {side: Bench(out / f"numba-cache-{side}", folder) for side, folder in folders.items()}
+        for turn in range(turns + 1):
+            say("compiling" if turn == 0 else f"turn {turn} of {turns}")
+            # Neither always goes first.
+            for side in sorted(sides, reverse=bool(turn % 2)):
+                done = sides[side].output([sys.executable, __file__, "--json"], pinned=False)
+                times[side].append(json.loads(done.splitlines()[-1])["median_ms"])
+    before, now = times["before"][1:], times["now"][1:]
+    table = [
+        *(
+            (f"turn {n}", f"{a:.2f} ms", f"{b:.2f} ms")
+            for n, (a, b) in enumerate(zip(before, now, strict=True), 1)
+        ),
+        ("median", f"{statistics.median(before):.2f} ms", f"{statistics.median(now):.2f} ms"),
+    ]
+    columns = ["processor time of a verification, median of a turn", revision, "the working tree"]
+    write(table, columns, out / "against.json")
+
+
+def write(table: Sequence[tuple[str, ...]], columns: list[str], file: Path) -> None:
+    """Print a table, and write it as `docs/service_page.py` takes it."""
+    for row in (columns, *table):
+        print(f"{row[0]:<64}", *(f"{value:>16}" for value in row[1:]))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    about = {"title": "Processor time of a verification", "columns": columns, "rows": table}
+    file.write_text(json.dumps(about, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

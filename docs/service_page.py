@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 PASTED = (
     ("service.md", "load", "bench-service/*.json"),
     ("service.md", "faults", "faults/*.json"),
+    ("performance-details.md", "parts", "bench-parts/*.json"),
     ("deployment.md", "sizing", "bench-service/sizing.json"),
 )
 
