@@ -141,8 +141,9 @@ export class TypingBox {
     }
     if (this.#complete) return null;
     if (this.#text === null) return "Please write a little more.";
-    return this.#copy.mistakes > this.#copy.right.length / 2 ? "This is not the text above. Please copy that one, or choose another language."
-      : "Please type the whole text, without so many mistakes.";
+    const { right, mistakes } = this.#copy;
+    if (mistakes > right.length / 2) return "This is not the text above. Please copy that one, or choose another language.";
+    return mistakes > right.length / 5 ? "There are too many mistakes. Please mend some of them." : "Please type the whole text.";
   }
 }
 
