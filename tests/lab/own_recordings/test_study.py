@@ -17,7 +17,7 @@ from keydyn.datasets import make_typists, save_recordings
 from keydyn.detectors import detector_names, make_detector
 from keydyn.evaluation.protocols.protocol import LeaveOneOut
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame import options as study_options
+from keydyn.lab.frame import chosen as study_options
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.own_recordings.report import PROTOCOLS
