@@ -200,7 +200,8 @@ class PopulationModel:
 
         Examples
         --------
-        >>> scores, terms = people.score_terms([templates[0], people.anyone()], queries[:1], together)
+        >>> beside = people.side_by_side(templates)
+        >>> scores, terms = people.score_terms([templates[0], people.anyone()], queries[:1], beside)
         >>> scores.shape, terms.shape
         ((1, 4), (11, 2, 2))
         >>> bool(abs(terms.sum() - scores[0, :2].sum()) < 1e-8)
