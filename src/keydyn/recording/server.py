@@ -55,6 +55,8 @@ def create_app(
     routes, metrics = Routes("", "recording"), Metrics()
     deployment = Deployment(database="none")
     app.state.metrics, app.state.deployment, app.state.bodies = metrics, deployment, Bodies(deployment)
+    # Few requests at a time: the event loop's own threads are enough.
+    app.state.threads = None
     add_handlers(app)
 
     def allowed(request: Request) -> None:

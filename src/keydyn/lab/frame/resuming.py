@@ -23,6 +23,7 @@ from keydyn.detectors import Detector, Markov
 from keydyn.lab.frame.json_and_parquet import plain
 from keydyn.lab.frame.long_texts import LongText
 from keydyn.parallel import each
+from keydyn.population import PopulationModel
 
 # Called with what is being worked on, and the share of all work that is done.
 ShowProgress = Callable[[str, float], object]
@@ -92,6 +93,9 @@ def _text(value: Any) -> Any:
         return {key: _text(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_text(item) for item in value]
+    if isinstance(value, PopulationModel):
+        # Its representation has only the beginning of the digest.
+        return {"people": value.parameters.n_people, "sha256": value.sha256}
     return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
 
 

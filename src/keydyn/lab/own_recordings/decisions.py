@@ -35,7 +35,8 @@ def decided(
     """How many claims get which answer, genuine ones and those of strangers, for run.json.
 
     `chosen` gives the background that `keydyn fit` uses for the samples of people who are not left out, and
-    where it comes from. Users in a pair of `same` are likely one person, and do not claim to be each other.
+    where it comes from. If it cannot, neither `fit` nor this decides, and `left_out` says why. Users in a
+    pair of `same` are likely one person, and do not claim to be each other.
     """
     typed = replace(samples, feature_table=None)
     split = _enrolling_once(protocol).splits(typed)[0]
@@ -46,7 +47,10 @@ def decided(
     for group in range(int(groups.max()) + 1):
         training = split.train & (groups[codes] != group)
         enrolled = np.unique(codes[training]).tolist()
-        background, origin = chosen(without_impossible(typed[training]))
+        try:
+            background, origin = chosen(without_impossible(typed[training]))
+        except ValueError as error:
+            return {"left_out": str(error), "claims": []}
         origins.append(origin)
         verifier = Verifier.of(background)
         verifier.enrol_many({str(users[u]): typed[training & (codes == u)] for u in enrolled}, n_jobs=-1)

@@ -140,6 +140,8 @@ def write(
     if decisions is not None:
         sections.insert(0, decisions_section(outputs.table(decisions)))
         for_terminal = [decisions, *for_terminal]
+    elif "left_out" in facts.get("decisions", {}):
+        sections.insert(0, Section("Decisions", (f"There are none: {facts['decisions']['left_out']}.",), []))
     # The file has every score, those that do not count included.
     outputs.scores(scores)
     if ranks is not None:
