@@ -50,6 +50,8 @@ const enrolling = new Enrolling(call, (id) => {
 let shown = null;
 // The person who is known to be enrolled: parts of the page are shown without asking again.
 let enrolled = null;
+// How often a part of the page was asked for: only the last time counts.
+let asks = 0;
 
 function show(part) {
   showOnly(PARTS, part);
@@ -65,14 +67,25 @@ function close(why) {
   show("closed");
 }
 
-/** What the address names: a part of the page, for somebody who is enrolled. */
+/** Show what the address names; what went wrong with a part that was left meanwhile is not said. */
 async function route() {
+  const number = asks += 1;
+  try {
+    await arrive(() => number === asks);
+  } catch (error) {
+    if (number === asks || !(error instanceof ServiceProblem)) throw error;
+  }
+}
+
+/** Show a part of the page, for somebody who is enrolled, if it `isLast` that was asked for. */
+async function arrive(isLast) {
   const { id } = person;
   if (!session.token || !id) return;
   const asked = location.hash.slice(1);
   for (const place of document.querySelectorAll(".claimed, #name")) place.textContent = nameOf(id);
   if (enrolled !== id || asked === "enrol") {
     const user = await call("GET", userPath(id));
+    if (!isLast()) return;
     const profile = user.profiles.find((one) => one.text.kind === "free" && one.device === "keyboard");
     if (!profile?.complete || asked === "enrol") {
       show("enrol");
