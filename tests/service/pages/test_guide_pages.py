@@ -108,6 +108,7 @@ def test_the_watched_session_of_the_guide(shop, tab, service: Service, client):
     tab.goto(shop.url)
     tab.focus("textarea")
     Keyboard(tab).type(keystrokes_of(0, 6))
-    tab.wait_for_function("stream.durable > 0 || shown.length > 2")
+    # One answer, if all was typed before there was a connection.
+    tab.wait_for_function("shown.length > 0")
     assert tab.evaluate("stream.close()") == 60
     assert 0.5 < tab.evaluate("shown.at(-1)") <= 1
