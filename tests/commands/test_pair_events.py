@@ -87,6 +87,12 @@ def test_for_machines(tmp_path):
     ("text", "options", "message", "code"),
     [
         ("a,b\n1,x\n", [], "no column for the time or the type or the key of an event", 4),
+        (
+            "VK,HT,FT\n84,93.8,0\n72,80.1,120.5\n",
+            [],
+            "fit, evaluate and the other commands read it as it is",
+            4,
+        ),
         ("time,type,key\n0,press,a\n5,jump,a\n", [], "type is 'jump'", 4),
         ("time,type,key\nx,press,a\n5,release,a\n", [], "line 2: time 'x' is not a number", 4),
         ("time,type,key\n0,press,a\n", ["--columns", "key=k"], "no column 'k' for key", 4),
@@ -127,6 +133,22 @@ def logged(row, names, header=""):
 def pynput(key, at):
     """The first d is written as D until Shift is released."""
     return f"Key.{key}" if len(key) > 1 else repr(key.upper() if at < 100 else key)
+
+
+def test_the_key_of_the_separator_is_read_as_pynput_writes_it(tmp_path):
+    keys = ["'d'", "','", "Key.space", '"\'"', "'u'"]
+    rows = [f"P,{key},{STAMP + 200 * n}\nR,{key},{STAMP + 200 * n + 80}\n" for n, key in enumerate(keys)]
+    call = ("pair", "-", "--out", tmp_path / "k.csv", "--user", "ann")
+    header = ["--header", "type,key,time"]
+    suggested = run(*call, stdin="".join(rows))
+    assert " ".join(header) in " ".join(suggested.stderr.split())
+    done = run(*call, *header, stdin="".join(rows))
+    assert done.exit_code == 0, done.output
+    expected = ["d", "comma", "space", "quote", "u"]
+    assert [key for key, _, _ in paired(tmp_path / "k.csv")] == expected
+    # Any other row with too many values is refused, and by its line.
+    done = run(*call, *header, stdin="".join(rows) + f"P,a,b,{STAMP + 2000}\n")
+    assert "line 11: there are 4 values for 3 columns" in " ".join(done.stderr.split())
 
 
 def browser(key, _):

@@ -48,11 +48,13 @@ def pair(
     `keydyn pair log.tsv --out typing.csv --separator '\\t' --columns time=when,key=scan --unit s`
     """
     from keydyn.datasets import save_recordings
-    from keydyn.datasets.files.event_files import events_in
+    from keydyn.datasets.files.event_files import events_in, is_event_table
+    from keydyn.datasets.files.holds_and_flights import holds_and_gaps
     from keydyn.datasets.files.notes import unlikely_unit
     from keydyn.datasets.files.recordings import UNKNOWN, contents_of, refuse_stopped_clocks
     from keydyn.datasets.files.tables import parse_table
     from keydyn.keystrokes.pairing import pair_events
+    from keydyn.keystrokes.reading_error import ReadingError
 
     if reading.sort or reading.clean or reading.keys or reading.pauses:
         raise UsageError(
@@ -61,6 +63,11 @@ def pair(
     form = reading.form()
     with reading.explaining(), contents_of(reading.source()) as (contents, _):
         table = parse_table(contents, form.separator, form.encoding, form.header)
+        if holds_and_gaps(table, form.columns) and not is_event_table(table):
+            raise ReadingError(
+                "it has hold times and times between keys, not single events; there is nothing to pair: fit, "
+                "evaluate and the other commands read it as it is"
+            )
         constants = {"user": form.user, "session": form.session}
         log = events_in(table, form.columns, form.unit, form.decimal, constants)
         if "user" not in log.events:

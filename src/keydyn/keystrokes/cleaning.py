@@ -150,7 +150,7 @@ MEANINGS = {
     "zero_durations": "keystrokes released at the time of the press: release marked as missing",
     "long_holds": "keystrokes held for longer than {} ms: release marked as missing",
     "pauses": "intervals longer than {} ms: sample divided",
-    "keys": "parts of {} keystrokes: samples divided",
+    "keys": "parts of {} keystrokes, cut from longer samples: what is left over is dropped",
     "longest": "keystrokes beyond the first {} of a sample: dropped",
     "shortest": "samples of fewer than {} keystrokes: dropped",
 }

@@ -39,7 +39,9 @@ def models(typing, tmp_path_factory):
     typing.assign(keyname=typing["keyname"].map(as_browser)).to_csv(folder / "typing.csv", index=False)
     done = run("fit", folder / "typing.csv", "--out", folder / "models", "--keys", 100, "--json")
     assert done.exit_code == 0, done.output
-    assert "12 parts of 100 keystrokes: samples divided" in one_line(done.stderr)
+    assert "12 parts of 100 keystrokes, cut from longer samples: what is left over is dropped" in one_line(
+        done.stderr
+    )
     assert [(row["samples"], row["keys"]) for row in json.loads(done.stdout)["users"]] == [(6, 600), (6, 600)]
     return folder
 
@@ -55,6 +57,16 @@ def test_a_long_recording_becomes_samples(models, typing):
     paused = json.loads(run("verify", models / "ours.csv", *call, "--user", "0", "--pauses", 900).stdout)
     assert len(paused) > 2
     assert sum(row["evidence"]["keystrokes"] for row in paused) == len(typing)
+
+
+def test_one_long_recording_is_refused_with_the_option_that_divides_it(models, typing):
+    call = ("fit", models / "one.csv", "--out", models / "one")
+    typing.to_csv(models / "one.csv", index=False)
+    assert "`--keys 100` divides a long recording into samples" in one_line(run(*call).stderr)
+    typing.groupby("user").head(50).to_csv(models / "one.csv", index=False)
+    done = run(*call)
+    assert "has 1 sample; at least 2 are required" in one_line(done.stderr)
+    assert "--keys" not in done.stderr
 
 
 def test_keys_and_pauses_are_checked(models):

@@ -98,6 +98,15 @@ def watched(database):
         return connection.execute(select(watch_sessions)).all()
 
 
+def until(page, holds):
+    """Wait until it holds, for two minutes at most."""
+    for _ in range(1200):
+        if holds():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it does not become true")
+
+
 def verdict(visitor):
     return visitor.page.locator("#decision .verdict")
 
@@ -269,6 +278,31 @@ def test_lost_connections_are_shown_and_lose_nothing(visitor, service, tenant):
         page.goto("about:blank")
 
 
+def test_a_session_that_was_left_while_the_connection_was_lost_is_taken_up_again(visitor, service, tenant):
+    enrolled(service, tenant, "ada", ADA)
+    fate = [PASS]
+    with flaky(int(service.url.rpartition(":")[2]), lambda: fate[0]) as proxy:
+        page = visitor.page
+        page.goto(new_link(service.database, KEYS, service.clock, tenant, proxy.url))
+        page.get_by_role("button", name="ada").click()
+        visitor.keyboard.type(typed(ADA, STORY[:40], 3))
+        expect(page.locator("#watch-state")).to_have_text("Watching")
+        fate[0] = LOST
+        visitor.keyboard.type(typed(ADA, STORY[40:60], 3))
+        expect(page.locator("#watch-state")).to_contain_text("Connection lost")
+        visitor.go("Verify")
+        visitor.go("Watch live")
+        fate[0] = PASS
+        visitor.keyboard.type(typed(ADA, STORY[60:100], 3))
+        expect(page.locator("#watch-state")).to_have_text("Watching")
+        expect(page.locator("#keys .tile")).to_have_count(40)
+        expect(page.locator("#watch-problem")).to_be_hidden()
+        # What was typed before it was left is there too.
+        visitor.go("Verify")
+        until(page, lambda: watched(service.database)[-1].sequence == 100)
+        page.goto("about:blank")
+
+
 def test_a_service_that_is_started_again_goes_on_where_it_was(visitor, tmp_path):
     database = database_in(tmp_path)
     page = visitor.page
@@ -437,7 +471,8 @@ def test_without_a_link_or_with_a_used_one_it_says_what_to_do(visit, service, te
 def test_a_session_that_has_ended_says_so(ada, service):
     service.clock.now += 12 * HOUR
     try:
-        ada.page.get_by_role("link", name="Your data").click()
+        # The page may notice by itself, before the link is clicked, when it asks for a token to watch with.
+        ada.page.evaluate("() => { location.hash = 'data'; }")
         expect(ada.page.get_by_text("Your session on this page has ended.")).to_be_visible()
     finally:
         service.clock.now = STARTED

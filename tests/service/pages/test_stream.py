@@ -193,6 +193,14 @@ def test_tokens_are_asked_for_again_when_one_has_expired(page, keyboard, ada):
     assert happened(page, "close")[0]["code"] == 4401
 
 
+def test_a_stream_that_was_closed_while_it_waited_for_a_token_stays_closed(page, ada):
+    page.evaluate(f"({WATCH})(() => new Promise((resolve, reject) => {{ window.refuse = reject; }}))")
+    page.evaluate("stream.close()")
+    page.evaluate("refuse(new Error('The service cannot be reached'))")
+    assert page.evaluate("stream.state") == "closed"
+    assert [kind for kind, _ in page.evaluate("happened")] == ["state", "close"]
+
+
 @pytest.fixture
 def database(tmp_path) -> str:
     """The address of a database for a service that is started again."""

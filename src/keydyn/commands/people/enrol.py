@@ -31,6 +31,8 @@ DEFAULT_DETECTOR = "population"
 ENOUGH_PEOPLE, ENOUGH_BESIDE_SHIPPED = 20, 50
 # Steps of a calibration that is learnt, for the progress bar: four folds, and everyone.
 CALIBRATING = 5
+# A recording with this many keystrokes per sample that is required can be divided into samples.
+LONG = 100
 # With a smaller share of known keys, a person cannot be enrolled; at most this many others are named.
 HARDLY_ANY, MOST_NAMED = 0.2, 8
 
@@ -330,8 +332,10 @@ def _groups(keystrokes: pd.DataFrame, min_samples: int) -> dict[str, pd.DataFram
             raise ValueError(f"two users are called {user}")
         n = typed["session"].nunique()
         if n < min_samples:
+            long = len(typed) >= LONG * min_samples
             raise ValueError(
                 f"user {user} has {n} sample{'s' if n != 1 else ''}; at least {min_samples} are required"
+                + (f"; `--keys {LONG}` divides a long recording into samples" if long else "")
             )
         groups[str(user)] = typed.reset_index(drop=True)
     return groups

@@ -230,6 +230,11 @@ def _parsed_csv(text: str, separator: str, n_columns: int, first_line: int) -> A
             problem = "a quotation mark opens a value that is never closed; as a key, write it as " + '""""'
         raise ReadingError(f"it cannot be read as CSV: {problem}") from None
     if wrong_rows:
+        # The key of the separator itself, in the quotation marks of Python, as many loggers write it.
+        sign = re.escape(separator)
+        quoted = re.sub(rf"(?<![^{sign}\n])('{sign}')(?=[{sign}\r\n])", r'"\1"', text)
+        if quoted != text:
+            return _parsed_csv(quoted, separator, n_columns, first_line)
         _refuse_row(wrong_rows[0], read, first_line)
     return read
 
@@ -285,7 +290,8 @@ def _likely_header(first: list[str], numbers: list[bool]) -> list[str]:
     """What the columns of this first row may be called: keystrokes, events, or numbered."""
     if len(first) == len(COLUMNS) and numbers[3:] == [True, True] and float(first[3]) <= float(first[4]):
         return list(COLUMNS)
-    types = [kind_of(value) in (PRESS, RELEASE) for value in first]
+    # 'd' in quotation marks is a key, not the type "down".
+    types = [kind_of(value) in (PRESS, RELEASE) and not value.startswith("'") for value in first]
     if len(first) == 3 and types.count(True) == 1 and numbers.count(True) >= 1:
         time = max((n for n in range(3) if numbers[n] and not types[n]), default=None)
         if time is not None:

@@ -45,8 +45,9 @@ export class Enrolling {
     this.#complete = profile.complete;
     if (!profile.complete) return this.#ask(profile.samples, profile.samples_needed);
     const remarks = quality.remarks.length ? ` About the last text: ${quality.remarks.join("; ")}.` : "";
-    find("enrolled-words").textContent = `${profile.samples} texts with ${profile.keystrokes} keystrokes are stored; `
-      + `${profile.known_keystrokes} are of keys whose usual rhythm keydyn knows, and count.${remarks}`;
+    const { keystrokes, known_keystrokes: known } = profile;
+    const counted = known === keystrokes ? "" : ` ${known} of them are of keys whose usual rhythm keydyn knows; only these count.`;
+    find("enrolled-words").textContent = `${profile.samples} texts with ${keystrokes} keystrokes are stored.${counted}${remarks}`;
     history.replaceState(null, "", "/");
     this.#finished(this.#name);
   }

@@ -460,6 +460,8 @@ export class Stream extends Emitter {
     try {
       if (typeof token === "function") token = await token(this.session);
     } catch (error) {
+      // It was closed meanwhile: it does not come to life again.
+      if (this.state !== "connecting") return undefined;
       if (this._listens("problem")) this._emit("problem", { type: "about:blank", title: "There is no token", status: 0, detail: error.message });
       else reportError(error);
       return this.#retry();

@@ -25,6 +25,8 @@ export class Watching {
   #name = null;
   #recorder = null;
   #stream = null;
+  // Settled when the stream before has said goodbye: until then, the session is its own.
+  #left = null;
   #chart;
   #tiles;
   #risen = new Map();
@@ -51,8 +53,9 @@ export class Watching {
   }
 
   leave() {
-    this.#recorder?.stop();
+    if (this.#recorder) this.#left = this.#recorder.stop();
     this.#recorder = this.#stream = null;
+    find("spoken").textContent = "";
   }
 
   #clear() {
@@ -76,8 +79,13 @@ export class Watching {
     if (this.#stream || !this.#name) return;
     this.#again();
     this.#recorder = new Recorder(find("watch-field"));
+    const left = this.#left;
     const stream = this.#recorder.stream(new URL(userPath(this.#name, "/watch"), location.href), {
-      token: (session) => this.#token(session), states: true,
+      token: async (session) => {
+        await left;
+        return this.#token(session);
+      },
+      states: true,
     });
     this.#stream = stream;
     this.#recorder.on("quality", ({ keystrokes, remarks }) => {
