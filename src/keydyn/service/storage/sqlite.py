@@ -94,11 +94,16 @@ def roll_back_to_savepoint(connection: Connection) -> None:
 
 def truncate_log(made: Engine) -> bool:
     """Write the log of changes into the database and cut it off; False while others still read from it."""
+    until = time.monotonic() + TRUNCATING_MS / 1000
     with made.connect() as connection:
         own = driver(connection)
         own.execute(f"PRAGMA busy_timeout={TRUNCATING_MS}")
-        busy, *_ = own.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return not busy
+        while True:
+            busy, pages, _ = own.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            # SQLite waits for those who read, but not for another that does the same at this moment.
+            if not busy or pages >= 0 or time.monotonic() > until:
+                return not busy
+            time.sleep(0.01)
 
 
 def _set_up(connection: Any, _: Any) -> None:
