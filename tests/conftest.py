@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 # Its profiles must be known before the options are read.
-import tests.examples  # noqa: F401
+from tests.examples import THOROUGH
 from tests.left_out import leave_out, left_out
 from tests.service.pages.chromium import FLAGS, chromium
 from tests.summary import keep
@@ -84,6 +85,20 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
 
     What fixtures of a wider scope have drawn is not touched: it is made before.
     """
+    leave_empty(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def sketched_set_up() -> Iterator[None]:
+    """In `make test`, leave figures empty that the fixtures of a file draw; `make test-all` draws them."""
+    with pytest.MonkeyPatch.context() as patch:
+        if settings().max_examples < THOROUGH:
+            leave_empty(patch)
+        yield
+
+
+def leave_empty(patch: pytest.MonkeyPatch) -> None:
+    """Figures are saved, with nothing in them."""
     from matplotlib.figure import Figure
 
     save = Figure.savefig
@@ -91,7 +106,7 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
     def sketch(figure: Figure, path: Path, **options: Any) -> None:
         save(Figure(figsize=(0.5, 0.5)), path, **options)
 
-    monkeypatch.setattr(Figure, "savefig", sketch)
+    patch.setattr(Figure, "savefig", sketch)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -28,10 +28,8 @@ def benchmarks(monkeypatch):
             del sys.modules[name]
 
 
-@pytest.mark.parametrize(
-    ("module", "sizes"),
-    [pytest.param("kernel_choices", (), marks=pytest.mark.slow), ("model_choices", (40,))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "sizes"), [("kernel_choices", ()), ("model_choices", (40,))])
 def test_both_ways_of_every_choice_give_the_same_numbers(module, sizes):
     choices = vars(__import__(module))[module.upper()]
     for make in choices:
@@ -67,6 +65,7 @@ def test_operations_are_told_apart():
     assert operations("\n\t".join(["", *lines])) == ({"z": 1, "y": 1, "x": 0}, 1)
 
 
+@pytest.mark.slow
 def test_a_function_is_rebuilt_with_parts_replaced_at_any_depth():
     import numba
     from rebuilding import rebuilt
@@ -106,6 +105,7 @@ def test_every_row_has_a_case():
     assert set(TITLES) >= THREADED
 
 
+@pytest.mark.slow
 def test_a_process_reports_what_each_part_of_its_start_takes(tmp_path):
     from running import Bench
     from start_up import _process
@@ -349,6 +349,7 @@ def test_the_house_is_counted(tmp_path):
     assert found["lines with a whoever, somebody or nobody"] == 1
 
 
+@pytest.mark.slow
 def test_the_files_that_a_fit_passes():
     import house
 

@@ -16,26 +16,19 @@ from keydyn.cli import app
 from keydyn.datasets import load_recordings
 
 
-def keydyn_command(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c", "from keydyn.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
 def called(*arguments):
-    """The same without a process of its own, which would load everything again."""
+    """What a command does, in this process: one of its own would load everything again."""
     return CliRunner().invoke(app, list(arguments))
 
 
 def test_help_and_version():
-    shown = keydyn_command("--help")
-    assert shown.returncode == 0
+    shown = called("--help")
+    assert shown.exit_code == 0
     assert "demo" in shown.stdout
-    assert keydyn_command("--version").stdout.strip() == f"keydyn {keydyn.__version__}"
-    assert keydyn_command("demo", "--help").stdout.count("--users")
+    assert called("demo", "--help").stdout.count("--users")
+    process = [sys.executable, "-c", "from keydyn.cli import main; main()", "--version"]
+    done = subprocess.run(process, capture_output=True, text=True, timeout=300)
+    assert done.stdout.strip() == f"keydyn {keydyn.__version__}"
 
 
 def test_demo(tmp_path):
@@ -97,8 +90,8 @@ def test_the_demo_does_not_contradict_itself(tmp_path):
 
 @pytest.mark.parametrize("arguments", [["demo", "--users", "1"], ["demo", "--nonsense"], ["dance"]])
 def test_wrong_use_is_reported(arguments):
-    done = keydyn_command(*arguments)
-    assert done.returncode == 2
+    done = called(*arguments)
+    assert done.exit_code == 2
     assert "Usage" in done.stderr
 
 

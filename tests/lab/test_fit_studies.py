@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.lab.simulation import report as simulation_report
 
-pytestmark = pytest.mark.usefixtures("sketched")
+pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
 
 runner = CliRunner()
 

@@ -1,6 +1,6 @@
 """The paper's tables from the real recordings: every cell, mean and standard deviation.
 
-Keypad, mobile and fable in `make test`, the others in `make test-all`.
+Keypad and fable in `make test`, the others in `make test-all`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import rank_rows, ranked_of, score_rows, scored_of
 from keydyn.lab.recognition.tables import best_of, recognition_figures
 
-SLOW = ("password", "mobile+", "essay")
+SLOW = ("password", "mobile", "mobile+", "essay")
 DATASETS = [
     pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in published.DATASETS
 ]

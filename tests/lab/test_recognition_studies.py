@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 
-pytestmark = pytest.mark.usefixtures("sketched")
+pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
 
 runner = CliRunner()
 

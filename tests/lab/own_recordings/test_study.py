@@ -22,7 +22,7 @@ from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.own_recordings.report import PROTOCOLS
 
-pytestmark = pytest.mark.usefixtures("sketched")
+pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
 
 runner = CliRunner()
 DETECTOR = make_detector("manhattan")

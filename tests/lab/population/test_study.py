@@ -35,7 +35,7 @@ from tests.detectors.test_population_detector import spoilt
 from tests.lab.rows import made_by
 from tests.population.simulated import people
 
-pytestmark = pytest.mark.usefixtures("sketched")
+pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
 
 runner = CliRunner()
 USERS, SAMPLES = 6, 4

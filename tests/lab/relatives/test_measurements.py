@@ -18,7 +18,7 @@ from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.relatives.measurements import DETECTORS, FOLDS, FirstFolds, run_relatives
 
-pytestmark = pytest.mark.usefixtures("sketched")
+pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
 
 runner = CliRunner()
 

@@ -16,7 +16,7 @@ from keydyn.lab.transfer.places import SIMULATED, Place, load_place
 from keydyn.lab.transfer.rates import COUNTED, LEFT_OUT, STATED
 from keydyn.lab.transfer.report import PAGE
 
-pytestmark = pytest.mark.usefixtures("sketched")
+pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
 runner = CliRunner()
 TABLES = ("transfer", "disturbed", "watching")
 

