@@ -37,10 +37,11 @@ def pair(
     """Pair raw press and release events into keystrokes, which all other commands can read.
 
     Columns of browsers (`timeStamp`, `type`, `code`, `repeat`) and of common loggers are recognised by their
-    names; for other names, use --columns time=when,type=what,key=which. Times are numbers, or dates with a
-    time of day. Without a column of sessions, all events form one sample. Keys pressed with Ctrl, Alt or Meta
-    and navigation and function keys are no typing, and are left out unless --keep-shortcuts is given. Events
-    that are left out are counted.
+    names; for other names, use --columns time=when,type=what,key=which. Logs of Clarkson II, Buffalo and
+    BB-MAS are recognised too: their files' names say who typed, and a folder of them is read at once. Times
+    are numbers, or dates with a time of day. Without a column of sessions, all events form one sample. Keys
+    pressed with Ctrl, Alt or Meta and navigation and function keys are no typing, and are left out unless
+    --keep-shortcuts is given. Events that are left out are counted.
 
     Examples:
     `keydyn pair events.csv --out typing.csv --user anna`
@@ -49,9 +50,11 @@ def pair(
     """
     from keydyn.datasets import save_recordings
     from keydyn.datasets.files.event_files import events_in, is_event_table
+    from keydyn.datasets.files.file_form import UNKNOWN
     from keydyn.datasets.files.holds_and_flights import holds_and_gaps
+    from keydyn.datasets.files.logs import log_with_columns, whose_file
     from keydyn.datasets.files.notes import unlikely_unit
-    from keydyn.datasets.files.recordings import UNKNOWN, contents_of, refuse_stopped_clocks
+    from keydyn.datasets.files.recordings import contents_of, refuse_stopped_clocks
     from keydyn.datasets.files.tables import parse_table
     from keydyn.keystrokes.pairing import pair_events
     from keydyn.keystrokes.reading_error import ReadingError
@@ -61,14 +64,17 @@ def pair(
             "--sort, --clean, --keys and --pauses apply to keystrokes; use them where the keystrokes are read"
         )
     form = reading.form()
-    with reading.explaining(), contents_of(reading.source()) as (contents, _):
+    with reading.explaining(), contents_of(reading.source()) as (contents, name):
         table = parse_table(contents, form.separator, form.encoding, form.header)
         if holds_and_gaps(table, form.columns) and not is_event_table(table):
             raise ReadingError(
                 "it has hold times and times between keys, not single events; there is nothing to pair: fit, "
                 "evaluate and the other commands read it as it is"
             )
-        constants = {"user": form.user, "session": form.session}
+        given = {"user": form.user, "session": form.session}
+        constants = whose_file(log_with_columns(table.columns), name) | {
+            role: value for role, value in given.items() if value is not None
+        }
         log = events_in(table, form.columns, form.unit, form.decimal, constants)
         if "user" not in log.events:
             log.events["user"] = UNKNOWN

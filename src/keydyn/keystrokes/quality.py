@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,9 +62,62 @@ INTERVAL_KINDS = {
     "pauses": "intervals longer than {pause:g} ms",
     "on_system_tick": "intervals within 1 ms of a multiple of 15.625 ms",
 }
+# What is counted while a file is read, because its clock or its order makes it impossible.
+FILE_KINDS = {
+    "negative_intervals": "rows in which a key is pressed before the one above it; put in order of press",
+    "negative_holds": "rows with a release before its press; the release is marked as missing",
+    "contradictions": "rows whose times do not add up; the holds and the times from press to press are used",
+    "broken_chains": "rows that do not begin with the key that the row above ends with; a new sample begins",
+    "missing_presses": "rows without the time of a press; left out",
+    "repeated_rows": "rows that occur twice; the copies are left out",
+    "strange_rows": "rows that belong to nobody; left out",
+}
+# In place of a user, for rows that belong to none.
+NOBODY = "nobody"
+USERS_SHOWN = 3
 SAMPLE_KINDS = {
     "other_scale": f"samples with intervals {OTHER_SCALE:g} times as long, or as short, as the user's others"
 }
+
+
+def nothing_impossible() -> pd.DataFrame:
+    """What `count_by_user` gives if there is nothing to count."""
+    return pd.DataFrame(columns=["user", "reason", "count"])
+
+
+def count_by_user(users: pd.Series[Any], found: Mapping[str, NDArray[np.bool_]]) -> pd.DataFrame:
+    """How many rows of each user have each of the `FILE_KINDS`: `user`, `reason`, `count`.
+
+    Users and reasons without any such row are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from keydyn.keystrokes.quality import count_by_user
+    >>> users = pd.Series(["ann", "bob", "bob"])
+    >>> count_by_user(users, {"negative_holds": np.array([False, True, True])}).values.tolist()
+    [['bob', 'negative_holds', 2]]
+    """
+    parts = [
+        users[flags].value_counts(sort=False).rename_axis("user").reset_index(name="count")
+        for flags in found.values()
+    ]
+    named = [part.assign(reason=kind) for kind, part in zip(found, parts, strict=True) if len(part)]
+    return pd.concat(named, ignore_index=True)[["user", "reason", "count"]] if named else nothing_impossible()
+
+
+def impossible_in_words(counts: pd.DataFrame) -> list[str]:
+    """A sentence for each reason of `count_by_user`, with the users whom it concerns most."""
+    lines = []
+    for reason, part in counts.groupby("reason", sort=False):
+        most = part.sort_values("count", ascending=False, kind="stable").head(USERS_SHOWN)
+        shown = zip(most["user"], most["count"], strict=True)
+        named = [f"user {user}: {count:,d}" for user, count in shown if user != NOBODY]
+        named += [f"{len(part) - USERS_SHOWN} more users"] if len(part) > USERS_SHOWN else []
+        whose = f" ({', '.join(named)})" if named else ""
+        lines.append(f"{part['count'].sum():,d} {FILE_KINDS[str(reason)]}{whose}")
+    return lines
 
 
 def find_duplicates(keystrokes: pd.DataFrame) -> pd.DataFrame:

@@ -8,11 +8,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keydyn.arrays import Integers
 from keydyn.datasets.files.columns import dates_of, further, labels, likely_names, there_are, whole_numbers
+from keydyn.datasets.files.logs import (
+    FEWEST_TICKS,
+    NANOSECONDS_PER_TICK,
+    TICK_BITS,
+    Log,
+    log_with_columns,
+)
 from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.key_names import (
     SCAN_CODES,
@@ -33,6 +42,8 @@ TIME_UNITS = {
     for name in ("time", "timestamp", "t")
     for suffix, unit in (("ns", "ns"), ("us", "us"), ("seconds", "s"), ("sec", "s"))
 }
+# A column of .NET's ticks of 100 ns.
+TICKS = "ticks"
 # Whose numeric codes a column holds, by its name.
 CODES = {
     **dict.fromkeys(("vk", "vkcode", "virtualkey", "virtualkeycode"), WINDOWS_KEYS),
@@ -50,7 +61,7 @@ REPEATED = "2"
 # What browsers and loggers call them, in small letters and without anything between the words. Where there
 # are several, the first of these is meant: `code` is the physical key, `key` the character.
 NAMES = {
-    "time": ("time", "timestamp", "timems", "timestampms", "eventtime", "t", "ts", "ms", *TIME_UNITS),
+    "time": ("time", "timestamp", "timems", "timestampms", "eventtime", "t", "ts", "ms", TICKS, *TIME_UNITS),
     "type": (
         "type",
         "event",
@@ -113,10 +124,15 @@ def events_in(
     for role in ("type", "repeat"):
         if role in names:
             events[role] = table.columns[names[role]].to_pandas()
+    log = log_with_columns(table.columns)
+    if log is not None and log.types:
+        values = events["type"]
+        events["type"] = values.map({value: log.types.get(str(value), value) for value in values.unique()})
     if "repeat" not in events and set(events["type"].astype(str)) == {"0", "1", REPEATED}:
         events["repeat"] = events["type"].astype(str) == REPEATED
         events["type"] = events["type"].astype(str).replace(REPEATED, "1")
-    _name_keys(events, table, names)
+    _name_keys(events, table, names, log)
+    used |= set(log.columns if log is not None else ())
     for name in table.columns:
         if name not in used and name not in events:
             # A column that is neither numbers nor text is no feature.
@@ -147,7 +163,7 @@ def _name_column(table: Table, own: Mapping[str, str], key: str) -> str | None:
     return next((own[name] for name in wanted if name in own), None)
 
 
-def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str]) -> None:
+def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str], log: Log | None) -> None:
     """Add `key`, by which presses and releases are paired, and `keyname`, what keydyn calls the key.
 
     A key that is known by its character is paired by its name: Shift may be released before "A" is.
@@ -156,6 +172,7 @@ def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str]) -> 
     codes = CODES.get(plain(names["key"]))
     # evdev's columns are type, code and value.
     codes = SCAN_CODES if plain(names["key"]) == "code" and plain(names["type"]) == "value" else codes
+    codes = WINDOWS_KEYS if log is not None and log.codes else codes
     numbers = pd.to_numeric(key, errors="coerce")
     if "keyname" in names:
         events["keyname"] = in_our_names(table.columns[names["keyname"]].to_pandas())
@@ -201,12 +218,22 @@ def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any
     """The times and their unit, by default as they say themselves; whole numbers stay whole."""
     try:
         times = whole_numbers(table, name, decimal)
+        if plain(name) == TICKS and times.dtype.kind == "i" and (times & TICK_BITS).min() > FEWEST_TICKS:
+            return _nanoseconds(times & TICK_BITS, name), "ns"
         return times, unit or TIME_UNITS.get(plain(name)) or unit_of_stamps(times) or "ms"
     except ReadingError as error:
         dates = dates_of(table, name)
         if dates is None or dates.isna().any():
             raise error from None
         return dates.dt.as_unit("ns").astype("int64").to_numpy(), "ns"
+
+
+def _nanoseconds(ticks: Integers, name: str) -> Integers:
+    """Ticks of 100 ns, counted from the first, so that nanoseconds fit."""
+    since: Integers = ticks - ticks.min()
+    if since.max() > np.iinfo(np.int64).max // NANOSECONDS_PER_TICK:
+        raise ReadingError(f"{name} spans more than 290 years")
+    return since * NANOSECONDS_PER_TICK
 
 
 def _without_others(events: pd.DataFrame, unit: str) -> EventFile:

@@ -22,6 +22,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from keydyn.arrays import Floats, Integers
+from keydyn.datasets.files.logs import log_without_header
 from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
 from keydyn.keystrokes.reading_error import Place, ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
@@ -117,6 +118,8 @@ def parse_table(
     text = _decoded(contents, encoding)
     if text.lstrip()[:1] in ("{", "["):
         return _read_json(text)
+    if header is None and (log := log_without_header(text)) is not None:
+        separator, header = log.separator, log.columns
     return _read_csv(text, separator, header)
 
 
