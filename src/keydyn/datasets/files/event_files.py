@@ -123,12 +123,12 @@ def events_in(
     events["time"], unit = _times(table, names["time"], unit, decimal)
     for role in ("type", "repeat"):
         if role in names:
-            events[role] = table.columns[names[role]].to_pandas()
+            events[role] = _values(table, names[role])
     log = log_with_columns(table.columns)
     if log is not None and log.types:
         values = events["type"]
         events["type"] = values.map({value: log.types.get(str(value), value) for value in values.unique()})
-    if "repeat" not in events and set(events["type"].astype(str)) == {"0", "1", REPEATED}:
+    if "repeat" not in events and {str(value) for value in events["type"].unique()} == {"0", "1", REPEATED}:
         events["repeat"] = events["type"].astype(str) == REPEATED
         events["type"] = events["type"].astype(str).replace(REPEATED, "1")
     _name_keys(events, table, names, log)
@@ -168,20 +168,29 @@ def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str], log
 
     A key that is known by its character is paired by its name: Shift may be released before "A" is.
     """
-    key = table.columns[names["key"]].to_pandas()
+    key = _values(table, names["key"])
     codes = CODES.get(plain(names["key"]))
     # evdev's columns are type, code and value.
     codes = SCAN_CODES if plain(names["key"]) == "code" and plain(names["type"]) == "value" else codes
     codes = WINDOWS_KEYS if log is not None and log.codes else codes
-    numbers = pd.to_numeric(key, errors="coerce")
+    distinct = pd.Series(key.unique()).astype(object)
+    numbers = pd.to_numeric(distinct, errors="coerce")
     if "keyname" in names:
-        events["keyname"] = in_our_names(table.columns[names["keyname"]].to_pandas())
+        events["keyname"] = in_our_names(_values(table, names["keyname"]))
     elif codes is not None and numbers.notna().all():
-        events["keyname"] = names_of_codes(numbers.to_numpy(dtype=float), codes).astype(object)
+        called = names_of_codes(numbers.to_numpy(dtype=float), codes).astype(object)
+        events["keyname"] = key.map(dict(zip(distinct, called, strict=True)))
     else:
         events["keyname"] = in_our_names(key)
-        key = key.map({name: key_name(name) if is_character(name) else name for name in key.unique()})
+        key = key.map({name: key_name(name) if is_character(name) else name for name in distinct})
     events["key"] = key
+
+
+def _values(table: Table, name: str) -> pd.Series[Any]:
+    """A column of which text is kept once for each distinct value: logs have few types and few keys."""
+    column = table.columns[name]
+    values: pd.Series[Any] = (column.dictionary_encode() if table.is_text(name) else column).to_pandas()
+    return values
 
 
 def _type_column(table: Table) -> str | None:
@@ -217,15 +226,18 @@ def plain(value: Any) -> str:
 def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any, str]:
     """The times and their unit, by default as they say themselves; whole numbers stay whole."""
     try:
-        times = whole_numbers(table, name, decimal)
-        if plain(name) == TICKS and times.dtype.kind == "i" and (times & TICK_BITS).min() > FEWEST_TICKS:
-            return _nanoseconds(times & TICK_BITS, name), "ns"
-        return times, unit or TIME_UNITS.get(plain(name)) or unit_of_stamps(times) or "ms"
-    except ReadingError as error:
+        # A number may begin with a sign, but has none in it.
+        times = None if "-" in str(table.columns[name][0])[1:] else whole_numbers(table, name, decimal)
+    except ReadingError:
+        times = None
+    if times is None:
         dates = dates_of(table, name)
-        if dates is None or dates.isna().any():
-            raise error from None
-        return dates.dt.as_unit("ns").astype("int64").to_numpy(), "ns"
+        if dates is not None and not dates.isna().any():
+            return dates.dt.as_unit("ns").astype("int64").to_numpy(), "ns"
+        times = whole_numbers(table, name, decimal)
+    if plain(name) == TICKS and times.dtype.kind == "i" and (times & TICK_BITS).min() > FEWEST_TICKS:
+        return _nanoseconds(times & TICK_BITS, name), "ns"
+    return times, unit or TIME_UNITS.get(plain(name)) or unit_of_stamps(times) or "ms"
 
 
 def _nanoseconds(ticks: Integers, name: str) -> Integers:
@@ -238,11 +250,13 @@ def _nanoseconds(ticks: Integers, name: str) -> Integers:
 
 def _without_others(events: pd.DataFrame, unit: str) -> EventFile:
     """Without the events that browsers send beside presses and releases, which are counted."""
-    types = events["type"].map({value: plain(value) for value in events["type"].unique()})
-    kinds = {value: kind_of(value) for value in types.unique()}
-    beside = BESIDE if PRESS in kinds.values() else BESIDE - {"keypress"}
-    other = types.isin(beside)
-    kept = events.loc[~other].reset_index(drop=True)
-    if "keypress" not in beside:
-        kept["type"] = types.replace("keypress", "press")[~other].reset_index(drop=True)
-    return EventFile(kept, unit, {str(k): int(n) for k, n in types[other].value_counts().items()})
+    types = {value: plain(value) for value in events["type"].unique()}
+    presses = PRESS in {kind_of(name) for name in types.values()}
+    beside = BESIDE if presses else BESIDE - {"keypress"}
+    other = events["type"].isin([value for value, name in types.items() if name in beside])
+    counts = events["type"][other].astype(object).map(types).value_counts()
+    left_out = {str(name): int(n) for name, n in counts.items()}
+    kept = events.loc[~other].reset_index(drop=True) if left_out else events
+    if not presses:
+        kept["type"] = kept["type"].astype(object).map(types).replace("keypress", "press")
+    return EventFile(kept, unit, left_out)

@@ -2,7 +2,8 @@
 
 `keystrokes.csv` and `test_sections.csv` lie side by side without headers, as a database wrote them, and
 `keystrokes_header.csv` and `test_sections_header.csv` have the names of their columns in a column `Field`.
-Files with headers of their own are read too. Verified on programs that read the set; no file of it was at hand.
+Files with headers of their own are read too. Verified on programs that read the set; none of its files was at
+hand.
 
 What the set makes impossible: keyboards on screens often do not say which key was touched (its code is then 0
 or 229), a word that was swiped or suggested is a single event, and some browsers have no releases. A release
