@@ -45,6 +45,8 @@ EVENT_KINDS = {
     "pastes": "pastes; their text was not typed",
     "focus_losses": "losses of focus",
 }
+# Those that a clock or the order of events makes impossible, for which the users are named.
+CLOCK_KINDS = ("unmatched_releases", "pressed_again", "backward_times", "clock_jumps")
 # What is counted in keystrokes: of all keystrokes, or of the intervals between them.
 KEYSTROKE_KINDS = {
     "missing_releases": "keystrokes without a release",
@@ -109,15 +111,19 @@ def count_by_user(users: pd.Series[Any], found: Mapping[str, NDArray[np.bool_]])
 
 def impossible_in_words(counts: pd.DataFrame) -> list[str]:
     """A sentence for each reason of `count_by_user`, with the users whom it concerns most."""
-    lines = []
-    for reason, part in counts.groupby("reason", sort=False):
-        most = part.sort_values("count", ascending=False, kind="stable").head(USERS_SHOWN)
-        shown = zip(most["user"], most["count"], strict=True)
-        named = [f"user {user}: {count:,d}" for user, count in shown if user != NOBODY]
-        named += [f"{len(part) - USERS_SHOWN} more users"] if len(part) > USERS_SHOWN else []
-        whose = f" ({', '.join(named)})" if named else ""
-        lines.append(f"{part['count'].sum():,d} {FILE_KINDS[str(reason)]}{whose}")
-    return lines
+    return [
+        f"{part['count'].sum():,d} {FILE_KINDS[str(reason)]}{_whose(part['user'], part['count'])}"
+        for reason, part in counts.groupby("reason", sort=False)
+    ]
+
+
+def _whose(users: pd.Series[Any], counts: pd.Series[Any]) -> str:
+    """The users with the largest counts, in parentheses."""
+    by_user = counts.groupby(users.to_numpy(), sort=False).sum()
+    most = by_user[by_user > 0].sort_values(ascending=False, kind="stable")
+    named = [f"user {user}: {n:,d}" for user, n in most.head(USERS_SHOWN).items() if user != NOBODY]
+    named += [f"{len(most) - USERS_SHOWN} more users"] if len(most) > USERS_SHOWN else []
+    return f" ({', '.join(named)})" if named else ""
 
 
 def find_duplicates(keystrokes: pd.DataFrame) -> pd.DataFrame:
@@ -261,6 +267,8 @@ class QualityReport:
                 if kind in counts:
                     share = f"{counts[kind] / max(counts[whole], 1):8.2%}" if whole else " " * 8
                     text = meaning.format(pause=self.pause, long_hold=self.long_hold)
+                    several = kind in CLOCK_KINDS and counts["users"] > 1
+                    text += _whose(self.samples["user"], self.samples[kind]) if several else ""
                     lines.append(f"{counts[kind]:12,d}{share}  {text}")
         lines += _clock_lines(self.clocks)
         for copy in self.duplicates.itertuples(index=False):

@@ -109,11 +109,11 @@ def samples_in(table: Table, form: FileForm, anonymous: bool) -> tuple[pd.DataFr
     """
     names = likely_names(table.columns, SAMPLE) | {name: name for name in SAMPLE if name in table.columns}
     names |= {name: form.columns[name] for name in SAMPLE if name in form.columns}
-    given = {"user": form.user, "session": form.session}
-    default = {"user": UNKNOWN, "session": ONLY} if anonymous else {"user": None, "session": None}
+    given: dict[str, Any] = {"user": form.user, "session": form.session}
+    default: dict[str, Any] = {"user": UNKNOWN, "session": ONLY} if anonymous else {}
     frame = pd.DataFrame(index=range(len(table)))
     for name in SAMPLE:
-        value = default[name] if given[name] is None else given[name]
+        value = default.get(name) if given[name] is None else given[name]
         if name not in names and value is None:
             absent = {"user": "NAME", "session": 0}[name]
             raise ReadingError(

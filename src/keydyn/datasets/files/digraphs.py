@@ -49,9 +49,7 @@ def read_digraphs(table: Table, form: FileForm, anonymous: bool) -> AsRead:
     if absent:
         raise ReadingError(f"no column {', '.join(map(repr, absent))}, without which no time is known")
     samples, names = samples_in(table, form, anonymous)
-    first, second = (
-        key_names(Table({"keyname": table.columns[name]}, table.records)) for name in (FIRST, SECOND)
-    )
+    first, second = (key_names(table, name) for name in (FIRST, SECOND))
     hold = table.numbers(HOLD, form.decimal)
     unit = form.unit or unit_of_holds(hold)
     hold = milliseconds(hold, unit)
@@ -126,7 +124,7 @@ def _chains(samples: pd.DataFrame, begins: Truths, step: Floats) -> tuple[pd.Dat
     press, rows, is_last, chain = press[order], rows[order], is_last[order], chain[order]
     press = press - press[first][chain]
     of_chain = samples.iloc[np.flatnonzero(begins)].reset_index(drop=True)
-    part = of_chain.groupby(SAMPLE, sort=False, observed=True).cumcount().to_numpy()
+    part = of_chain.groupby(SAMPLE, sort=False, observed=True).cumcount().to_numpy().astype(np.int64)
     names = of_chain.assign(session=name_parts(of_chain["user"], of_chain["session"], part))
     frame = names.iloc[chain].reset_index(drop=True)
     frame["timepress"], frame["is_last"] = press, is_last

@@ -32,7 +32,7 @@ from keydyn.keystrokes.key_names import (
     key_name,
     names_of_codes,
 )
-from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
+from keydyn.keystrokes.raw_events import PRESS, RELEASE, TYPES, kind_of
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import SAMPLE, unit_of_stamps
 
@@ -128,6 +128,7 @@ def events_in(
     if log is not None and log.types:
         values = events["type"]
         events["type"] = values.map({value: log.types.get(str(value), value) for value in values.unique()})
+    _refuse_types(events["type"], table)
     if "repeat" not in events and {str(value) for value in events["type"].unique()} == {"0", "1", REPEATED}:
         events["repeat"] = events["type"].astype(str) == REPEATED
         events["type"] = events["type"].astype(str).replace(REPEATED, "1")
@@ -139,6 +140,16 @@ def events_in(
             with suppress(ValueError):
                 events[name] = further(table, name, decimal)
     return _without_others(events, unit)
+
+
+def _refuse_types(types: pd.Series[Any], table: Table) -> None:
+    """`ReadingError` at the first event of which it is not known what it is."""
+    known = (*BESIDE, REPEATED)
+    strange = [value for value in types.unique() if _kind(value) == -1 and plain(value) not in known]
+    if strange:
+        row = int(np.argmax(types.isin(strange).to_numpy()))
+        problem = f"type is {types[row]!r}; it must be one of {', '.join(TYPES)}"
+        raise ReadingError(problem, place=table.place(row))
 
 
 def _found(table: Table) -> dict[str, str]:
@@ -234,10 +245,21 @@ def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any
         dates = dates_of(table, name)
         if dates is not None and not dates.isna().any():
             return dates.dt.as_unit("ns").astype("int64").to_numpy(), "ns"
+        _refuse_date(table, name)
         times = whole_numbers(table, name, decimal)
     if plain(name) == TICKS and times.dtype.kind == "i" and (times & TICK_BITS).min() > FEWEST_TICKS:
         return _nanoseconds(times & TICK_BITS, name), "ns"
     return times, unit or TIME_UNITS.get(plain(name)) or unit_of_stamps(times) or "ms"
+
+
+def _refuse_date(table: Table, name: str) -> None:
+    """`ReadingError` at the first of a column's values that is no date, if the first of all is one."""
+    texts = table.columns[name].to_pandas().astype(object)
+    wrong = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").isna().to_numpy()
+    if wrong.any() and not wrong[0]:
+        row = int(np.argmax(wrong))
+        problem = f"{name} {str(texts[row])!r} is not a date with a time of day"
+        raise ReadingError(problem, place=table.place(row))
 
 
 def _nanoseconds(ticks: Integers, name: str) -> Integers:

@@ -65,10 +65,10 @@ def read_latencies(table: Table, form: FileForm, anonymous: bool = False) -> AsR
     names, press, release = (np.take_along_axis(values, order, axis=1) for values in (names, press, release))
     started = press[:, :1]
     press, release = press - started, release - started
-    impossible = {
-        "negative_intervals": (step < 0).any(axis=1),
-        "negative_holds": (hold < 0).any(axis=1),
-        "contradictions": contradicts(hold[:, :-1], hold[:, 1:], step, given).any(axis=1),
+    impossible: dict[str, Truths] = {
+        "negative_intervals": np.any(step < 0, axis=1),
+        "negative_holds": np.any(hold < 0, axis=1),
+        "contradictions": np.any(contradicts(hold[:, :-1], hold[:, 1:], step, given), axis=1),
     }
     per_sample: dict[str, Any] = {"user": users, "session": users.groupby(users).cumcount()}
     per_sample |= {ours: labels(table, theirs) for theirs, ours in FURTHER.items() if theirs in table.columns}
@@ -132,14 +132,11 @@ def _pairs(table: Table, keys: list[str], kind: str) -> list[str] | None:
 
 
 def _steps(table: Table, keys: list[str], hold: Floats, given: dict[str, Floats | None]) -> Floats:
-    down_down, up_down = given[DOWN_DOWN], given[UP_DOWN]
-    if down_down is not None:
-        return down_down
-    if up_down is not None:
-        return up_down + hold[:, :-1]
     kind = DOWN_DOWN if any(name.startswith(DOWN_DOWN) for name in table.columns) else UP_DOWN
-    pairs = [f"{kind}{key}.{after}" for key, after in pairwise(keys)]
-    absent = [repr(pair) for pair in pairs if pair not in table.columns]
-    raise ReadingError(
-        f"no column {', '.join(absent or map(repr, pairs))}; the columns of holds give the order of the keys"
-    )
+    times = given[kind]
+    if times is None:
+        pairs = [f"{kind}{key}.{after}" for key, after in pairwise(keys)]
+        absent = [repr(pair) for pair in pairs if pair not in table.columns]
+        absent = absent or [repr(pair) for pair, n in Counter(pairs).items() if n > 1]
+        raise ReadingError(f"no column {', '.join(absent)}; the columns of holds give the order of the keys")
+    return times if kind == DOWN_DOWN else times + hold[:, :-1]

@@ -153,7 +153,8 @@ def naming(source: str | PathLike[str] | BinaryIO) -> Iterator[str]:
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {name}") from None
     except ReadingError as error:
-        raise error.changed(source=name) from None
+        # A file in a folder was named already.
+        raise error.changed(source=error.finding.source or name) from None
     except ValueError as error:
         raise ReadingError(str(error)).changed(source=name) from None
 

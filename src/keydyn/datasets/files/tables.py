@@ -36,6 +36,8 @@ NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 # Seconds since 1970, or parts of them.
 STAMP = r"^\s*[0-9]{10,19}(\.[0-9]+)?\s*$"
 INFINITE = r"^\s*[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?\s*$"
+# Columns of holds and latencies, which are called by their keys.
+LATENCY = r"(H|DU|DD|UD|UU)\.."
 # How programs write "no value" into a column of numbers.
 NO_VALUE = pa.array(["", "NA", "NaN", "nan", "null", "None"])
 
@@ -200,6 +202,7 @@ def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> Table:
     first = [column[0].as_py().strip() for column in read.columns]
     if names is None:
         _refuse_values(first)
+    first = _numbered(first)
     _refuse_twice(first)
     kept = _filled(columns)
     if len(kept) == 0:
@@ -322,6 +325,17 @@ def _refuse_other_separator(text: str, header: str, separator: str) -> None:
     if separator not in header and 0 < header.count(likely) == second.count(likely):
         remedy = Remedy("give {}", {"separator": likely})
         raise ReadingError(f"its columns are separated by {SEPARATORS[likely]}", remedy)
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """Columns of latencies of a key or a pair that occurs again get a number: H.l, H.l.1."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        again = seen[name] and re.match(LATENCY, name)
+        found.append(f"{name}.{seen[name]}" if again else name)
+        seen[name] += 1
+    return found
 
 
 def _refuse_twice(names: list[str]) -> None:

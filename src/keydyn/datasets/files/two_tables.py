@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from keydyn.arrays import Truths
+from keydyn.arrays import Integers, Truths
 from keydyn.datasets.files.file_form import AsRead
 from keydyn.datasets.files.sentences import sentences
 from keydyn.datasets.files.tables import Table
@@ -56,9 +56,8 @@ def read_two_tables(path: Path, sections_path: Path) -> AsRead:
     """The keystrokes of all people, with the counts of what cannot be."""
     sections, bad_sections = _columns(sections_path, (SECTION, PERSON))
     events, bad = _columns(path, (SECTION, PRESS, RELEASE, CODE), (NUMBER,))
-    people = pd.Series(sections[PERSON], index=sections[SECTION])
-    people = people[people.index.notna() & people.notna() & ~people.index.duplicated()]
-    person = people.reindex(events[SECTION]).to_numpy()
+    named = pd.DataFrame(sections).dropna().drop_duplicates(SECTION).set_index(SECTION)[PERSON]
+    person = named.reindex(events[SECTION]).to_numpy(dtype=np.float64)
     press, release = events[PRESS], events[RELEASE]
     again = (
         pd.Series(events[NUMBER]).duplicated().to_numpy() if NUMBER in events else np.zeros(len(press), bool)
@@ -73,13 +72,14 @@ def read_two_tables(path: Path, sections_path: Path) -> AsRead:
         "missing_presses": unknown & ~strange,
         "repeated_rows": again & ~strange,
     }
-    users = pd.Series(np.where(strange, -1, person).astype(np.int64))
-    counts = count_by_user(users, found)
+    numbers: Integers = np.where(strange, -1, person).astype(np.int64)
+    counts = count_by_user(pd.Series(numbers), found)
     nobody = int(strange.sum()) + bad + bad_sections
     if nobody:
-        counts.loc[len(counts)] = [NOBODY, "strange_rows", nobody]
-    numbers = (events[name][kept] for name in (SECTION, PRESS, RELEASE, CODE))
-    frame = sentences(users.to_numpy()[kept], *numbers)
+        row = {"user": NOBODY, "reason": "strange_rows", "count": nobody}
+        counts = pd.DataFrame([*counts.to_dict("records"), row])
+    columns = (events[name][kept] for name in (SECTION, PRESS, RELEASE, CODE))
+    frame = sentences(numbers[kept], *columns)
     table = Table({"row": frame["timepress"]}, None)
     return AsRead(frame, np.arange(len(frame)), table, "ms", impossible=counts)
 
