@@ -9,7 +9,8 @@ import httpx
 import numpy as np
 import pytest
 
-from keydyn.datasets.files.recordings import FileForm, read_recording
+from keydyn.datasets.files.file_form import FileForm
+from keydyn.datasets.files.recordings import read_recording
 from keydyn.evaluation.protocols.protocol import LeaveOneOut
 from keydyn.lab.own_recordings.report import own_rows
 from tests.recording.killed import Recordings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,12 +33,15 @@ DataOption = Annotated[
 @app.command("list")
 @every_command
 def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """List the datasets and whether you have their files; `--json` adds citations and terms.
+    """List the datasets and whether you have their files, and sets that are read from your own copy.
+
+    `--json` adds citations and terms.
 
     Example: `keydyn data list`
     """
     from keydyn.datasets.published.catalogue import CATALOGUE
     from keydyn.datasets.published.fetching import data_folders, find_data
+    from keydyn.datasets.published.own_copies import OWN_COPIES
 
     folders = data_folders(data)
     full, short = [], []
@@ -57,9 +61,15 @@ def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
             }
         )
     if as_json:
-        print_json(full)
-    else:
-        show_table("Datasets", short)
+        print_json(full + [{**asdict(copy), "files": {}} for copy in OWN_COPIES])
+        return
+    show_table("Datasets", short)
+    columns = ("name", "title", "terms", "citation", "read")
+    heads = ("your own copy of", "what", "licence", "reference", "read by")
+    rows = [
+        {head: getattr(copy, name) for head, name in zip(heads, columns, strict=True)} for copy in OWN_COPIES
+    ]
+    show_table("Not downloaded, but recognised by their layout", rows)
 
 
 @app.command()

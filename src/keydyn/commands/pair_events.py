@@ -22,8 +22,8 @@ class EventReading(Reading):
         Path,
         typer.Argument(
             metavar="EVENTS",
-            help="CSV, JSON lines or Parquet with the time, type and key of each event; or - for standard "
-            "input.",
+            help="CSV, JSON lines or Parquet with the time, type and key of each event; a folder of "
+            "published logs; or - for standard input.",
         ),
     ]
 
@@ -37,10 +37,11 @@ def pair(
     """Pair raw press and release events into keystrokes, which all other commands can read.
 
     Columns of browsers (`timeStamp`, `type`, `code`, `repeat`) and of common loggers are recognised by their
-    names; for other names, use --columns time=when,type=what,key=which. Times are numbers, or dates with a
-    time of day. Without a column of sessions, all events form one sample. Keys pressed with Ctrl, Alt or Meta
-    and navigation and function keys are no typing, and are left out unless --keep-shortcuts is given. Events
-    that are left out are counted.
+    names; for other names, use --columns time=when,type=what,key=which. Logs of Clarkson II, Buffalo and
+    BB-MAS are recognised too: their files' names say who typed, and a folder of them is read at once. Times
+    are numbers, or dates with a time of day. Without a column of sessions, all events form one sample. Keys
+    pressed with Ctrl, Alt or Meta and navigation and function keys are no typing, and are left out unless
+    --keep-shortcuts is given. Events that are left out are counted.
 
     Examples:
     `keydyn pair events.csv --out typing.csv --user anna`
@@ -48,28 +49,21 @@ def pair(
     `keydyn pair log.tsv --out typing.csv --separator '\\t' --columns time=when,key=scan --unit s`
     """
     from keydyn.datasets import save_recordings
-    from keydyn.datasets.files.event_files import events_in, is_event_table
-    from keydyn.datasets.files.holds_and_flights import holds_and_gaps
+    from keydyn.datasets.files.file_form import UNKNOWN
+    from keydyn.datasets.files.log_files import EMPTY, read_log, read_logs
     from keydyn.datasets.files.notes import unlikely_unit
-    from keydyn.datasets.files.recordings import UNKNOWN, contents_of, refuse_stopped_clocks
-    from keydyn.datasets.files.tables import parse_table
+    from keydyn.datasets.files.recordings import naming, refuse_stopped_clocks
     from keydyn.keystrokes.pairing import pair_events
-    from keydyn.keystrokes.reading_error import ReadingError
 
     if reading.sort or reading.clean or reading.keys or reading.pauses:
         raise UsageError(
             "--sort, --clean, --keys and --pauses apply to keystrokes; use them where the keystrokes are read"
         )
     form = reading.form()
-    with reading.explaining(), contents_of(reading.source()) as (contents, _):
-        table = parse_table(contents, form.separator, form.encoding, form.header)
-        if holds_and_gaps(table, form.columns) and not is_event_table(table):
-            raise ReadingError(
-                "it has hold times and times between keys, not single events; there is nothing to pair: fit, "
-                "evaluate and the other commands read it as it is"
-            )
-        constants = {"user": form.user, "session": form.session}
-        log = events_in(table, form.columns, form.unit, form.decimal, constants)
+    source = reading.source()
+    with reading.explaining(), naming(source):
+        folder = isinstance(source, Path) and source.is_dir()
+        log = read_logs(reading.file, form) if folder else read_log(source, form)
         if "user" not in log.events:
             log.events["user"] = UNKNOWN
             warn("the events do not say who typed: the user is called 'unknown'; give a name with --user")
@@ -83,5 +77,6 @@ def pair(
         return
     say(str(report))
     if log.left_out:
-        say("Left out: " + ", ".join(f"{n} {name} events" for name, n in log.left_out.items()))
+        counts = (f"{n} {name if name == EMPTY else name + ' events'}" for name, n in log.left_out.items())
+        say("Left out: " + ", ".join(counts))
     say(f"Keystrokes are in {out}")

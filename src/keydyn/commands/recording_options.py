@@ -19,8 +19,9 @@ from keydyn.progress import working
 from keydyn.terminal import warn
 
 if TYPE_CHECKING:
+    from keydyn.datasets.files.file_form import FileForm
     from keydyn.datasets.files.notes import Notes
-    from keydyn.datasets.files.recordings import FileForm, Recording
+    from keydyn.datasets.files.recordings import Recording
 
 STANDARD_INPUT, TAB = Path("-"), "\t"
 
@@ -145,7 +146,7 @@ class Reading:
 
     def form(self) -> FileForm:
         """The options in the form that readers take; an option that makes no sense is an error of usage."""
-        from keydyn.datasets.files.recordings import FileForm
+        from keydyn.datasets.files.file_form import FileForm
         from keydyn.keystrokes.schema import check_unit
 
         separator = TAB if self.separator in (r"\t", "tab") else self.separator

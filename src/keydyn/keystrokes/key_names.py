@@ -1,9 +1,9 @@
 """What keys are called: the names that loggers and systems give them, and keydyn's own.
 
 keydyn's names are those of its recorder and of the shipped population: physical keys of a US keyboard, in
-small letters. Known are browsers' `code` and `key`, pynput's names, virtual keys of Windows, X11's keysyms
-and evdev's names; and numeric codes, where it is known whose they are. Any other name is kept, in small
-letters.
+small letters. Known are browsers' `code` and `key`, pynput's names, virtual keys of Windows, `Keys` of .NET,
+X11's keysyms and evdev's names; and numeric codes, where it is known whose they are. Any other name is kept,
+in small letters.
 """
 
 from __future__ import annotations
@@ -42,16 +42,17 @@ CHARACTERS = {
 OTHER_NAMES = {
     "alt": "altleft altl leftalt lalt lmenu vkmenu option optionleft",
     "altgr": "altgr altright altgraph altr rightalt ralt rmenu isolevel3shift optionright",
-    "back_quote": "backquote grave graveaccent backtick oem3 quoteleft asciitilde",
-    "back_slash": "backslash oem5 bar",
+    "back_quote": "backquote grave graveaccent backtick oem3 oemtilde quoteleft asciitilde",
+    "back_slash": "backslash oem5 oempipe bar",
     "backspace": "back bksp backspc",
     "caps_lock": "capslock caps capital",
-    "close_bracket": "bracketright rightbracket rightbrace bracketclose oem6 braceright",
+    "close_bracket": "bracketright rightbracket rightbrace bracketclose oem6 oemclosebrackets braceright",
     "comma": "oemcomma less",
     "command": "cmd cmdl cmdr cmdleft cmdright",
     "contextmenu": "apps menu compose",
     "ctrl": "control controlleft controlright controll controlr ctrll ctrlr leftctrl rightctrl ctrlleft "
-    "ctrlright leftcontrol rightcontrol lctrl rctrl lcontrol rcontrol",
+    "ctrlright leftcontrol rightcontrol lctrl rctrl lcontrol rcontrol "
+    "lcontrolkey rcontrolkey controlkey",
     "dash": "minus hyphen oemminus underscore",
     "delete": "del",
     "down": "arrowdown downarrow",
@@ -61,16 +62,17 @@ OTHER_NAMES = {
     "insert": "ins",
     "left": "arrowleft leftarrow",
     "num_lock": "numlock",
-    "open_bracket": "bracketleft leftbracket leftbrace bracketopen oem4 braceleft",
+    "open_bracket": "bracketleft leftbracket leftbrace bracketopen oem4 oemopenbrackets braceleft",
     "page_down": "pagedown pgdn pgdown next",
     "page_up": "pageup pgup prior",
     "period": "dot oemperiod fullstop greater",
     "print_screen": "printscreen prtsc prtscn snapshot sysrq print",
-    "quote": "apostrophe oem7 quoteright quotedbl singlequote",
+    "quote": "apostrophe oem7 oemquotes quoteright quotedbl singlequote",
     "right": "arrowright rightarrow",
-    "semicolon": "oem1 colon",
-    "shift": "shiftleft shiftright shiftl shiftr leftshift rightshift lshift rshift",
-    "slash": "oem2 question forwardslash",
+    "semicolon": "oem1 oemsemicolon colon",
+    "shift": "shiftleft shiftright shiftl shiftr leftshift rightshift lshift rshift lshiftkey "
+    "rshiftkey shiftkey",
+    "slash": "oem2 oemquestion question forwardslash",
     "space": "spacebar",
     "tab": "isolefttab",
     "up": "arrowup uparrow",
@@ -82,7 +84,7 @@ OTHER_NAMES = {
 ALIASES = {
     **{alias: name for name, aliases in OTHER_NAMES.items() for alias in aliases.split()},
     **{f"key{letter}": letter for letter in ascii_lowercase},
-    **{f"digit{digit}": str(digit) for digit in range(10)},
+    **{f"{digit_key}{digit}": str(digit) for digit in range(10) for digit_key in ("digit", "d")},
     **{f"{pad}{digit}": f"numpad_{digit}" for digit in range(10) for pad in ("numpad", "kp", "num")},
 }
 # A character as Python writes it, and so does pynput.

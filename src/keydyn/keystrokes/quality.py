@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,6 +45,8 @@ EVENT_KINDS = {
     "pastes": "pastes; their text was not typed",
     "focus_losses": "losses of focus",
 }
+# Those that a clock or the order of events makes impossible, for which the users are named.
+CLOCK_KINDS = ("unmatched_releases", "pressed_again", "backward_times", "clock_jumps")
 # What is counted in keystrokes: of all keystrokes, or of the intervals between them.
 KEYSTROKE_KINDS = {
     "missing_releases": "keystrokes without a release",
@@ -61,9 +64,66 @@ INTERVAL_KINDS = {
     "pauses": "intervals longer than {pause:g} ms",
     "on_system_tick": "intervals within 1 ms of a multiple of 15.625 ms",
 }
+# What is counted while a file is read, because its clock or its order makes it impossible.
+FILE_KINDS = {
+    "negative_intervals": "rows in which a key is pressed before the one above it; put in order of press",
+    "negative_holds": "rows with a release before its press; the release is marked as missing",
+    "contradictions": "rows whose times do not add up; the holds and the times from press to press are used",
+    "broken_chains": "rows that do not begin with the key that the row above ends with; a new sample begins",
+    "missing_presses": "rows without the time of a press; left out",
+    "repeated_rows": "rows that occur twice; the copies are left out",
+    "strange_rows": "rows that belong to nobody; left out",
+}
+# In place of a user, for rows that belong to none.
+NOBODY = "nobody"
+USERS_SHOWN = 3
 SAMPLE_KINDS = {
     "other_scale": f"samples with intervals {OTHER_SCALE:g} times as long, or as short, as the user's others"
 }
+
+
+def nothing_impossible() -> pd.DataFrame:
+    """What `count_by_user` gives if there is nothing to count."""
+    return pd.DataFrame(columns=["user", "reason", "count"])
+
+
+def count_by_user(users: pd.Series[Any], found: Mapping[str, NDArray[np.bool_]]) -> pd.DataFrame:
+    """How many rows of each user have each of the `FILE_KINDS`: `user`, `reason`, `count`.
+
+    Users and reasons without any such row are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from keydyn.keystrokes.quality import count_by_user
+    >>> users = pd.Series(["ann", "bob", "bob"])
+    >>> count_by_user(users, {"negative_holds": np.array([False, True, True])}).values.tolist()
+    [['bob', 'negative_holds', 2]]
+    """
+    parts = [
+        users[flags].value_counts(sort=False).rename_axis("user").reset_index(name="count")
+        for flags in found.values()
+    ]
+    named = [part.assign(reason=kind) for kind, part in zip(found, parts, strict=True) if len(part)]
+    return pd.concat(named, ignore_index=True)[["user", "reason", "count"]] if named else nothing_impossible()
+
+
+def impossible_in_words(counts: pd.DataFrame) -> list[str]:
+    """A sentence for each reason of `count_by_user`, with the users whom it concerns most."""
+    return [
+        f"{part['count'].sum():,d} {FILE_KINDS[str(reason)]}{_whose(part['user'], part['count'])}"
+        for reason, part in counts.groupby("reason", sort=False)
+    ]
+
+
+def _whose(users: pd.Series[Any], counts: pd.Series[Any]) -> str:
+    """The users with the largest counts, in parentheses."""
+    by_user = counts.groupby(users.to_numpy(), sort=False).sum()
+    most = by_user[by_user > 0].sort_values(ascending=False, kind="stable")
+    named = [f"user {user}: {n:,d}" for user, n in most.head(USERS_SHOWN).items() if user != NOBODY]
+    named += [f"{len(most) - USERS_SHOWN} more users"] if len(most) > USERS_SHOWN else []
+    return f" ({', '.join(named)})" if named else ""
 
 
 def find_duplicates(keystrokes: pd.DataFrame) -> pd.DataFrame:
@@ -207,6 +267,8 @@ class QualityReport:
                 if kind in counts:
                     share = f"{counts[kind] / max(counts[whole], 1):8.2%}" if whole else " " * 8
                     text = meaning.format(pause=self.pause, long_hold=self.long_hold)
+                    several = kind in CLOCK_KINDS and counts["users"] > 1
+                    text += _whose(self.samples["user"], self.samples[kind]) if several else ""
                     lines.append(f"{counts[kind]:12,d}{share}  {text}")
         lines += _clock_lines(self.clocks)
         for copy in self.duplicates.itertuples(index=False):

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.commands.data import app
+from keydyn.datasets.files.logs import LOGS
 from keydyn.datasets.published.catalogue import CATALOGUE, NAMES
 from tests.datasets.published.server import closed_address
 
@@ -27,8 +28,11 @@ def test_list(cache, small_fable):
     assert shown.exit_code == 0
     assert all(name in shown.stdout for name in NAMES)
     listed = json.loads(run("list", "--json").stdout)
-    assert [row["name"] for row in listed] == list(NAMES)
+    own = [row for row in listed if not row["files"]]
+    assert [row["name"] for row in listed] == [*NAMES, *(row["name"] for row in own)]
     assert all(row["citation"] and row["terms"] for row in listed)
+    assert {*LOGS, "keyrecs", "aalto-mobile"} == {row["name"] for row in own}
+    assert all(row["name"] in shown.stdout and row["read"].startswith("keydyn ") for row in own)
     cache.mkdir()
     (cache / "fixed_text.csv").write_bytes(small_fable["fixed_text.csv"])
     files = {row["name"]: row["files"] for row in json.loads(run("list", "--json").stdout)}

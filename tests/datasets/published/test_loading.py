@@ -108,6 +108,10 @@ def test_the_one_copy_is_found(five):
     assert essay.loc[(27, 1)].to_numpy().tolist() == essay.loc[(27, 4)].to_numpy().tolist()
 
 
+# Hold and interval of every key, and nothing between release and press, in seconds.
+TENTHS = [*["0.1", "0.1", "0"] * 10, "0.1"]
+
+
 def password_file(rows):
     """Samples in the layout of the password file."""
     names = ["subject", "sessionIndex", "rep"]
@@ -120,7 +124,7 @@ def password_file(rows):
 
 
 def test_a_changed_file_is_read_with_a_warning(cache, tmp_path):
-    (tmp_path / "DSL-StrongPasswordData.csv").write_bytes(password_file([["s1", 1, 1, *["0.1"] * 31]]))
+    (tmp_path / "DSL-StrongPasswordData.csv").write_bytes(password_file([["s1", 1, 1, *TENTHS]]))
     with pytest.warns(UserWarning, match="is not the published file"):
         dataset = load_dataset("password", tmp_path)
     assert dataset.keystrokes["timepress"].tolist() == [100.0 * i for i in range(11)]
@@ -131,16 +135,19 @@ def test_a_changed_file_is_read_with_a_warning(cache, tmp_path):
 @pytest.mark.filterwarnings("ignore:.*is not the published file")
 def test_what_is_wrong_with_a_changed_file_is_said(cache, tmp_path):
     path = tmp_path / "password.csv"
-    row = ["0.1"] * 31
+    row = TENTHS
     for rows, message in [
         ([["s1", 1, 1, *row], ["s1", 1, 2, "x", *row[1:]]], "line 3: H.period 'x' is not a number"),
         ([["s1", 1, 1, *row], ["s1", 1, 2, "", *row[1:]]], "line 3: H.period is missing"),
-        ([["s1", 1, 1, *row], ["s1", 1, 2, "-0.1", *row[1:]]], "line 3: timerelease is before the press"),
     ]:
         path.write_bytes(password_file(rows))
         with pytest.raises(ValueError, match=message) as caught:
             load_dataset("password", tmp_path)
         assert str(caught.value).startswith(str(path))
+    path.write_bytes(password_file([["s1", 1, 1, *row], ["s1", 1, 2, "-0.1", "0.1", "0.2", *row[3:]]]))
+    with pytest.warns(UserWarning, match=r"1 rows with a release before its press.*\(user s1: 1\)"):
+        changed = load_dataset("password", tmp_path)
+    assert np.flatnonzero(changed.keystrokes["timerelease"].isna()).tolist() == [11]
     path.write_bytes(password_file([["s1", 1, 1, *row]]).replace(b"DD.a.n", b"DD.a"))
     with pytest.raises(ValueError, match=r"no column 'DD.a.n'"):
         load_dataset("password", tmp_path)

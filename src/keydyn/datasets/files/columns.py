@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keydyn.arrays import Floats, Integers
+from keydyn.datasets.files.file_form import ONLY, UNKNOWN, FileForm
 from keydyn.datasets.files.tables import NO_VALUE, NUMBER, Table
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, milliseconds, unit_of_stamps
 
 INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 # Whole numbers of 64 bits.
-WHOLE = r"^(-?[0-9]{1,18}|[1-8][0-9]{18})$"
+WHOLE = r"^-?([0-9]{1,18}|[1-8][0-9]{18})$"
 # Words in the name of a column that is likely to be the schema's; the first ones are the likeliest. Times
 # come first, since "keydown" is not the name of a key.
 LIKELY = {
@@ -31,10 +31,6 @@ LIKELY = {
 }
 # Names of columns that hold no times, but what is between them.
 DURATIONS = re.compile(r"hold|dwell|flight|latenc|interval|duration|delay|elapsed", re.IGNORECASE)
-HOLD, DOWN_DOWN, UP_DOWN = "H.", "DD.", "UD."
-USERS = ("user", "subject")
-# Further columns, and what they are called in the schema.
-FURTHER = {"sessionIndex": "sitting", "rep": "repetition"}
 
 
 def renamed(table: Table, columns: Mapping[str, str], others: Collection[str] | None) -> Table:
@@ -106,6 +102,27 @@ def there_are(columns: Collection[str]) -> str:
     return f"there are {', '.join(map(repr, columns))}"
 
 
+def samples_in(table: Table, form: FileForm, anonymous: bool) -> tuple[pd.DataFrame, dict[str, str]]:
+    """User and session of each row, and the columns that have them: those that were named, or the likeliest.
+
+    With `anonymous`, a file without such columns is one sample of an unknown user.
+    """
+    names = likely_names(table.columns, SAMPLE) | {name: name for name in SAMPLE if name in table.columns}
+    names |= {name: form.columns[name] for name in SAMPLE if name in form.columns}
+    given: dict[str, Any] = {"user": form.user, "session": form.session}
+    default: dict[str, Any] = {"user": UNKNOWN, "session": ONLY} if anonymous else {}
+    frame = pd.DataFrame(index=range(len(table)))
+    for name in SAMPLE:
+        value = default.get(name) if given[name] is None else given[name]
+        if name not in names and value is None:
+            absent = {"user": "NAME", "session": 0}[name]
+            raise ReadingError(
+                f"no column {name!r}; {there_are(table.columns)}", Remedy("give {}", {name: absent})
+            )
+        frame[name] = labels(table, names[name]) if name in names else value
+    return frame, names
+
+
 def labels(table: Table, name: str) -> Any:
     """Users and sessions: in CSV, whole numbers if all of them are, otherwise text; Parquet has types."""
     column = table.columns[name]
@@ -130,15 +147,15 @@ def _typed_labels(column: Any, name: str) -> Any:
     raise ReadingError(f"{name} holds {column.type}, not text or numbers")
 
 
-def key_names(table: Table) -> Any:
+def key_names(table: Table, name: str = "keyname") -> Any:
     """Names of keys, as text."""
-    column = table.columns["keyname"]
-    if table.is_text("keyname"):
-        _refuse_empty(table, "keyname")
+    column = table.columns[name]
+    if table.is_text(name):
+        _refuse_empty(table, name)
         return column.to_pandas()
     if pa.types.is_integer(column.type):
         return column.cast(pa.string()).to_pandas()
-    raise ReadingError(f"keyname holds {column.type}, not text")
+    raise ReadingError(f"{name} holds {column.type}, not text")
 
 
 def press_and_release(table: Table, unit: str | None, decimal: str) -> tuple[Floats, Floats, str]:
@@ -164,13 +181,17 @@ def dates_of(table: Table, name: str) -> pd.Series[Any] | None:
     column = table.columns[name]
     if not (table.is_text(name) or pa.types.is_timestamp(column.type)):
         return None
-    texts = column.to_pandas()
     if table.is_text(name):
         # Python's logging writes 12:30:01,250.
-        texts = texts.astype(object).map(lambda text: str(text).replace(",", "."), na_action="ignore")
-        texts = texts.replace("", None)
+        text = pc.replace_substring(column.cast(pa.string()), ",", ".")
+        text = pc.if_else(pc.equal(text, ""), None, text)
+        try:
+            column = text.cast(pa.timestamp("ns"))
+        except pa.ArrowException:
+            # With a zone, or in a form that only pandas knows.
+            column = text
     try:
-        dates: pd.Series[Any] = pd.to_datetime(texts, format="ISO8601", utc=True)
+        dates: pd.Series[Any] = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True)
     except (ValueError, TypeError, OverflowError):
         return None
     return dates
@@ -217,57 +238,6 @@ def _as_integers(column: Any) -> Any:
 
 def _all_match(column: Any, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(column.cast(pa.string()), pattern)).as_py())
-
-
-def is_password_layout(table: Table) -> bool:
-    """Whether a table has the columns of the CMU password data: a row per sample, H.KEY and DD.KEY.KEY."""
-    return all(
-        any(name.startswith(prefix) for name in table.columns for prefix in prefixes)
-        for prefixes in ((HOLD,), (DOWN_DOWN, UP_DOWN))
-    )
-
-
-def password_keystrokes(
-    table: Table, unit: str = "s", decimal: str = ".", user_column: str | None = None, user: Any = None
-) -> tuple[pd.DataFrame, Integers]:
-    """The keystrokes, and which row of the table each comes from; samples are numbered within their user.
-
-    DD is the time from press to press. Where there is only UD, from release to press, DD follows from both.
-    """
-    column = user_column or next((name for name in USERS if name in table.columns), None)
-    if user is None and column is None:
-        raise ReadingError(
-            "no column 'user' or 'subject'",
-            Remedy("{} gives the file's own name of it", {"columns": ...}),
-            Remedy("otherwise, give {}", {"user": "NAME"}),
-        )
-    keys = [name.removeprefix(HOLD) for name in table.columns if name.startswith(HOLD)]
-    hold = numbers_of(table, [HOLD + key for key in keys], decimal)
-    step = np.pad(_steps(table, keys, hold, decimal), ((0, 0), (1, 0)))
-    # The file has tenths of a millisecond; rounding takes away what summing in binary added.
-    press = np.round(milliseconds(step.cumsum(axis=1), unit), 6)
-    release = np.round(press + milliseconds(hold, unit), 6)
-    users = pd.Series(labels(table, str(column)) if user is None else [user] * len(table))
-    per_sample: dict[str, Any] = {"user": users, "session": users.groupby(users).cumcount()}
-    for theirs, ours in FURTHER.items():
-        if theirs in table.columns:
-            per_sample[ours] = integers_of(table, theirs)
-    rows = np.repeat(np.arange(len(table)), len(keys))
-    keystrokes = pd.DataFrame(per_sample).loc[rows]
-    keystrokes["keyname"] = np.tile(keys, len(table))
-    keystrokes["timepress"] = press.ravel()
-    keystrokes["timerelease"] = release.ravel()
-    return keystrokes, rows
-
-
-def _steps(table: Table, keys: list[str], hold: Floats, decimal: str) -> Floats:
-    pairs = [f"{key}.{after}" for key, after in pairwise(keys)]
-    kind = DOWN_DOWN if any(name.startswith(DOWN_DOWN) for name in table.columns) else UP_DOWN
-    absent = [repr(kind + pair) for pair in pairs if kind + pair not in table.columns]
-    if absent:
-        raise ReadingError(f"no column {', '.join(absent)}; the columns {HOLD} give the order of the keys")
-    steps = numbers_of(table, [kind + pair for pair in pairs], decimal)
-    return steps if kind == DOWN_DOWN else steps + hold[:, :-1]
 
 
 def numbers_of(table: Table, names: list[str], decimal: str = ".") -> Floats:

@@ -8,11 +8,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keydyn.arrays import Integers
 from keydyn.datasets.files.columns import dates_of, further, labels, likely_names, there_are, whole_numbers
+from keydyn.datasets.files.logs import (
+    FEWEST_TICKS,
+    NANOSECONDS_PER_TICK,
+    TICK_BITS,
+    Log,
+    log_with_columns,
+)
 from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.key_names import (
     SCAN_CODES,
@@ -23,7 +32,7 @@ from keydyn.keystrokes.key_names import (
     key_name,
     names_of_codes,
 )
-from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
+from keydyn.keystrokes.raw_events import PRESS, RELEASE, TYPES, kind_of
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import SAMPLE, unit_of_stamps
 
@@ -33,6 +42,8 @@ TIME_UNITS = {
     for name in ("time", "timestamp", "t")
     for suffix, unit in (("ns", "ns"), ("us", "us"), ("seconds", "s"), ("sec", "s"))
 }
+# A column of .NET's ticks of 100 ns.
+TICKS = "ticks"
 # Whose numeric codes a column holds, by its name.
 CODES = {
     **dict.fromkeys(("vk", "vkcode", "virtualkey", "virtualkeycode"), WINDOWS_KEYS),
@@ -50,7 +61,7 @@ REPEATED = "2"
 # What browsers and loggers call them, in small letters and without anything between the words. Where there
 # are several, the first of these is meant: `code` is the physical key, `key` the character.
 NAMES = {
-    "time": ("time", "timestamp", "timems", "timestampms", "eventtime", "t", "ts", "ms", *TIME_UNITS),
+    "time": ("time", "timestamp", "timems", "timestampms", "eventtime", "t", "ts", "ms", TICKS, *TIME_UNITS),
     "type": (
         "type",
         "event",
@@ -112,17 +123,33 @@ def events_in(
     events["time"], unit = _times(table, names["time"], unit, decimal)
     for role in ("type", "repeat"):
         if role in names:
-            events[role] = table.columns[names[role]].to_pandas()
-    if "repeat" not in events and set(events["type"].astype(str)) == {"0", "1", REPEATED}:
+            events[role] = _values(table, names[role])
+    log = log_with_columns(table.columns)
+    if log is not None and log.types:
+        values = events["type"]
+        events["type"] = values.map({value: log.types.get(str(value), value) for value in values.unique()})
+    _refuse_types(events["type"], table)
+    if "repeat" not in events and {str(value) for value in events["type"].unique()} == {"0", "1", REPEATED}:
         events["repeat"] = events["type"].astype(str) == REPEATED
         events["type"] = events["type"].astype(str).replace(REPEATED, "1")
-    _name_keys(events, table, names)
+    _name_keys(events, table, names, log)
+    used |= set(log.columns if log is not None else ())
     for name in table.columns:
         if name not in used and name not in events:
             # A column that is neither numbers nor text is no feature.
             with suppress(ValueError):
                 events[name] = further(table, name, decimal)
     return _without_others(events, unit)
+
+
+def _refuse_types(types: pd.Series[Any], table: Table) -> None:
+    """`ReadingError` at the first event of which it is not known what it is."""
+    known = (*BESIDE, REPEATED)
+    strange = [value for value in types.unique() if _kind(value) == -1 and plain(value) not in known]
+    if strange:
+        row = int(np.argmax(types.isin(strange).to_numpy()))
+        problem = f"type is {types[row]!r}; it must be one of {', '.join(TYPES)}"
+        raise ReadingError(problem, place=table.place(row))
 
 
 def _found(table: Table) -> dict[str, str]:
@@ -147,24 +174,34 @@ def _name_column(table: Table, own: Mapping[str, str], key: str) -> str | None:
     return next((own[name] for name in wanted if name in own), None)
 
 
-def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str]) -> None:
+def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str], log: Log | None) -> None:
     """Add `key`, by which presses and releases are paired, and `keyname`, what keydyn calls the key.
 
     A key that is known by its character is paired by its name: Shift may be released before "A" is.
     """
-    key = table.columns[names["key"]].to_pandas()
+    key = _values(table, names["key"])
     codes = CODES.get(plain(names["key"]))
     # evdev's columns are type, code and value.
     codes = SCAN_CODES if plain(names["key"]) == "code" and plain(names["type"]) == "value" else codes
-    numbers = pd.to_numeric(key, errors="coerce")
+    codes = WINDOWS_KEYS if log is not None and log.codes else codes
+    distinct = pd.Series(key.unique()).astype(object)
+    numbers = pd.to_numeric(distinct, errors="coerce")
     if "keyname" in names:
-        events["keyname"] = in_our_names(table.columns[names["keyname"]].to_pandas())
+        events["keyname"] = in_our_names(_values(table, names["keyname"]))
     elif codes is not None and numbers.notna().all():
-        events["keyname"] = names_of_codes(numbers.to_numpy(dtype=float), codes).astype(object)
+        called = names_of_codes(numbers.to_numpy(dtype=float), codes).astype(object)
+        events["keyname"] = key.map(dict(zip(distinct, called, strict=True)))
     else:
         events["keyname"] = in_our_names(key)
-        key = key.map({name: key_name(name) if is_character(name) else name for name in key.unique()})
+        key = key.map({name: key_name(name) if is_character(name) else name for name in distinct})
     events["key"] = key
+
+
+def _values(table: Table, name: str) -> pd.Series[Any]:
+    """A column of which text is kept once for each distinct value: logs have few types and few keys."""
+    column = table.columns[name]
+    values: pd.Series[Any] = (column.dictionary_encode() if table.is_text(name) else column).to_pandas()
+    return values
 
 
 def _type_column(table: Table) -> str | None:
@@ -200,22 +237,48 @@ def plain(value: Any) -> str:
 def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any, str]:
     """The times and their unit, by default as they say themselves; whole numbers stay whole."""
     try:
-        times = whole_numbers(table, name, decimal)
-        return times, unit or TIME_UNITS.get(plain(name)) or unit_of_stamps(times) or "ms"
-    except ReadingError as error:
+        # A number may begin with a sign, but has none in it.
+        times = None if "-" in str(table.columns[name][0])[1:] else whole_numbers(table, name, decimal)
+    except ReadingError:
+        times = None
+    if times is None:
         dates = dates_of(table, name)
-        if dates is None or dates.isna().any():
-            raise error from None
-        return dates.dt.as_unit("ns").astype("int64").to_numpy(), "ns"
+        if dates is not None and not dates.isna().any():
+            return dates.dt.as_unit("ns").astype("int64").to_numpy(), "ns"
+        _refuse_date(table, name)
+        times = whole_numbers(table, name, decimal)
+    if plain(name) == TICKS and times.dtype.kind == "i" and (times & TICK_BITS).min() > FEWEST_TICKS:
+        return _nanoseconds(times & TICK_BITS, name), "ns"
+    return times, unit or TIME_UNITS.get(plain(name)) or unit_of_stamps(times) or "ms"
+
+
+def _refuse_date(table: Table, name: str) -> None:
+    """`ReadingError` at the first of a column's values that is no date, if the first of all is one."""
+    texts = table.columns[name].to_pandas().astype(object)
+    wrong = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").isna().to_numpy()
+    if wrong.any() and not wrong[0]:
+        row = int(np.argmax(wrong))
+        problem = f"{name} {str(texts[row])!r} is not a date with a time of day"
+        raise ReadingError(problem, place=table.place(row))
+
+
+def _nanoseconds(ticks: Integers, name: str) -> Integers:
+    """Ticks of 100 ns, counted from the first, so that nanoseconds fit."""
+    since: Integers = ticks - ticks.min()
+    if since.max() > np.iinfo(np.int64).max // NANOSECONDS_PER_TICK:
+        raise ReadingError(f"{name} spans more than 290 years")
+    return since * NANOSECONDS_PER_TICK
 
 
 def _without_others(events: pd.DataFrame, unit: str) -> EventFile:
     """Without the events that browsers send beside presses and releases, which are counted."""
-    types = events["type"].map({value: plain(value) for value in events["type"].unique()})
-    kinds = {value: kind_of(value) for value in types.unique()}
-    beside = BESIDE if PRESS in kinds.values() else BESIDE - {"keypress"}
-    other = types.isin(beside)
-    kept = events.loc[~other].reset_index(drop=True)
-    if "keypress" not in beside:
-        kept["type"] = types.replace("keypress", "press")[~other].reset_index(drop=True)
-    return EventFile(kept, unit, {str(k): int(n) for k, n in types[other].value_counts().items()})
+    types = {value: plain(value) for value in events["type"].unique()}
+    presses = PRESS in {kind_of(name) for name in types.values()}
+    beside = BESIDE if presses else BESIDE - {"keypress"}
+    other = events["type"].isin([value for value, name in types.items() if name in beside])
+    counts = events["type"][other].astype(object).map(types).value_counts()
+    left_out = {str(name): int(n) for name, n in counts.items()}
+    kept = events.loc[~other].reset_index(drop=True) if left_out else events
+    if not presses:
+        kept["type"] = kept["type"].astype(object).map(types).replace("keypress", "press")
+    return EventFile(kept, unit, left_out)

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.datasets.files.columns import further, key_names, labels, likely_names, there_are
+from keydyn.datasets.files.columns import further, key_names, likely_names, samples_in, there_are
 from keydyn.datasets.files.event_files import CODES, plain
+from keydyn.datasets.files.file_form import AsRead, FileForm
+from keydyn.datasets.files.hold_unit import unit_of_holds
 from keydyn.datasets.files.tables import Table
-from keydyn.keystrokes.key_names import names_of_codes
+from keydyn.keystrokes.key_names import in_our_names, names_of_codes
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
-from keydyn.keystrokes.schema import COLUMNS, SAMPLE, milliseconds, sample_lengths, sample_starts
+from keydyn.keystrokes.schema import COLUMNS, milliseconds, sample_lengths, sample_starts
 
 # What such columns are called, in small letters and without anything between the words. A flight is from the
 # release of the key before to this press, `next_flight` from this release to the press after it; an interval
@@ -28,8 +29,6 @@ NAMES = {
 }
 KEYS = ("key", "keyname", "code", "char", "character", "letter", *CODES)
 TIMES = ("timepress", "timerelease")
-# The median hold of people who type is between these, in milliseconds.
-SHORTEST, LONGEST = 20.0, 1000.0
 
 
 def holds_and_gaps(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
@@ -49,24 +48,18 @@ def holds_and_gaps(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
     return roles if not there & set(TIMES) and "hold" in roles and len(roles) > 1 else {}
 
 
-def keystrokes_of(
-    table: Table, roles: Mapping[str, str], columns: Mapping[str, str], form: Any
-) -> tuple[pd.DataFrame, str]:
-    """Keystrokes whose times begin at 0 in each sample, in the order of the file; the unit of the file."""
-    frame = pd.DataFrame(index=range(len(table)))
-    constants = {"user": form.user, "session": form.session}
-    names = likely_names(table.columns, SAMPLE) | {name: name for name in SAMPLE if name in table.columns}
-    for name in SAMPLE:
-        own = columns.get(name) or names.get(name)
-        if own is None and constants[name] is None:
-            absent = {"user": "NAME", "session": 0}[name]
-            raise ReadingError(
-                f"no column {name!r}; {there_are(table.columns)}", Remedy("give {}", {name: absent})
-            )
-        frame[name] = labels(table, own) if own is not None else constants[name]
+def has_holds(table: Table, form: FileForm) -> bool:
+    """Whether a table has a row per keystroke, with holds and times between keys instead of times."""
+    return bool(holds_and_gaps(table, form.columns))
+
+
+def read_holds(table: Table, form: FileForm, anonymous: bool) -> AsRead:
+    """Keystrokes whose times begin at 0 in each sample, in the order of the file."""
+    columns, roles = form.columns, holds_and_gaps(table, form.columns)
+    frame, names = samples_in(table, form, anonymous)
     frame["keyname"] = _key_names(table, columns.get("keyname"))
     values = {role: table.numbers(name, form.decimal) for role, name in roles.items()}
-    unit = form.unit or _unit(values["hold"])
+    unit = form.unit or unit_of_holds(values["hold"])
     hold = milliseconds(values["hold"], unit)
     gaps = {role: milliseconds(values[role], unit) for role in values if role != "hold"}
     starts = sample_starts(frame)
@@ -77,10 +70,18 @@ def keystrokes_of(
     since = np.cumsum(step)
     press = np.round(since - np.repeat(since[starts], sample_lengths(starts, len(frame))), 6)
     frame["timepress"], frame["timerelease"] = press, np.round(press + hold, 6)
+    back = np.diff(press, prepend=0.0) < 0
+    back[starts] = False
+    if back.any():
+        place = table.place(int(np.argmax(back)))
+        raise ReadingError("by these times the key was pressed before the one above it", place=place)
+    if form.by_command:
+        frame["keyname"] = in_our_names(frame["keyname"])
     for name in table.columns:
         if name not in COLUMNS and name not in roles.values() and name not in columns.values():
             frame[name] = further(table, name, form.decimal, True)
-    return frame, unit
+    names_users = "user" in names or form.user is not None
+    return AsRead(frame, np.arange(len(table)), table, unit, names_users, "session" in names)
 
 
 def _steps(hold: Floats, gaps: Mapping[str, Floats]) -> Floats:
@@ -112,18 +113,6 @@ def _led(gap: Floats, starts: Integers, name: str) -> Floats:
     )
 
 
-def _unit(hold: Floats) -> str:
-    """The unit in which keys are held as people hold them."""
-    median = float(np.nanmedian(hold)) if np.isfinite(hold).any() else np.nan
-    for unit in ("ms", "s", "us", "ns"):
-        if SHORTEST <= float(milliseconds(np.array([median]), unit)[0]) <= LONGEST:
-            return unit
-    raise ReadingError(
-        f"keys are held for {median:.3g} in the middle, which is not how people type in any unit",
-        Remedy("give {} if that is right", {"unit": "ms"}),
-    )
-
-
 def _key_names(table: Table, given: str | None) -> Any:
     own = {plain(name): name for name in reversed(table.columns)}
     name = given or next((own[key] for key in KEYS if key in own), None)
@@ -132,7 +121,7 @@ def _key_names(table: Table, given: str | None) -> Any:
             f"no column of keys; {there_are(table.columns)}",
             Remedy("{} gives the file's own name of it", {"columns": {"keyname": "KEY"}}),
         )
-    texts = key_names(Table({"keyname": table.columns[name]}, table.records))
+    texts = key_names(table, name)
     codes = CODES.get(plain(name))
     if codes is not None and all(re.fullmatch(r"[0-9]+", str(text)) for text in texts.unique()):
         return names_of_codes(texts.astype(float).to_numpy(), codes).astype(object)

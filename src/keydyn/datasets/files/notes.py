@@ -1,4 +1,4 @@
-"""What to know about a recording before its figures are believed: its unit, copies, what was left out."""
+"""What to know about a recording before its figures are believed: its unit, copies, what cannot be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from keydyn.datasets.files.recordings import Recording
 from keydyn.keystrokes.cleaning import meaning_of
-from keydyn.keystrokes.quality import find_duplicates
+from keydyn.keystrokes.quality import find_duplicates, impossible_in_words
 from keydyn.keystrokes.reading_error import Finding, Remedy, Wording, as_arguments
 from keydyn.keystrokes.schema import likelier_unit
 from keydyn.keystrokes.timing import timing_features
@@ -31,6 +31,7 @@ class Notes:
     copies: pd.DataFrame  # as `find_duplicates` gives them
     # How many keystrokes or samples each cleaning rule applied to, where it applied to any
     cleaned: dict[str, int]
+    impossible: pd.DataFrame  # what the file's clock or order makes impossible: user, reason, count
 
     def texts(self, wording: Wording = as_arguments) -> list[str]:
         """The findings in words."""
@@ -42,6 +43,7 @@ class Notes:
             "texts": self.texts(wording),
             "copies": self.copies.astype(str).to_dict("records"),
             "cleaned": self.cleaned,
+            "impossible": self.impossible.astype({"user": str}).to_dict("records"),
         }
 
 
@@ -51,12 +53,14 @@ def notes_of(recording: Recording, copies: bool = True, shortcuts: bool = True) 
     copied = find_duplicates(keystrokes if copies else keystrokes.head(1))
     report = recording.cleaning
     cleaned = {rule: n for rule, n in report.counts.items() if n} if report is not None else {}
-    found = [unlikely_unit(keystrokes, recording.unit), _copies(copied)]
+    cannot_be = map(Finding, impossible_in_words(recording.impossible))
+    found = [unlikely_unit(keystrokes, recording.unit), *cannot_be, _copies(copied)]
     if report is not None and cleaned:
         words = (f"{n} {meaning_of(rule, getattr(report.rules, rule))}" for rule, n in cleaned.items())
         found.append(Finding("; ".join(words)))
     found += [_no_typing(keystrokes)] if shortcuts else []
-    return Notes(tuple(one for one in found if one is not None), copied, cleaned)
+    kept = tuple(one for one in found if one is not None)
+    return Notes(kept, copied, cleaned, recording.impossible)
 
 
 def unlikely_unit(keystrokes: pd.DataFrame, unit: str) -> Finding | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -17,28 +18,17 @@ import pandas as pd
 
 from keydyn.arrays import Integers
 from keydyn.atomic import replacing
-from keydyn.datasets.files.columns import (
-    further,
-    is_password_layout,
-    key_names,
-    labels,
-    likely_names,
-    password_keystrokes,
-    press_and_release,
-    refuse_absent,
-    renamed,
-)
-from keydyn.datasets.files.event_files import is_event_table
-from keydyn.datasets.files.holds_and_flights import holds_and_gaps, keystrokes_of
+from keydyn.datasets.files.file_form import AsRead, FileForm
+from keydyn.datasets.files.layouts import layout_of
 from keydyn.datasets.files.tables import LARGEST_TABLE, PARQUET_MAGIC, Table, parse_table
+from keydyn.datasets.files.two_tables import digest_of, read_two_tables, sections_beside
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
 from keydyn.keystrokes.impossible import SHORTEST
-from keydyn.keystrokes.key_names import in_our_names
+from keydyn.keystrokes.quality import impossible_in_words, nothing_impossible
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import (
     COLUMNS,
     NEGATIVE_HOLD,
-    SAMPLE,
     SCATTERED,
     UNORDERED,
     check_keystrokes,
@@ -47,8 +37,6 @@ from keydyn.keystrokes.schema import (
 )
 from keydyn.regular_files import UnusableFileError, read_open, read_unpacked
 
-# The user of samples in a file that does not say who typed, and the session of a single sample.
-UNKNOWN, ONLY = "unknown", 0
 # Of fewer rows nothing can be said.
 FEW_ROWS = 5
 # From this share on, releases before their press are no accident.
@@ -58,25 +46,6 @@ STOPPED = 0.75
 SHOWN = 5
 STANDARD_INPUT = "standard input"
 FORMATS = (".csv", ".csv.gz", ".parquet")
-
-
-@dataclass(frozen=True)
-class FileForm:
-    """How a file is to be read; the attributes are the arguments of `load_recordings`."""
-
-    columns: Mapping[str, str] = field(default_factory=dict)
-    unit: str | None = None
-    user: str | int | None = None
-    session: str | int | None = None
-    others: Collection[str] | None = None
-    sort: bool = False
-    separator: str = ","
-    decimal: str = "."
-    encoding: str = "utf-8"
-    header: Sequence[str] | None = None
-    # As the commands read: a column of numbers and other things is text, and no error; keys get keydyn's
-    # names, whatever the file calls them; and a clock that stood still is refused.
-    by_command: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +58,8 @@ class Recording:
     unit: str  # of its times
     names_users: bool  # whether it says who typed; otherwise `user` is "unknown" everywhere
     cleaning: CleaningReport | None  # what was left out, if rules were given
+    # what the file's clock or order makes impossible: user, reason, count
+    impossible: pd.DataFrame = field(default_factory=nothing_impossible)
 
 
 def load_recordings(
@@ -115,10 +86,14 @@ def load_recordings(
     release that was not seen. `sort` puts rows in order of user, session and press, so that the order in the
     file does not matter.
 
-    The layout of the CMU password data, a row per sample with columns H.KEY, DD.KEY.KEY and UD.KEY.KEY, is
-    recognised; its times are in seconds unless `unit` says otherwise.
+    Other layouts are recognised by their columns: tables of holds and latencies with a row per sample (H.KEY,
+    DD.KEY.KEY and UD.KEY.KEY, as of the CMU password data, or DU.KEY.KEY, as of KeyRecs), latencies of pairs
+    of keys (KeyRecs' free text), and the two tables of the Aalto mobile set. Their unit is that in which keys
+    are held as people hold them, unless `unit` says otherwise.
 
     A `ReadingError`, which is a `ValueError`, names the file, the column and the line; line 1 is the header.
+    What a file in another layout holds that cannot be, such as releases before their presses, is counted by
+    user in a warning.
 
     Examples
     --------
@@ -131,7 +106,10 @@ def load_recordings(
     [['ann', 0, 't', 0.0, 81.0], ['ann', 0, 'h', 142.0, nan]]
     """
     form = FileForm(columns or {}, unit, user, session, others, sort, separator, decimal, encoding, header)
-    return read_recording(path, form).keystrokes
+    recording = read_recording(path, form)
+    for text in impossible_in_words(recording.impossible):
+        warnings.warn(f"{recording.name}: {text}", stacklevel=2)
+    return recording.keystrokes
 
 
 def read_recording(
@@ -144,32 +122,48 @@ def read_recording(
 
     With `anonymous` the file need not say who typed, and without a column `session` it is a single sample.
     """
-    with contents_of(source) as (contents, name):
+    with naming(source) as name:
         check_unit(form.unit or "ms")
-        table = parse_table(contents, form.separator, form.encoding, form.header)
-        layout = _password_layout if is_password_layout(table) else _one_row_per_keystroke
-        read = layout(table, form, anonymous)
+        read, digest = _read(source, form, anonymous)
         keystrokes = _checked(read, form, rules or CleaningRules())
         if form.by_command:
             refuse_stopped_clocks(keystrokes)
         if rules is not None and (rules.keys or rules.pauses):
             keystrokes["recorded_session"] = keystrokes["session"]
         cleaned, report = (keystrokes, None) if rules is None else clean(keystrokes, rules)
-        return Recording(cleaned, name, sha256(contents).hexdigest(), read.unit, read.names_users, report)
+        return Recording(cleaned, name, digest, read.unit, read.names_users, report, read.impossible)
+
+
+def _read(source: str | PathLike[str] | BinaryIO, form: FileForm, anonymous: bool) -> tuple[AsRead, str]:
+    """What a file holds, by its layout, and the SHA-256 of its contents, unpacked."""
+    if (sections := sections_beside(source)) is not None:
+        path = sections.with_name(Path(str(source)).name)
+        return read_two_tables(path, sections), digest_of(path)
+    contents = _contents(source)
+    table = parse_table(contents, form.separator, form.encoding, form.header)
+    return layout_of(table, form).read(table, form, anonymous), sha256(contents).hexdigest()
+
+
+@contextmanager
+def naming(source: str | PathLike[str] | BinaryIO) -> Iterator[str]:
+    """What a file is called; a `ReadingError` from the block names the file."""
+    name = str(source) if isinstance(source, (str, PathLike)) else STANDARD_INPUT
+    try:
+        yield name
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {name}") from None
+    except ReadingError as error:
+        # A file in a folder was named already.
+        raise error.changed(source=error.finding.source or name) from None
+    except ValueError as error:
+        raise ReadingError(str(error)).changed(source=name) from None
 
 
 @contextmanager
 def contents_of(source: str | PathLike[str] | BinaryIO) -> Iterator[tuple[bytes, str]]:
     """The contents of a file, unpacked, and its name; a `ReadingError` from the block names the file."""
-    name = str(source) if isinstance(source, (str, PathLike)) else STANDARD_INPUT
-    try:
+    with naming(source) as name:
         yield _contents(source), name
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {name}") from None
-    except ReadingError as error:
-        raise error.changed(source=name) from None
-    except ValueError as error:
-        raise ReadingError(str(error)).changed(source=name) from None
 
 
 def _contents(source: str | PathLike[str] | BinaryIO) -> bytes:
@@ -186,86 +180,7 @@ def _contents(source: str | PathLike[str] | BinaryIO) -> bytes:
     return contents
 
 
-@dataclass(frozen=True, eq=False)
-class _Read:
-    """Keystrokes as a file has them, not checked yet; `rows` is the row of the table that each comes from."""
-
-    frame: pd.DataFrame
-    rows: Integers
-    table: Table
-    unit: str
-    names_users: bool = True
-    has_sessions: bool = True
-
-
-def _password_layout(table: Table, form: FileForm, anonymous: bool) -> _Read:
-    unit = form.unit or "s"
-    frame, rows = password_keystrokes(table, unit, form.decimal, form.columns.get("user"), form.user)
-    return _Read(frame, rows, table, unit)
-
-
-def _one_row_per_keystroke(table: Table, form: FileForm, anonymous: bool) -> _Read:
-    if roles := holds_and_gaps(table, form.columns):
-        return _holds(table, roles, form, anonymous)
-    table = renamed(table, form.columns, form.others)
-    constants: dict[str, Any] = {"user": form.user, "session": form.session}
-    for name, constant in constants.items():
-        if constant is not None and name in table.columns:
-            raise ReadingError(
-                f"there is a column {name}", Remedy("{} is for files without one", {name: ...})
-            )
-    names_users = "user" in table.columns or form.user is not None or not anonymous
-    if anonymous:
-        # A column that is likely to be the user or the session must be named: samples would run together.
-        likely = likely_names(table.columns, SAMPLE)
-        constants |= {
-            column: value
-            for column, value in {"user": UNKNOWN, "session": ONLY}.items()
-            if column not in table.columns and constants[column] is None and column not in likely
-        }
-    frame, unit = _frame(table, constants, form)
-    return _Read(frame, np.arange(len(table)), table, unit, names_users, "session" in table.columns)
-
-
-def _holds(table: Table, roles: Mapping[str, str], form: FileForm, anonymous: bool) -> _Read:
-    """Holds and the times between keys; without a column of users or sessions, as for times."""
-    named = {*likely_names(table.columns, SAMPLE), *form.columns, *table.columns}
-    if anonymous:
-        form = replace(
-            form,
-            user=UNKNOWN if form.user is None and "user" not in named else form.user,
-            session=ONLY if form.session is None and "session" not in named else form.session,
-        )
-    frame, unit = keystrokes_of(table, roles, form.columns, form)
-    if form.by_command:
-        frame["keyname"] = in_our_names(frame["keyname"])
-    back = np.flatnonzero(
-        (frame["timepress"].diff() < 0) & ~frame[SAMPLE].ne(frame[SAMPLE].shift()).any(axis=1)
-    )
-    if len(back):
-        place = table.place(int(back[0]))
-        raise ReadingError("by these times the key was pressed before the one above it", place=place)
-    return _Read(frame, np.arange(len(table)), table, unit, form.user != UNKNOWN, "session" in named)
-
-
-def _frame(table: Table, constants: Mapping[str, Any], form: FileForm) -> tuple[pd.DataFrame, str]:
-    """The schema's columns and the others, in the order of the file, not checked yet; the unit of times."""
-    if is_event_table(table):
-        remedy = Remedy("{} makes keystrokes of them", {"keydyn.keystrokes.pair_events": ...})
-        raise ReadingError("it holds presses and releases in rows of their own", remedy)
-    refuse_absent(table, constants, form.columns)
-    frame = pd.DataFrame(index=range(len(table)))
-    for name in SAMPLE:
-        frame[name] = labels(table, name) if name in table.columns else constants[name]
-    frame["keyname"] = in_our_names(key_names(table)) if form.by_command else key_names(table)
-    frame["timepress"], frame["timerelease"], unit = press_and_release(table, form.unit, form.decimal)
-    for name in table.columns:
-        if name not in COLUMNS:
-            frame[name] = further(table, name, form.decimal, form.by_command)
-    return frame, unit
-
-
-def _checked(read: _Read, form: FileForm, rules: CleaningRules) -> pd.DataFrame:
+def _checked(read: AsRead, form: FileForm, rules: CleaningRules) -> pd.DataFrame:
     """In the schema, in order if asked for; a `ReadingError` says what helps."""
     frame, rows = read.frame, read.rows
     if form.sort:
@@ -290,7 +205,7 @@ def _refuse_repeated(frame: pd.DataFrame, table: Table) -> None:
         )
 
 
-def _remedies(kind: str, read: _Read) -> Iterator[Remedy]:
+def _remedies(kind: str, read: AsRead) -> Iterator[Remedy]:
     """What helps against rows that are not in order."""
     if kind == NEGATIVE_HOLD and _swapped(read.frame):
         yield Remedy(

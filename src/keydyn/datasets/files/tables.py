@@ -22,6 +22,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from keydyn.arrays import Floats, Integers
+from keydyn.datasets.files.logs import log_without_header
 from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
 from keydyn.keystrokes.reading_error import Place, ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
@@ -35,6 +36,8 @@ NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 # Seconds since 1970, or parts of them.
 STAMP = r"^\s*[0-9]{10,19}(\.[0-9]+)?\s*$"
 INFINITE = r"^\s*[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?\s*$"
+# Columns of holds and latencies, which are called by their keys.
+LATENCY = r"(H|DU|DD|UD|UU)\.."
 # How programs write "no value" into a column of numbers.
 NO_VALUE = pa.array(["", "NA", "NaN", "nan", "null", "None"])
 
@@ -85,6 +88,13 @@ class Table:
         if decimal != ".":
             text = pc.replace_substring(text, decimal, ".")
         text = pc.if_else(pc.is_in(text, value_set=NO_VALUE), None, text)
+        try:
+            # What Arrow reads is a number; it also reads infinities, but no sign or space before a number.
+            numbers = text.cast(pa.float64())
+            if pc.all(pc.is_finite(numbers)).as_py() is not False:
+                return np.asarray(numbers.to_numpy(), np.float64)
+        except pa.ArrowException:
+            pass
         bad = np.flatnonzero(pc.invert(pc.match_substring_regex(text, NUMBER)).fill_null(False).to_numpy())
         if len(bad):
             self._refuse_number(int(bad[0]), name, text[int(bad[0])].as_py(), decimal)
@@ -115,8 +125,10 @@ def parse_table(
     if contents.startswith(b"PK\x03\x04"):
         raise ReadingError("it is a spreadsheet or a zip archive: save it as CSV, or unpack it")
     text = _decoded(contents, encoding)
-    if text.lstrip()[:1] in ("{", "["):
+    if re.match(r"\s*[{[]", text):
         return _read_json(text)
+    if header is None and (log := log_without_header(text)) is not None:
+        separator, header = log.separator, log.columns
     return _read_csv(text, separator, header)
 
 
@@ -190,18 +202,25 @@ def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> Table:
     first = [column[0].as_py().strip() for column in read.columns]
     if names is None:
         _refuse_values(first)
+    first = _numbered(first)
     _refuse_twice(first)
-    filled = np.zeros(read.num_rows, dtype=bool)
-    for column in columns:
-        filled |= pc.not_equal(column, "").to_numpy()
-    filled[0] = False  # the header
-    kept = np.flatnonzero(filled)
+    kept = _filled(columns)
     if len(kept) == 0:
         raise ReadingError("it has a header but no rows")
-    return Table(
-        {name: column.take(kept) for name, column in zip(first, columns, strict=True)},
-        kept + (1 if names is None else 0),
-    )
+    all_kept = len(kept) == read.num_rows - 1
+    rows = [column.slice(1) if all_kept else column.take(kept) for column in columns]
+    return Table(dict(zip(first, rows, strict=True)), kept + (1 if names is None else 0))
+
+
+def _filled(columns: list[Any]) -> Integers:
+    """The rows below the header that are not empty."""
+    filled = np.zeros(len(columns[0]), dtype=bool)
+    filled[0] = True
+    for column in columns:
+        if filled.all():
+            break
+        filled |= pc.not_equal(column, "").to_numpy()
+    return np.flatnonzero(filled)[1:]
 
 
 def _parsed_csv(text: str, separator: str, n_columns: int, first_line: int) -> Any:
@@ -246,7 +265,7 @@ def _first_line(text: str) -> str:
 def _refuse_header(text: str, header: str) -> None:
     """`ReadingError` if the first line cannot be one of CSV."""
     line = Place("line", 1)
-    if not text.strip():
+    if not text or text.isspace():
         raise ReadingError("it is empty")
     if not header.strip():
         raise ReadingError("it is empty, but must be the header", place=line)
@@ -301,11 +320,22 @@ def _likely_header(first: list[str], numbers: list[bool]) -> list[str]:
 
 def _refuse_other_separator(text: str, header: str, separator: str) -> None:
     """A separator is likely if it occurs equally often in the first two lines."""
-    second = _first_line(text[len(header) :].lstrip("\r\n"))
+    second = re.compile(r"[\r\n]*([^\r\n]*)").match(text, len(header))[1]  # type: ignore[index]
     likely = max(SEPARATORS, key=lambda sign: header.count(sign) * (header.count(sign) == second.count(sign)))
     if separator not in header and 0 < header.count(likely) == second.count(likely):
         remedy = Remedy("give {}", {"separator": likely})
         raise ReadingError(f"its columns are separated by {SEPARATORS[likely]}", remedy)
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """Columns of latencies of a key or a pair that occurs again get a number: H.l, H.l.1."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        again = seen[name] and re.match(LATENCY, name)
+        found.append(f"{name}.{seen[name]}" if again else name)
+        seen[name] += 1
+    return found
 
 
 def _refuse_twice(names: list[str]) -> None:

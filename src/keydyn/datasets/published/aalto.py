@@ -23,10 +23,10 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats
+from keydyn.datasets.files.sentences import sentences
 from keydyn.datasets.published.catalogue import CATALOGUE
 from keydyn.datasets.published.fetching import data_folders, find_data, not_found
-from keydyn.keystrokes.key_names import names_of_codes
 from keydyn.keystrokes.schema import beyond
 from keydyn.regular_files import UnusableFileError, read_regular
 
@@ -236,30 +236,10 @@ def _person(number: int, contents: bytes) -> Person:
 
 
 def _in_schema(people: list[Person]) -> pd.DataFrame:
-    """One frame of several people: sentences in order of time, keystrokes in order of press."""
+    """One frame of several people."""
     n_rows = [len(person.press) for person in people]
     user = np.repeat(np.array([person.number for person in people], dtype=np.int64), n_rows)
     section, press, release, code = (
         np.concatenate([person[field] for person in people]) for field in range(1, 5)
     )
-    # A release before its press is not that of this keystroke.
-    release = np.where((release >= press) & ~beyond(release), release, np.nan)
-    sample, started = _samples(user, section, press)
-    order = np.lexsort([press, section, started, user])
-    begins = np.diff(sample[order], prepend=-1) != 0
-    counted = np.cumsum(begins)
-    first_of_user = np.diff(user, prepend=-1) != 0
-    session = counted - np.maximum.accumulate(np.where(first_of_user, counted, 0))
-    columns = {"timepress": press - started, "timerelease": release - started, "started": started}
-    return pd.DataFrame(
-        {"user": user, "session": session, "keyname": names_of_codes(code[order])}
-        | {name: values[order] for name, values in columns.items()}
-    )
-
-
-def _samples(user: Integers, section: Floats, press: Floats) -> tuple[Integers, Floats]:
-    """The number of each row's sample, and the first press of it."""
-    sample = pd.MultiIndex.from_arrays([user, section]).factorize()[0]
-    first = np.full(int(sample.max()) + 1, np.inf)
-    np.minimum.at(first, sample, press)
-    return sample, first[sample]
+    return sentences(user, section, press, release, code)
