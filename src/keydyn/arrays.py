@@ -60,6 +60,11 @@ def without_counting(function: Function) -> Function:
     return compiled(function, _nrt=False)
 
 
+def within(function: Function) -> Function:
+    """Like `inner`, for a function that functions `without_counting` call."""
+    return inner(function, _nrt=False)
+
+
 def merged(function: Function) -> Function:
     """Like `inner`, for a sequence of calls with a name: it becomes part of each function that calls it.
 

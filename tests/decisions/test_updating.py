@@ -98,7 +98,7 @@ def test_keys_that_were_not_typed_move_too(population, samples):
     """The population says how other keys change with those that were typed."""
     start, sample = population.enrol(of(samples, 3)), of(samples, 4, 0, 1)
     cells = population.parameters.cells
-    typed = np.unique(cells.of(population.parameters.seen(sample).around(cells.vocabulary)))
+    typed = np.unique(cells.of(population.parameters.seen(sample).around(cells.spaces)))
     others = np.setdiff1d(np.arange(cells.n_keys, cells.n_cells), typed)
     moved = np.abs(drift(population, start, sample))
     assert len(others) > 20

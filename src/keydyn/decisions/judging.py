@@ -18,7 +18,7 @@ from keydyn.decisions.liveness.not_typed import not_typed, remarks
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.score.kernel import SideBySide
+from keydyn.population.score.fitted import SideBySide
 
 # Probability that a sample to identify is a stranger's, before it is looked at.
 STRANGER = 0.5

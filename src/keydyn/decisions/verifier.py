@@ -37,7 +37,7 @@ from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 from keydyn.population.model import PopulationModel
-from keydyn.population.score.kernel import SideBySide
+from keydyn.population.score.fitted import SideBySide
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""Cells: the contexts of keys in which a feature is learnt, and how rare ones back off.
+"""Samples as the model sees them: logarithms of times, keys as codes, and the cells in which they are learnt.
 
 An interval's cell is (previous key, key), a hold's is (key, next key), a further feature's is that of the
 interval. A rare pair is the key alone. So is a pair with an unknown key, and all unknown keys are one.
@@ -8,16 +8,89 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled, inner, plain
-from keydyn.model.data.vocabulary import Types, translation
-from keydyn.population.features import Around
+from keydyn.arrays import Floats, Integers, Truths, merged, plain, within, without_counting
+from keydyn.keystrokes.samples import Samples
+from keydyn.model.data.vocabulary import Types, places_of
+from keydyn.population.features import HOLD, INTERVAL, Around
 
+SPACES = ("space", " ")
 LAST_POSITION, LAST_IN_WORD = 40, 15
 N_CONTEXTS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """The events of samples, one after the other."""
+
+    values: Floats  # (N, F) interval, hold, then further features; logarithms of times; NaN where missing
+    codes: Integers  # (N,) place of the key in the vocabulary, len(vocabulary) if it is not there
+    offsets: Integers  # (n + 1,) where samples begin
+    logs: Truths  # (F,) which features are logarithms
+
+    def around(self, spaces: Integers) -> Around:
+        """What stands around each event; `spaces` are those of the cells."""
+        around = Around(*np.empty((len(Around._fields), len(self.codes)), dtype=np.int64))
+        look_around(self.codes, self.offsets, spaces, around)
+        return around
+
+
+@without_counting
+def look_around(codes: Integers, offsets: Integers, spaces: Integers, around: Around) -> None:
+    """Fill in what stands around events with these codes, (N,), of samples that begin at `offsets`."""
+    none = len(spaces) - 1
+    for q in range(len(offsets) - 1):
+        first, end, in_word = offsets[q], offsets[q + 1], -1
+        for n in range(first, end):
+            around.two_before[n] = codes[n - 2] if n > first + 1 else none
+            around.before[n] = codes[n - 1] if n > first else none
+            around.key[n] = codes[n]
+            around.after[n] = codes[n + 1] if n + 1 < end else none
+            around.position[n] = n - first
+            in_word = place_in_word(in_word, n == first, around.before[n], spaces)
+            around.in_word[n] = in_word
+
+
+@merged
+def place_in_word(last: int, begins: bool, before: int, spaces: Integers) -> int:
+    """The place of a key in its word, given the place of the last key and which that was."""
+    return -1 if spaces[before] < 0 else 0 if begins or spaces[before] == 1 else last + 1
+
+
+def feature_order(samples: Samples) -> tuple[str, ...]:
+    """The features in the model's order: interval, hold, then the others as the samples have them."""
+    names = samples.sequences.feature_names or ()
+    absent = [name for name in (INTERVAL, HOLD) if name not in names]
+    if absent:
+        raise ValueError(f"the samples have no feature {absent[0]!r}; the population model needs it")
+    return (INTERVAL, HOLD, *(name for name in names if name not in (INTERVAL, HOLD)))
+
+
+def observations(samples: Samples, features: tuple[str, ...], places: Integers) -> Observations:
+    """The samples as the model sees them, with the code in `places` of each type of key, a missing one last.
+
+    A time of 0, which has no logarithm, is missing.
+    """
+    if len(samples) == 0:
+        raise ValueError("there are no samples")
+    if feature_order(samples) != features:
+        raise ValueError(
+            f"the model knows the features {', '.join(features)}; the samples have "
+            f"{', '.join(feature_order(samples))}"
+        )
+    sequences = samples.sequences
+    names = sequences.feature_names or ()
+    columns = [names.index(name) for name in features]
+    logs = np.array([samples.emission[column] == "lognormal" for column in columns])
+    x = sequences.X.take(columns, axis=1)
+    values = np.where(logs, np.nan, x)
+    np.log(x, out=values, where=logs & (x > 0))
+    # A sample's first interval is unknown, whatever stands in for it.
+    values[sequences.offsets[:-1], 0] = np.nan
+    return Observations(values, places[sequences.codes], np.array(sequences.offsets), logs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,19 +156,29 @@ class Cells:
         beginning = np.where((around.after < m) & (key < m), key * (m + 1) + around.after, -1)
         return ending, beginning
 
+    @cached_property
+    def spaces(self) -> Integers:
+        """(m + 1,) whether a code's key ends a word, 1 or 0; −1 if none does, so that there are no words."""
+        ends: Integers = np.array(
+            [name in SPACES for name in self.vocabulary.tolist()] + [False], dtype=np.int64
+        )
+        return ends if ends.any() else ends - 1
+
+    @cached_property
+    def _place(self) -> dict[Any, int]:
+        return places_of(self.vocabulary)
+
     def places(self, types: Types) -> Integers:
         """The code of each of these types, and of a missing one."""
-        return translation(types, self.vocabulary)
+        m = len(self.vocabulary)
+        return np.array([*(self._place.get(label, m) for label in types.tolist()), m], dtype=np.int64)
 
     def of(self, around: Around) -> Integers:
         """(N, F) the cell of each value."""
-        cells = np.empty((len(around.key), self.n_features), dtype=np.int64)
-        around = Around(*map(plain, around))
-        fill_cells(around, len(self.vocabulary), self.before, self.after, self.begins, cells)
-        return cells
+        return Contexts.of(self).standardised(np.zeros((len(around.key), self.n_features)), around)[1]
 
 
-@inner
+@within
 def _found(table: Integers, begin: int, end: int, wanted: int) -> int:
     """The place of a code in a sorted part of a table, from its begin to its end; −1 if it is not there."""
     low, high = begin, end
@@ -106,21 +189,6 @@ def _found(table: Integers, begin: int, end: int, wanted: int) -> int:
         else:
             high = middle
     return low if low < end and table[low] == wanted else -1
-
-
-@compiled
-def fill_cells(
-    around: Around, m: int, ending: Integers, beginning: Integers, begins: Integers, cells: Integers
-) -> None:
-    """The cell of each event's features: that of its pair of keys or, where there is none, of its key."""
-    before, key, after = around.before, around.key, around.after
-    for n in range(len(key)):
-        k, known = key[n], key[n] < m
-        end = _found(ending, 0, len(ending), before[n] * (m + 1) + k) if known and before[n] < m else -1
-        begin = _found(beginning, 0, len(beginning), k * (m + 1) + after[n]) if known and after[n] < m else -1
-        for f in range(cells.shape[1]):
-            place = begin if f == 1 else end
-            cells[n, f] = f * (m + 1) + k if place < 0 else begins[f] + place
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,15 +203,8 @@ class WideEffects:
         """No effects."""
         return cls(((),) * n_features, ((),) * n_features)
 
-    def of(self, around: Around, m: int) -> Floats:
-        """(N, F) the sum of the effects at each value; the vocabulary has m keys."""
-        total = np.zeros((len(around.key), len(self.codes)))
-        if any(self.codes):
-            add_effects(contexts(around, m), *self._flat, total)
-        return total
-
     @cached_property
-    def _flat(self) -> tuple[Integers, Integers, Floats]:
+    def flat(self) -> tuple[Integers, Integers, Floats]:
         """(2, N_CONTEXTS + 1) where the effects of each context of intervals and of holds begin, and all."""
         # While effects are being learnt, the last contexts have none yet.
         sizes = np.array(
@@ -159,36 +220,112 @@ class WideEffects:
         return begins, codes.astype(np.int64), effects.astype(np.float64)
 
 
-@compiled
-def add_effects(
-    contexts: Integers, begins: Integers, codes: Integers, effects: Floats, total: Floats
+class Contexts(NamedTuple):
+    """What people share in each context: the cells, and the effects of wider ones."""
+
+    n_codes: int
+    # Pairs of keys that have cells, and where the cells of each feature's pairs begin: as of `Cells`
+    ending: Integers
+    beginning: Integers
+    begins: Integers
+    # (C,) of values in each cell
+    location: Floats
+    scale: Floats
+    log_scale: Floats
+    # As of `WideEffects.flat`
+    effects_begin: Integers
+    codes: Integers
+    effects: Floats
+
+    @classmethod
+    def of(
+        cls, cells: Cells, in_cells: tuple[Floats, Floats] | None = None, wide: WideEffects | None = None
+    ) -> Contexts:
+        """Of these cells; location and scale are 0 and 1, and effects are none, unless given."""
+        location, scale = in_cells or (np.zeros(cells.n_cells), np.ones(cells.n_cells))
+        pairs, own = (plain(cells.before), plain(cells.after)), (plain(location), plain(scale), np.log(scale))
+        begin, codes, effects = (wide or WideEffects.none(cells.n_features)).flat
+        return cls(cells.n_codes, *pairs, cells.begins, *own, begin, codes, effects)
+
+    def standardised(self, values: Floats, around: Around) -> tuple[Floats, Integers, Floats]:
+        """y, the cells, and the logarithms of the cells' scales, (N, F) each.
+
+        y is a value without what people share.
+        """
+        y, cell, log_scale = (
+            np.empty(values.shape),
+            np.empty(values.shape, dtype=np.int64),
+            np.empty(values.shape),
+        )
+        standardise(plain(values), around, self, y, cell, log_scale)
+        return y, cell, log_scale
+
+
+@without_counting
+def standardise(
+    values: Floats, around: Around, contexts: Contexts, y: Floats, cell: Integers, log_scale: Floats
 ) -> None:
-    """To each total, (N, F), the effects of its contexts, (2, N_CONTEXTS, N), that the tables have."""
-    for f in range(len(begins)):
-        for k in range(contexts.shape[1]):
-            for n in range(len(total)):
-                place = _found(codes, begins[f, k], begins[f, k + 1], contexts[f, k, n])
-                if place >= 0:
-                    total[n, f] += effects[place]
+    """Fill in y, the cell of each value, and the logarithm of its scale.
+
+    The cell is that of the pair of keys or, where it has none, of the key.
+    """
+    n_codes, codes = contexts.n_codes, contexts.codes
+    m = n_codes - 1
+    for n in range(len(values)):
+        key = around.key[n]
+        ending = beginning = -1
+        if key < m and around.before[n] < m:
+            code = around.before[n] * n_codes + key
+            ending = _found(contexts.ending, 0, len(contexts.ending), code)
+        if key < m and around.after[n] < m:
+            code = key * n_codes + around.after[n]
+            beginning = _found(contexts.beginning, 0, len(contexts.beginning), code)
+        for f in range(values.shape[1]):
+            place = beginning if f == 1 else ending
+            c = f * n_codes + key if place < 0 else contexts.begins[f] + place
+            total = 0.0
+            if f < 2 and len(codes) > 0:
+                for k in range(N_CONTEXTS):
+                    begin, end = contexts.effects_begin[f, k], contexts.effects_begin[f, k + 1]
+                    at = _found(codes, begin, end, _context(around, m, n, f, k))
+                    if at >= 0:
+                        total += contexts.effects[at]
+            cell[n, f], log_scale[n, f] = c, contexts.log_scale[c]
+            y[n, f] = (values[n, f] - contexts.location[c]) / contexts.scale[c] - total
 
 
-def contexts(around: Around, m: int) -> Integers:
+def context_codes(around: Around, m: int) -> Integers:
     """(2, N_CONTEXTS, N) the codes of the contexts of intervals, and of holds; −1 where a key is unknown."""
     found = np.empty((2, N_CONTEXTS, len(around.key)), dtype=np.int64)
-    fill_contexts(Around(*map(plain, around)), m, found)
+    fill_contexts(around, m, found)
     return found
 
 
-@compiled
+@without_counting
 def fill_contexts(around: Around, m: int, found: Integers) -> None:
-    """Position in the sample and in the word, the key on the other side, three keys, and two with a gap."""
+    """`context_codes` in an array."""
     for n in range(len(around.key)):
-        a, b, k, c = around.two_before[n], around.before[n], around.key[n], around.after[n]
-        trigram = (b * m + k) * m + c if b < m and k < m and c < m else -1
-        skipping = a * m + k if a < m and k < m else -1
         for f in range(2):
-            found[f, 0, n] = min(around.position[n], LAST_POSITION)
-            found[f, 1, n] = min(around.in_word[n], LAST_IN_WORD)
-        found[0, 2, n], found[1, 2, n] = c if c < m else -1, b if b < m else -1
-        found[0, 3, n], found[0, 4, n] = skipping, trigram
-        found[1, 3, n], found[1, 4, n] = trigram, skipping
+            for k in range(N_CONTEXTS):
+                found[f, k, n] = _context(around, m, n, f, k)
+
+
+@within
+def _context(around: Around, m: int, n: int, f: int, k: int) -> int:
+    """The code of context k of event n: position in the sample and in the word, the key on the other side,
+    three keys, and two with a gap.
+    """
+    a, b, key, c = around.two_before[n], around.before[n], around.key[n], around.after[n]
+    code = -1
+    if k == 0:
+        code = min(around.position[n], LAST_POSITION)
+    elif k == 1:
+        code = min(around.in_word[n], LAST_IN_WORD)
+    elif k == 2:
+        other = b if f == 1 else c
+        code = other if other < m else -1
+    elif (k == 4) != (f == 1):
+        code = (b * m + key) * m + c if b < m and key < m and c < m else -1
+    elif a < m and key < m:
+        code = a * m + key
+    return code

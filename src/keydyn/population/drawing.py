@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.vocabulary import as_labels, places_of
-from keydyn.population.features import CLIP, HOLD, INTERVAL, Observations
+from keydyn.model.data.vocabulary import as_labels
+from keydyn.population.cells import Contexts, Observations
+from keydyn.population.features import CLIP, HOLD, INTERVAL
 from keydyn.population.parameters import Parameters, Template
 from keydyn.population.score.kernel import FORGET
 
@@ -57,20 +58,17 @@ def drawn(
     labels = as_labels(events)
     if len(labels) == 0:
         raise ValueError("there are no events to draw")
-    places = places_of(known.cells.vocabulary)
-    unknown = len(places)
-    codes = np.array([places.get(label, unknown) for label in labels.tolist()], dtype=np.int64)
+    codes = known.cells.places(labels)[:-1]
     N, F = len(codes), len(known.features)
-    nothing = np.zeros((N, F))
-    seen = Observations(nothing, codes, np.array([0, N], dtype=np.int64), nothing)
-    around = seen.around(known.cells.vocabulary)
-    cell, wide = known.cells.of(around), known.wide.of(around, unknown)
+    times = np.array([name in (INTERVAL, HOLD) for name in known.features])
+    seen = Observations(np.zeros((N, F)), codes, np.array([0, N], dtype=np.int64), times)
+    around = seen.around(known.cells.spaces)
+    without, cell, _ = Contexts.of(known.cells, wide=known.wide).standardised(seen.values, around)
     r = np.zeros((len(templates), N, F))
     if random is not None:
         r = _residuals(known, templates, known.classes[codes], random)
     mean, scale = (np.stack([getattr(one, name) for one in templates]) for name in ("mean", "scale"))
-    values: Floats = known.location[cell] + known.scale[cell] * (mean[:, cell] + scale[:, cell] * r + wide)
-    times = [f for f, name in enumerate(known.features) if name in (INTERVAL, HOLD)]
+    values: Floats = known.location[cell] + known.scale[cell] * (mean[:, cell] + scale[:, cell] * r - without)
     values[..., times] = np.exp(values[..., times])
     values[:, 0, 0] = np.nan
     return values

@@ -33,8 +33,8 @@ from keydyn.population.saved import (
     parsed,
     read,
 )
-from keydyn.population.score.fitted import Fitted, Ready
-from keydyn.population.score.kernel import Asked, SideBySide
+from keydyn.population.score.fitted import Fitted, Ready, SideBySide
+from keydyn.population.score.kernel import Asked
 from keydyn.population.stream.streams import PopulationStream, PopulationStreams
 
 if TYPE_CHECKING:

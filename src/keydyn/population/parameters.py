@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.cells import Cells, WideEffects
+from keydyn.population.cells import Cells, Contexts, Observations, WideEffects, observations
 from keydyn.population.chain import Chain, classes_of
-from keydyn.population.features import Around, Observations, observations, parents
+from keydyn.population.features import parents
 from keydyn.short_repr import short_repr
 
 
@@ -99,16 +97,11 @@ class Parameters:
         """The class of each key's code."""
         return classes_of(self.cells.vocabulary)
 
+    @cached_property
+    def contexts(self) -> Contexts:
+        """What people share in each context."""
+        return Contexts.of(self.cells, (self.location, self.scale), self.wide)
+
     def seen(self, samples: Samples) -> Observations:
         """The samples as the population sees them."""
-        return observations(samples, self.features, self.cells.vocabulary)
-
-    def standardised(self, values: Floats, around: Around) -> tuple[Floats, Integers]:
-        """y and the cells, (N, F) each: values without what people share."""
-        cell = self.cells.of(around)
-        y = (values - self.location[cell]) / self.scale[cell]
-        return y - self.wide.of(around, len(self.cells.vocabulary)), cell
-
-    def shift(self, jacobian: Floats, y: Floats, cell: Integers) -> Floats:
-        """(N, F) what to add to the logarithm of a density of y, to have that of what was measured."""
-        return np.where(np.isfinite(y), jacobian - np.log(self.scale[cell]), 0.0)
+        return observations(samples, self.features, self.cells.places(samples.sequences.event_types))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keydyn.population import PopulationModel
-from keydyn.population.score.fitted import scored
-from keydyn.population.score.kernel import TEMPLATES, Asked, Columns, Sessions, Templates, filled
+from keydyn.population.score.fitted import all_beside, filled, one_by_one, scored, side_by_side, together
+from keydyn.population.score.kernel import TEMPLATES, Asked, Sessions
 from tests.population.simulated import samples_of_people
 from tests.population.test_model import of
 
@@ -36,7 +36,7 @@ def test_pieces_give_what_the_whole_gives(known):
     model, templates, samples = known
     typing, shared = model.ready_for(samples).typing, model.fitted_.shared
     N, n = len(typing.y), len(samples)
-    laid_out = Templates.rows(Columns.rows(templates), Columns.of(templates * 2))
+    laid_out = together(one_by_one(templates), side_by_side(templates * 2))
     both = [
         Asked(np.empty((n, 18)), np.empty((N, 18)), np.empty((N, 2, 4)), np.empty((N, 2, 5))) for _ in "12"
     ]
@@ -72,10 +72,10 @@ def test_sessions_that_do_not_fit_are_refused(known, wrong):
     typing, shared = model.ready_for(samples[:2]).typing, model.fitted_.shared
     two: np.ndarray = np.zeros(2, dtype=np.int64)
     right = Sessions(two, two, two, np.zeros((6, 5 * 2 + len(shared.start), 1)))
-    laid_out = Templates.rows(Columns.rows(templates))
+    laid_out = together(one_by_one(templates))
     asked, alone = (Asked(samples=np.empty((2, 1))) for _ in "12")
     filled(typing, laid_out, shared, asked, right)
-    filled(typing, Templates.rows(Columns.rows(templates[:1])), shared, alone)
+    filled(typing, together(one_by_one(templates[:1])), shared, alone)
     np.testing.assert_array_equal(asked.samples, alone.samples)
     with pytest.raises(ValueError, match=r"differ in size: sessions$"):
         filled(typing, laid_out, shared, asked, right._replace(**wrong))
@@ -87,8 +87,8 @@ def test_sessions_that_do_not_fit_are_refused(known, wrong):
 def test_shapes_that_do_not_fit_are_refused(known, what):
     model, templates, samples = known
     ready = model.ready_for(samples)
-    typing, columns, shared = ready.typing, Columns.of(templates), model.fitted_.shared
-    laid_out = Templates.columns(columns)
+    typing, columns, shared = ready.typing, side_by_side(templates), model.fitted_.shared
+    laid_out = all_beside(columns)
     asked = Asked(samples=np.empty((len(samples), 6)))
     wide = np.zeros((3, 3, 6))
     if what in ("cells", "offsets", "classes"):

@@ -33,7 +33,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
-from keydyn.population.score.kernel import SideBySide
+from keydyn.population.score.fitted import SideBySide
 from keydyn.regular_files import read_regular
 
 # The number of groups in which people are left out when the detector learns from the people who calibrate it.

@@ -107,7 +107,7 @@ def template_leakage(population: PopulationModel, samples: Samples) -> pd.DataFr
         own = samples[samples.users == user]
         typed = np.zeros(known.cells.n_cells, dtype=bool)
         seen = known.seen(own)
-        y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
+        y, cell, _ = known.contexts.standardised(seen.values, seen.around(known.cells.spaces))
         typed[cell[np.isfinite(y)]] = True
         there, left = typed[pairs], unexplained(known, population.enrol(own))[pairs]
         least_explained = np.argsort(-left, kind="stable")[: there.sum()]

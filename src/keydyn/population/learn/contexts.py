@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
-from keydyn.model.data.vocabulary import Types
-from keydyn.population.cells import N_CONTEXTS, Cells, WideEffects, contexts
+from keydyn.population.cells import N_CONTEXTS, Cells, Contexts, WideEffects, context_codes
 from keydyn.population.learn.groups import Events, Groups, Passes, Stored
 
 # A pair must have been seen this often to be a cell of its own: in small populations, and in others.
@@ -84,7 +83,7 @@ def _pair_counts(cells: Cells, events: Events) -> list[Tally]:
     """Of the pairs of intervals and those of holds."""
     seen, begins = events.load()
     found = []
-    for f, codes in enumerate(cells.pair_codes(seen.around(cells.vocabulary))):
+    for f, codes in enumerate(cells.pair_codes(seen.around(cells.spaces))):
         there = np.flatnonzero(np.isfinite(seen.values[:, f]))
         found.append(Tally.of(codes[there], np.zeros(len(there)), there, seen.offsets[begins]))
     return found
@@ -92,9 +91,10 @@ def _pair_counts(cells: Cells, events: Events) -> list[Tally]:
 
 def learn_wide_effects(residuals: Sequence[Stored], groups: Groups, passes: Passes) -> WideEffects:
     """Shrunken means of clipped within-person residuals, one context after the other; not of rare ones."""
-    effects = WideEffects.none(len(groups.features))
+    effects, none = WideEffects.none(len(groups.features)), np.array([], dtype=np.int64)
+    keys = Cells(groups.vocabulary, len(groups.features), none, none)
     for k in range(N_CONTEXTS):
-        task = partial(_context_sums, effects, groups.vocabulary, k)
+        task = partial(_context_sums, effects, keys, k)
         tallies = list(passes.each(task, list(zip(residuals, groups.events, strict=True))))
         codes, means = list(effects.codes), list(effects.effects)
         for f in range(2):
@@ -106,12 +106,12 @@ def learn_wide_effects(residuals: Sequence[Stored], groups: Groups, passes: Pass
     return effects
 
 
-def _context_sums(before: WideEffects, vocabulary: Types, k: int, task: tuple[Stored, Events]) -> list[Tally]:
+def _context_sums(before: WideEffects, keys: Cells, k: int, task: tuple[Stored, Events]) -> list[Tally]:
     """Of intervals and holds: context k, with sums of what the effects before leave."""
     (residuals,), (seen, begins) = task[0].load(), task[1].load()
-    around, m = seen.around(vocabulary), len(vocabulary)
-    left = np.clip(residuals, -WIDE_CLIP, WIDE_CLIP) - before.of(around, m)
-    of_both = contexts(around, m)
+    around = seen.around(keys.spaces)
+    left = Contexts.of(keys, wide=before).standardised(np.clip(residuals, -WIDE_CLIP, WIDE_CLIP), around)[0]
+    of_both = context_codes(around, len(keys.vocabulary))
     found = []
     for f in range(2):
         there = np.flatnonzero(np.isfinite(left[:, f]))

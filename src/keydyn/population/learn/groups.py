@@ -19,7 +19,7 @@ from keydyn.arrays import Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data import vocabulary
 from keydyn.model.data.vocabulary import Types
-from keydyn.population.features import Observations, feature_order, observations
+from keydyn.population.cells import Observations, feature_order, observations
 
 Arrays = tuple[NDArray[Any], ...]
 Progress = Callable[[float], object]
@@ -129,8 +129,8 @@ class Events:
 
     def load(self) -> tuple[Observations, Integers]:
         """The events, and the sample with which each person begins, (U + 1,)."""
-        values, codes, offsets, jacobian, begins = self.stored.load()
-        return Observations(values, self.place[codes], offsets, jacobian), begins
+        values, codes, offsets, logs, begins = self.stored.load()
+        return Observations(values, self.place[codes], offsets, logs), begins
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +186,10 @@ def gathered(
         place = np.append(vocabulary.translation(some.sequences.event_types, types)[:-1], -1)
         for first, end in _runs(begins, np.asarray(together.sequences.offsets)[begins]):
             group = together[begins[first] : begins[end]]
-            seen = observations(group, features, some.sequences.event_types)
-            own = place[seen.codes]
-            used.update(np.unique(own).tolist())
+            seen = observations(group, features, place)
+            used.update(np.unique(seen.codes).tolist())
             of_people = begins[first : end + 1] - begins[first]
-            stored.append(store.keep(seen.values, own, seen.offsets, seen.jacobian, of_people))
+            stored.append(store.keep(seen.values, seen.codes, seen.offsets, seen.logs, of_people))
             sizes.append(end - first)
         n_samples += len(some)
     if features is None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.cells import N_CONTEXTS, Cells, WideEffects
+from keydyn.population.cells import N_CONTEXTS, Cells, Contexts, WideEffects
 from keydyn.population.chain import Chain, classes_of, fit_chain
 from keydyn.population.learn import variances as estimates
 from keydyn.population.learn.components import Components, estimated, joined
@@ -166,7 +166,7 @@ def _in_memory(samples: Samples | Iterable[Samples]) -> bool:
 def _in_cells(cells: Cells, events: Events) -> tuple[Floats, Integers]:
     """Values and their cells."""
     seen, _ = events.load()
-    return seen.values, cells.of(seen.around(cells.vocabulary))
+    return seen.values, cells.of(seen.around(cells.spaces))
 
 
 def _standardised(
@@ -181,7 +181,7 @@ def _standardised(
 
 def _typing_of(known: Parameters, events: Events) -> tuple[Floats | Integers, ...]:
     seen, begins = events.load()
-    y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
+    y, cell, _ = known.contexts.standardised(seen.values, seen.around(known.cells.spaces))
     return y, cell, seen.offsets, known.classes[seen.codes], begins
 
 
@@ -205,7 +205,7 @@ def _without_wide(
 ) -> tuple[Floats | Integers, ...]:
     y, *others = task[0].load()
     seen, _ = task[1].load()
-    return y - wide.of(seen.around(cells.vocabulary), len(cells.vocabulary)), *others
+    return Contexts.of(cells, wide=wide).standardised(y, seen.around(cells.spaces))[0], *others
 
 
 def _splits(groups: Groups) -> list[tuple[list[Truths], list[Truths]]]:

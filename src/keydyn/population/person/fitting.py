@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled, merged, plain
+from keydyn.arrays import Floats, Integers, merged, plain, within, without_counting
 from keydyn.population.cells import Cells
 from keydyn.population.features import CLIP, Typing, parents
 from keydyn.population.parameters import Variances
@@ -18,7 +17,6 @@ from keydyn.population.person.posterior import (
     expected,
     inverted,
     uncertainty,
-    within,
 )
 
 ITERATIONS = 5
@@ -152,7 +150,7 @@ def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = Tr
     return people
 
 
-@partial(compiled, _nrt=False)
+@without_counting
 def _fit(typing: Typing, chosen: Chosen, prior: Prior, complete: bool, people: People, room: Room) -> None:
     for u in range(len(chosen.begins) - 1):
         first, end = chosen.begins[u], chosen.begins[u + 1]

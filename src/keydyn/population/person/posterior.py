@@ -8,12 +8,11 @@ only the R × R system of z is solved.
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, inner, merged
+from keydyn.arrays import Floats, Integers, merged, within
 from keydyn.population.cells import Cells
 
 
@@ -54,10 +53,6 @@ class Posterior(NamedTuple):
         R, G = differences.loadings.shape[1], len(differences.feature)
         shapes = (R, R), (R,), (G,), (G,), (G, R), (R,), (G,), (G,)
         return cls(*map(np.empty, shapes))
-
-
-# Nothing is allocated in the loops over people, so that no references need counting.
-within = partial(inner, _nrt=False)
 
 
 @within

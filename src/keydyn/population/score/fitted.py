@@ -14,15 +14,69 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.features import Observations, Typing
+from keydyn.population.cells import Observations
+from keydyn.population.chain import Chain
+from keydyn.population.features import Typing, parents
 from keydyn.population.parameters import Parameters, Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
-from keydyn.population.score.kernel import Asked, Columns, Shared, SideBySide, Templates, filled
+from keydyn.population.score.kernel import WHOLE, Asked, Columns, Sessions, Shared, Templates, Work, score
+from keydyn.short_repr import short_repr
 
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
 AT_A_TIME = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Templates of one population side by side, made once for the scores of many samples; immutable."""
+
+    population: str
+    columns: Columns
+
+    __repr__ = short_repr
+
+    def __len__(self) -> int:
+        return int(self.columns.mean.shape[1])
+
+
+def side_by_side(templates: Sequence[Template], cells: Integers | None = None) -> Columns:
+    """These templates side by side, of these cells alone if they are named."""
+    mean = _last([one.mean if cells is None else one.mean.take(cells) for one in templates])
+    scale = _last([one.scale if cells is None else one.scale.take(cells) for one in templates])
+    slopes, gain = _last([one.slopes for one in templates]), _last([one.gain for one in templates])
+    return Columns(mean, 1.0 / scale, slopes, 1.0 / gain)
+
+
+def one_by_one(templates: Sequence[Template]) -> Columns:
+    """These templates one after the other: (U, C), (U, C), (U, F, 3) and (U, F)."""
+    names = ("mean", "scale", "slopes", "gain")
+    mean, scale, slopes, gain = (np.array([getattr(one, name) for one in templates]) for name in names)
+    return Columns(mean, 1.0 / scale, slopes, 1.0 / gain)
+
+
+def together(own: Columns, beside: Columns | None = None) -> Templates:
+    """Templates one after the other, then others side by side, if there are any."""
+    C, F = own.mean.shape[1], own.slopes.shape[1]
+    return Templates(own, beside or Columns(*map(np.empty, ((C, 0), (C, 0), (F, 3, 0), (F, 0)))))
+
+
+def all_beside(beside: Columns) -> Templates:
+    """Templates side by side."""
+    C, F = len(beside.mean), len(beside.slopes)
+    return Templates(Columns(*map(np.empty, ((0, C), (0, C), (0, F, 3), (0, F)))), beside)
+
+
+def _last(arrays: list[Floats]) -> Floats:
+    """What `np.stack` gives along the last axis, in a tenth of the time for thousands of small arrays."""
+    rows = np.concatenate([array.ravel() for array in arrays]).reshape(len(arrays), -1)
+    return np.ascontiguousarray(rows.T).reshape(*arrays[0].shape, len(arrays))
+
+
+def shared_by_all(tempo: Floats, chain: Chain) -> Shared:
+    """What compiled loops need of η and the chain."""
+    return Shared(tempo, parents(len(tempo)), *chain.tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,23 +104,19 @@ class Ready:
         return np.add.reduceat(self.event_shift, self.typing.offsets[:-1])
 
 
-@dataclass(frozen=True, eq=False)
 class Fitted:
-    """What was learnt, and its SHA-256."""
+    """What was learnt and its SHA-256, what the compiled loops need of it, and `anyone`, of whom nothing is
+    known.
+    """
 
-    parameters: Parameters
-    sha256: str
-
-    @cached_property
-    def shared(self) -> Shared:
-        """What the compiled loops need of it."""
-        return Shared.of(self.parameters.variances.tempo, self.parameters.chain)
-
-    @cached_property
-    def anyone(self) -> Template:
-        """A person of whom no sample is known."""
-        nothing, no_codes = np.zeros((0, len(self.parameters.features))), np.zeros(0, dtype=np.int64)
-        return self.enrolled(Observations(nothing, no_codes, np.zeros(1, dtype=np.int64), nothing))
+    def __init__(self, parameters: Parameters, sha256: str) -> None:
+        self.parameters, self.sha256 = parameters, sha256
+        self.shared = shared_by_all(parameters.variances.tempo, parameters.chain)
+        nothing, none = np.zeros((0, len(parameters.features))), np.zeros(0, dtype=np.int64)
+        unseen = Observations(
+            nothing, none, np.zeros(1, dtype=np.int64), np.zeros(nothing.shape[1], dtype=bool)
+        )
+        self.anyone = self.enrolled(unseen)
 
     def check(self, templates: Sequence[Template] | SideBySide) -> None:
         """A `ValueError` if a template belongs to another population."""
@@ -77,7 +127,7 @@ class Fitted:
     def side_by_side(self, templates: Sequence[Template]) -> SideBySide:
         """These templates side by side."""
         self.check(templates)
-        return SideBySide(self.sha256, Columns.of(templates))
+        return SideBySide(self.sha256, side_by_side(templates))
 
     def fits(self, template: Template) -> bool:
         """Whether the template has the size of this population's."""
@@ -98,7 +148,7 @@ class Fitted:
 
     def _enrolled(self, seen: Observations, chosen: Chosen) -> list[Template]:
         known, lengths = self.parameters, np.diff(seen.offsets)
-        y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
+        y, cell, _ = known.contexts.standardised(seen.values, seen.around(known.cells.spaces))
         prior = Prior.of(known.cells, known.loadings, known.variances)
         people = fit_people(Typing(y, cell, seen.offsets, seen.codes), chosen, prior)
         scale, gain, begins = people.scale, np.sqrt(people.gain), chosen.begins.tolist()
@@ -121,9 +171,9 @@ class Fitted:
     def _made_ready(self, samples: Samples) -> Ready:
         known = self.parameters
         seen = known.seen(samples)
-        y, cell = known.standardised(seen.values, seen.around(known.cells.vocabulary))
+        y, cell, log_scale = known.contexts.standardised(seen.values, seen.around(known.cells.spaces))
         typing = Typing(y, cell, seen.offsets, known.classes[seen.codes])
-        return Ready(seen, typing, known.shift(seen.jacobian, y, cell))
+        return Ready(seen, typing, shift_of(seen.values, seen.logs, log_scale))
 
     def score(
         self,
@@ -139,14 +189,14 @@ class Fitted:
             return asked
         typed = ready.typing
         if isinstance(templates, SideBySide):
-            laid_out = Templates.columns(templates.columns)
+            laid_out = all_beside(templates.columns)
         elif beside is not None:
             self.check(beside)
-            laid_out = Templates.rows(Columns.rows(templates), beside.columns)
+            laid_out = together(one_by_one(templates), beside.columns)
         else:
             # Only what the samples need of templates, of which there may be many.
             used, typed = ready.few
-            laid_out = Templates.columns(Columns.of(templates, used))
+            laid_out = all_beside(side_by_side(templates, used))
         scored(typed, laid_out, self.shared, asked, n_jobs)
         if asked.terms.size:
             asked.terms[:] += ready.shift[..., None]
@@ -182,6 +232,21 @@ class Fitted:
         }
 
 
+def shift_of(values: Floats, logs: Truths, log_scale: Floats) -> Floats:
+    """(N, F) what makes the log-density of y that of what was measured; 0 where that is missing."""
+    return np.where(np.isfinite(values), -np.where(logs, values, 0.0) - log_scale, 0.0)
+
+
+def _some(templates: Templates, users: slice) -> Templates:
+    """Some of the templates, together in memory."""
+    K = len(templates.own.mean)
+    beside = slice(max(users.start - K, 0), max(users.stop - K, 0))
+    return Templates(
+        Columns(*(one[users] for one in templates.own)),
+        Columns(*(np.ascontiguousarray(one[..., beside]) for one in templates.beside)),
+    )
+
+
 def scored(
     typed: Typing,
     templates: Templates,
@@ -191,7 +256,7 @@ def scored(
     at_a_time: int = AT_A_TIME,
 ) -> Asked:
     """What is asked, in calls of `at_a_time` events × templates."""
-    offsets, U = typed.offsets, templates.n
+    offsets, U = typed.offsets, len(templates.own.mean) + int(templates.beside.mean.shape[1])
     if len(typed.y) * U <= at_a_time:
         return filled(typed, templates, shared, asked)
 
@@ -201,7 +266,7 @@ def scored(
         typing = Typing(typed.y[rows], typed.cell[rows], own, typed.classes[rows])
         places = (slice(first, end), users), (rows, users), (rows, ..., users), (rows, ..., users)
         part = Asked(*(np.empty(all_[place].shape) for all_, place in zip(asked, places, strict=False)))
-        filled(typing, templates if users == slice(0, U) else templates.some(users), shared, part)
+        filled(typing, templates if users == slice(0, U) else _some(templates, users), shared, part)
         for all_, place, some in zip(asked, places, part, strict=False):
             all_[place] = some
 
@@ -224,3 +289,40 @@ def _pieces(offsets: Integers, n_templates: int, most: int = AT_A_TIME) -> list[
         pieces += [(first, end, slice(*of_templates)) for of_templates in ends]
         first = end
     return pieces
+
+
+def filled(
+    typing: Typing, templates: Templates, shared: Shared, asked: Asked, sessions: Sessions = WHOLE
+) -> Asked:
+    """What is asked, filled in; a `ValueError` names a shape that does not fit."""
+    N, F = typing.y.shape
+    own, beside = templates
+    (K, C), V = own.mean.shape, beside.mean.shape[1]
+    S, n, U = len(shared.start), len(typing.offsets) - 1, (K if sessions is WHOLE else 1) + V
+    fits = {
+        # As numbers without a sign, negative ones are large.
+        "cells": typing.cell.shape == (N, F) and (N == 0 or bool(typing.cell.view(np.uint64).max() < C)),
+        "offsets": n >= 0 and typing.offsets[0] == 0 and typing.offsets[-1] == N,
+        "classes": typing.classes.shape == (N,),
+        "scales": own.per_scale.shape == (K, C) and beside.per_scale.shape == (C, V) == beside.mean.shape,
+        "slopes": own.slopes.shape == (K, F, 3) and beside.slopes.shape == (F, 3, V),
+        "gains": own.per_gain.shape == (K, F) and beside.per_gain.shape == (F, V),
+        "tempo": shared.tempo.shape == (F,) and shared.parents.shape == (F, 3, 2),
+        "states": shared.location.shape == shared.width.shape == (S, F),
+        "samples": asked.samples.shape in ((0, 0), (n, U)),
+        "events": asked.events.shape in ((0, 0), (N, U)),
+        "terms": asked.terms.shape in ((0, 0, 0), (N, F, min(asked.terms.shape[2], U))),
+        "residuals": asked.residuals.shape in ((0, 0, 0), (N, F, min(asked.residuals.shape[2], U))),
+        "hidden states": asked.states.shape in ((0, 0), (N, S)),
+        "sessions": sessions is WHOLE
+        or (
+            sessions.row.shape == sessions.position.shape == sessions.before.shape == (n,)
+            and bool((sessions.row.view(np.uint64) < K).all())
+            and sessions.left.shape == (K, 5 * F + S, U)
+        ),
+    }
+    wrong = [name for name, right in fits.items() if not right]
+    if wrong:
+        raise ValueError(f"what is scored and what it is scored with differ in size: {', '.join(wrong)}")
+    score(typing, templates, shared, sessions, Work.room(F, S), asked)
+    return asked

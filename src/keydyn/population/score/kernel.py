@@ -10,18 +10,12 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, compiled, merged
-from keydyn.population.chain import Chain
-from keydyn.population.features import CLIP, Typing, parents
-from keydyn.population.parameters import Template
-from keydyn.short_repr import short_repr
+from keydyn.arrays import Floats, Integers, merged, without_counting
+from keydyn.population.features import CLIP, Typing
 
 # How much of a sample's tempo is forgotten with each event.
 FORGET = 0.02
@@ -45,69 +39,12 @@ class Columns(NamedTuple):
     slopes: Floats
     per_gain: Floats
 
-    @classmethod
-    def of(cls, templates: Sequence[Template], cells: Integers | None = None) -> Columns:
-        """These templates; of these cells alone, if they are named."""
-        mean = _last([one.mean if cells is None else one.mean.take(cells) for one in templates])
-        scale = _last([one.scale if cells is None else one.scale.take(cells) for one in templates])
-        slopes, gain = _last([one.slopes for one in templates]), _last([one.gain for one in templates])
-        return cls(mean, 1.0 / scale, slopes, 1.0 / gain)
-
-    @classmethod
-    def rows(cls, templates: Sequence[Template]) -> Columns:
-        """These templates one after the other: (U, C), (U, C), (U, F, 3) and (U, F)."""
-        mean, scale, slopes, gain = (
-            np.array([getattr(one, name) for one in templates])
-            for name in ("mean", "scale", "slopes", "gain")
-        )
-        return cls(mean, 1.0 / scale, slopes, 1.0 / gain)
-
 
 class Templates(NamedTuple):
     """What events are scored under: templates one after the other, then others side by side."""
 
     own: Columns
     beside: Columns
-
-    @classmethod
-    def rows(cls, own: Columns, beside: Columns | None = None) -> Templates:
-        """Templates one after the other, and those beside them, if there are any."""
-        C, F = own.mean.shape[1], own.slopes.shape[1]
-        shapes = (C, 0), (C, 0), (F, 3, 0), (F, 0)
-        return cls(own, Columns(*map(np.empty, shapes)) if beside is None else beside)
-
-    @classmethod
-    def columns(cls, beside: Columns) -> Templates:
-        """Templates side by side."""
-        C, F = len(beside.mean), len(beside.slopes)
-        return cls(Columns(*map(np.empty, ((0, C), (0, C), (0, F, 3), (0, F)))), beside)
-
-    @property
-    def n(self) -> int:
-        """The number of templates."""
-        return len(self.own.mean) + int(self.beside.mean.shape[1])
-
-    def some(self, users: slice) -> Templates:
-        """Some of the templates, together in memory."""
-        K = len(self.own.mean)
-        beside = slice(max(users.start - K, 0), max(users.stop - K, 0))
-        return Templates(
-            Columns(*(one[users] for one in self.own)),
-            Columns(*(np.ascontiguousarray(one[..., beside]) for one in self.beside)),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class SideBySide:
-    """Templates of one population side by side, made once for the scores of many samples; immutable."""
-
-    population: str
-    columns: Columns
-
-    __repr__ = short_repr
-
-    def __len__(self) -> int:
-        return int(self.columns.mean.shape[1])
 
 
 class Shared(NamedTuple):
@@ -121,11 +58,6 @@ class Shared(NamedTuple):
     width: Floats
     degrees: Integers
     constant: Floats
-
-    @classmethod
-    def of(cls, tempo: Floats, chain: Chain) -> Shared:
-        """From η and the chain."""
-        return cls(tempo, parents(len(tempo)), *chain.tables)
 
 
 class Asked(NamedTuple):
@@ -239,7 +171,7 @@ class _Rooms(threading.local):
 _ROOMS = _Rooms()
 
 
-@partial(compiled, _nrt=False)
+@without_counting
 def score(
     typing: Typing, templates: Templates, shared: Shared, sessions: Sessions, work: Work, asked: Asked
 ) -> None:
@@ -480,46 +412,3 @@ def _forget_tempo(shared: Shared, work: Work, block: Block, f: int) -> None:
     for u in range(block.size):
         d[f, u] *= 1.0 - FORGET
         unsure[f, u] = kept * unsure[f, u] + renewed
-
-
-def filled(
-    typing: Typing, templates: Templates, shared: Shared, asked: Asked, sessions: Sessions = WHOLE
-) -> Asked:
-    """What is asked, filled in; a `ValueError` names a shape that does not fit."""
-    N, F = typing.y.shape
-    own, beside = templates
-    (K, C), V = own.mean.shape, beside.mean.shape[1]
-    S, n, U = len(shared.start), len(typing.offsets) - 1, (K if sessions is WHOLE else 1) + V
-    fits = {
-        # As numbers without a sign, negative ones are large.
-        "cells": typing.cell.shape == (N, F) and (N == 0 or bool(typing.cell.view(np.uint64).max() < C)),
-        "offsets": n >= 0 and typing.offsets[0] == 0 and typing.offsets[-1] == N,
-        "classes": typing.classes.shape == (N,),
-        "scales": own.per_scale.shape == (K, C) and beside.per_scale.shape == (C, V) == beside.mean.shape,
-        "slopes": own.slopes.shape == (K, F, 3) and beside.slopes.shape == (F, 3, V),
-        "gains": own.per_gain.shape == (K, F) and beside.per_gain.shape == (F, V),
-        "tempo": shared.tempo.shape == (F,) and shared.parents.shape == (F, 3, 2),
-        "states": shared.location.shape == shared.width.shape == (S, F),
-        "samples": asked.samples.shape in ((0, 0), (n, U)),
-        "events": asked.events.shape in ((0, 0), (N, U)),
-        "terms": asked.terms.shape in ((0, 0, 0), (N, F, min(asked.terms.shape[2], U))),
-        "residuals": asked.residuals.shape in ((0, 0, 0), (N, F, min(asked.residuals.shape[2], U))),
-        "hidden states": asked.states.shape in ((0, 0), (N, S)),
-        "sessions": sessions is WHOLE
-        or (
-            sessions.row.shape == sessions.position.shape == sessions.before.shape == (n,)
-            and bool((sessions.row.view(np.uint64) < K).all())
-            and sessions.left.shape == (K, 5 * F + S, U)
-        ),
-    }
-    wrong = [name for name, right in fits.items() if not right]
-    if wrong:
-        raise ValueError(f"what is scored and what it is scored with differ in size: {', '.join(wrong)}")
-    score(typing, templates, shared, sessions, Work.room(F, S), asked)
-    return asked
-
-
-def _last(arrays: list[Floats]) -> Floats:
-    """What `np.stack` gives along the last axis, in a tenth of the time for thousands of small arrays."""
-    rows = np.concatenate([array.ravel() for array in arrays]).reshape(len(arrays), -1)
-    return np.ascontiguousarray(rows.T).reshape(*arrays[0].shape, len(arrays))

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keydyn.arrays import Floats, Integers, Truths, compiled
+from keydyn.arrays import Floats, Integers, Truths, without_counting
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import LabelCodes
-from keydyn.population.cells import LAST_IN_WORD
-from keydyn.population.features import HOLD, INTERVAL, Around, Typing, spaces_of
+from keydyn.population.cells import LAST_IN_WORD, place_in_word
+from keydyn.population.features import HOLD, INTERVAL, Around, Typing
 from keydyn.population.parameters import Template
-from keydyn.population.score.fitted import Fitted
-from keydyn.population.score.kernel import Asked, Columns, Sessions, Templates, filled, parts_left
+from keydyn.population.score.fitted import Fitted, filled, one_by_one, shift_of, side_by_side, together
+from keydyn.population.score.kernel import Asked, Columns, Sessions, parts_left
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
 
 # Events times templates of one compiled call: between calls signals are heard.
@@ -72,15 +71,10 @@ class PopulationStreams:
         known = fitted.parameters
         vocabulary = known.cells.vocabulary
         self._labels, self._classes = LabelCodes(vocabulary), known.classes
-        # Whether each code ends a word; empty if the vocabulary has no space, so that there are no words.
-        self._is_space: Integers = np.zeros(known.cells.n_codes, dtype=np.int64)
-        self._is_space[spaces_of(vocabulary)] = 1
-        if not self._is_space.any():
-            self._is_space = self._is_space[:0]
         self._times = np.array([name in (INTERVAL, HOLD) for name in known.features])
         self._check(cohort)
         F, n = len(known.features), len(claimed)
-        self._templates = Templates.rows(self._rows(claimed), Columns.of(cohort) if len(cohort) else None)
+        self._templates = together(self._rows(claimed), side_by_side(cohort) if len(cohort) else None)
         self._cohort_print = fingerprint(self._templates.beside)
         self._left: Floats = np.zeros((n, 5 * F + known.chain.n_states, 1 + len(cohort)))
         self._parts = dict(zip(LEFT, parts_left(self._left, F), strict=True))
@@ -171,7 +165,7 @@ class PopulationStreams:
         around = Around(*np.empty((len(Around._fields), len(which)), dtype=np.int64))
         followed = Followed(self._count, self._codes, self._in_word, self._values)
         # What becomes known is the term of the event before each, whose values come in place of its own.
-        follow(in_order, typed[runs.order], rows, followed, self._is_space, around)
+        follow(in_order, typed[runs.order], rows, followed, self._known.cells.spaces, around)
         found, terms = self._terms(runs, rows, around), np.empty((len(which), self.n_templates))
         terms[runs.order] = found.events
         if states is not None:
@@ -243,7 +237,7 @@ class PopulationStreams:
         NaN where the position is before a sample.
         """
         known, offsets = self._known, runs.offsets
-        y, cell = known.standardised(values, around)
+        y, cell, log_scale = known.contexts.standardised(values, around)
         found = Asked(events=np.empty((len(y), self.n_templates)), states=np.empty((len(y), self.n_states)))
         first, classes = offsets[:-1], self._classes[around.key]
         position, before = around.position[first], self._classes[around.before[first]]
@@ -258,8 +252,7 @@ class PopulationStreams:
             part = Asked(events=found.events[b], states=found.states[b])
             filled(typing, self._templates, self._fitted.shared, part, sessions)
             begin = end
-        jacobian = np.where(self._times, -values, 0.0)
-        found.events[:] += known.shift(jacobian, y, cell).sum(axis=1)[:, None]
+        found.events[:] += shift_of(values, self._times, log_scale).sum(axis=1)[:, None]
         return found
 
     def _check(self, templates: Sequence[Template]) -> None:
@@ -270,7 +263,7 @@ class PopulationStreams:
     def _rows(self, templates: Sequence[Template]) -> Columns:
         """The templates, a row each."""
         self._check(templates)
-        return Columns.rows(templates)
+        return one_by_one(templates)
 
     def _fingerprints(self, s: Integers) -> NDArray[np.uint8]:
         for row in s[~self._printed[s]].tolist():
@@ -310,9 +303,9 @@ class PopulationStreams:
         return np.minimum(found, self._labels.missing)
 
 
-@partial(compiled, _nrt=False)
+@without_counting
 def follow(
-    session: Integers, key: Integers, rows: Floats, followed: Followed, is_space: Integers, around: Around
+    session: Integers, key: Integers, rows: Floats, followed: Followed, spaces: Integers, around: Around
 ) -> None:
     """What stands around the event before each of these, and its values in `rows`; `followed` goes on.
 
@@ -328,12 +321,8 @@ def follow(
             rows[b, 0] = np.nan
         for f in range(rows.shape[1]):
             rows[b, f], followed.values[s, f] = followed.values[s, f], rows[b, f]
-        if len(is_space) == 0:
-            followed.in_word[s] = -1
-        elif number == 0 or is_space[last[2]] == 1:
-            followed.in_word[s] = 0
-        else:
-            followed.in_word[s] = min(followed.in_word[s] + 1, LAST_IN_WORD)
+        in_word = place_in_word(followed.in_word[s], number == 0, last[2], spaces)
+        followed.in_word[s] = min(in_word, LAST_IN_WORD)
         last[0], last[1], last[2] = last[1], last[2], key[b]
         followed.number[s] = number + 1
 
