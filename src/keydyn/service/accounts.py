@@ -8,9 +8,10 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, insert, select, update
 
 from keydyn.service.problems import Problem
@@ -60,6 +61,11 @@ class Tenant:
     def lasting_secret(self, purpose: str) -> bytes:
         """32 bytes for one purpose, which stay the same when the key is replaced."""
         return (self.first_key or self.key).derived(purpose)
+
+    @cached_property
+    def signing_key(self) -> Ed25519PrivateKey:
+        """What signs receipts, derived from the tenant's key: there is nothing else to keep."""
+        return Ed25519PrivateKey.from_private_bytes(self.key.derived("receipts"))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import cache
 
 from fastapi import FastAPI
 
@@ -21,9 +22,8 @@ from keydyn.service.http.problem_answers import ANSWERS, add_handlers
 from keydyn.service.http.rates import Rates
 from keydyn.service.http.routes import health, pages, people, recognition, reports, tenants
 from keydyn.service.http.watch_admission import Admission
-from keydyn.service.jobs.delivery import WebhookDelivery
 from keydyn.service.jobs.periodic import EXPIRY_S, Periodic
-from keydyn.service.jobs.runner import JobRunner
+from keydyn.service.jobs.runner import Handler, JobRunner
 from keydyn.service.live.endpoint import watch_router
 from keydyn.service.live.live_sessions import LiveSessions
 from keydyn.service.live.peer import LiveLimits
@@ -73,10 +73,17 @@ def create_app(
     admission = Admission(context, door)
     limits = LiveLimits(sessions=deployment.live_sessions, idle_s=deployment.idle_seconds)
     engine = LiveSessions(database, clock, limits, admission.happened, metrics)
-    delivery = WebhookDelivery(database, clock, allow_private=deployment.private_webhooks)
+
+    @cache
+    def delivery() -> Handler:
+        # Only where there is something to deliver: what it imports takes 6 MB.
+        from keydyn.service.jobs.delivery import WebhookDelivery
+
+        return WebhookDelivery(database, clock, allow_private=deployment.private_webhooks)
+
     runner = JobRunner(
         database,
-        {**handlers(context), "webhook": delivery},
+        {**handlers(context), "webhook": lambda job: delivery()(job)},
         keys,
         clock,
         threads={"webhook": 8},
@@ -122,7 +129,8 @@ def create_app(
     app.state.threads = threads
     app.state.deployment, app.state.engine = deployment, engine
     add_handlers(app)
-    for part in (people, recognition, tenants, reports, pages, health):
+    # The routes that are asked most come first: they are looked through in this order.
+    for part in (recognition, people, tenants, reports, pages, health):
         app.include_router(part.routes.router)
     app.include_router(health.metrics_router)
     app.include_router(pages.files_router)

@@ -9,7 +9,6 @@ import socket
 from collections.abc import Sequence
 from typing import Any, get_args
 
-import httpx
 from sqlalchemy import Connection, func, insert, select
 from sqlalchemy import delete as sql_delete
 
@@ -70,6 +69,9 @@ def is_public(address: IPAddress) -> bool:
 
 def check_address(url: str, allow_private: bool) -> str:
     """The address of a webhook in its normal form; a `Problem` says what is wrong with it."""
+    # Imported by a process that checks or sends something: it takes 6 MB.
+    import httpx
+
     try:
         found = httpx.URL(url)
     except (httpx.InvalidURL, UnicodeError):

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, get_args
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, exists, func, select, update
 
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce
@@ -118,13 +118,16 @@ def counts_of(
     connection: Connection, tenant: Tenant, person_id: str, now: int, *, lock: bool = False
 ) -> Counts:
     """What is counted of a person; with `lock`, until the change is committed nobody else counts."""
-    row = (_LOCKED if lock else _COUNTS).first(connection, user=person_id)
+    if lock:
+        # By itself: on PostgreSQL, what is counted would otherwise be read as it was before the wait.
+        _LOCK.first(connection, user=person_id)
+    row = _COUNTS.first(connection, tenant=tenant.id, today=_day(now), user=person_id, now=now)
     if row is None:
         # Erased meanwhile.
         raise Stale
-    spent = [Spent(*each) for each in _SPENT.all(connection, user=person_id, now=now)]
-    day = counters.amount(connection, tenant.id, _day(now))
-    return Counts(row.failures, row.failed_at, spent, _is_unusual(connection, tenant, day))
+    # Few people have failed at all.
+    spent = [Spent(*each) for each in _SPENT.all(connection, user=person_id, now=now)] if row.spent else []
+    return Counts(row.failures, row.failed_at, spent, _is_unusual(connection, tenant, row.day or 0))
 
 
 def allowed_level(tenant: Tenant, counts: Counts, asked: Level, now: int) -> Level:
@@ -235,11 +238,16 @@ def _tell(connection: Connection, tenant: Tenant, now: int) -> None:
 
 
 _ONE = users.c.id == bindparam("user")
-_FAILED = select(users.c.failures, users.c.failed_at).where(_ONE)
-_COUNTS, _LOCKED = Prepared(_FAILED), Prepared(_FAILED.with_for_update())
-_COUNT = Prepared(update(users).where(_ONE), "failures", "failed_at")
-_SPENT = Prepared(
-    select(counter_rows.c.expires_at, counter_rows.c.amount).where(
-        counter_rows.c.user_id == bindparam("user"), counter_rows.c.expires_at > bindparam("now")
-    )
+_LOCK = Prepared(select(users.c.id).where(_ONE).with_for_update())
+_OWN = counter_rows.c.user_id == bindparam("user"), counter_rows.c.expires_at > bindparam("now")
+_TODAY = counter_rows.c.tenant_id == bindparam("tenant"), counter_rows.c.name == bindparam("today")
+_COUNTS = Prepared(
+    select(
+        users.c.failures,
+        users.c.failed_at,
+        select(counter_rows.c.amount).where(*_TODAY).scalar_subquery().label("day"),
+        exists().where(*_OWN).label("spent"),
+    ).where(_ONE)
 )
+_COUNT = Prepared(update(users).where(_ONE), "failures", "failed_at")
+_SPENT = Prepared(select(counter_rows.c.expires_at, counter_rows.c.amount).where(*_OWN))

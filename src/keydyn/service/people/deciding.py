@@ -30,7 +30,7 @@ from keydyn.service.people.backgrounds import background_for, background_of
 from keydyn.service.people.context import Context, Known, Remembered, Write
 from keydyn.service.people.decision_rows import Answered, Decided
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
-from keydyn.service.people.rows import PersonRow, ProfileRow, Stale, person_named, profile_of
+from keydyn.service.people.rows import PersonRow, ProfileRow, Stale, person_and_profile
 from keydyn.service.people.stored_templates import (
     count_remembered,
     enrolled_from,
@@ -73,8 +73,7 @@ def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: 
 
     def attempt() -> Subject:
         with context.database.reading() as connection:
-            person = person_named(connection, context, tenant, name)
-            profile = profile_of(connection, person, text, device)
+            person, profile = person_and_profile(connection, context, tenant, name, (text, device))
             if profile is not None and profile.complete_at is not None:
                 beside = background_of(connection, context, tenant, profile)
                 if beside is not None:

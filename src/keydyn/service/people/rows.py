@@ -72,20 +72,14 @@ class Stale(Exception):  # noqa: N818  (caught and tried again, never an error)
     """What a change was computed from has changed meanwhile."""
 
 
-_PERSON = Prepared(
-    select(users).where(users.c.tenant_id == bindparam("tenant"), users.c.name == bindparam("called"))
-)
+_CALLED = users.c.tenant_id == bindparam("tenant"), users.c.name == bindparam("called")
+_PERSON = Prepared(select(users).where(*_CALLED))
 profile_columns = [
     column for column in profiles.c if column.name not in ("template", "created_at", "user_id")
 ]
 _PROFILE = select(*profile_columns)
-_ONE_PROFILE = Prepared(
-    _PROFILE.where(
-        profiles.c.user_id == bindparam("user"),
-        profiles.c.text == bindparam("typed"),
-        profiles.c.device == bindparam("on"),
-    )
-)
+_TYPED = profiles.c.text == bindparam("typed"), profiles.c.device == bindparam("on")
+_ONE_PROFILE = Prepared(_PROFILE.where(profiles.c.user_id == bindparam("user"), *_TYPED))
 
 
 def find_person(connection: Connection, context: Context, tenant: Tenant, name: str) -> PersonRow | None:
@@ -110,6 +104,17 @@ def person_named(connection: Connection, context: Context, tenant: Tenant, name:
     return found
 
 
+def person_and_profile(
+    connection: Connection, context: Context, tenant: Tenant, name: str, typed: tuple[Text, Device]
+) -> tuple[PersonRow, ProfileRow | None]:
+    """The tenant's person of this name, and their profile for this text and device, if there is one."""
+    text, device = typed
+    row = _BOTH.first(connection, tenant=tenant.id, called=name, typed=str(text), on=device)
+    if row is None:
+        return person_named(connection, context, tenant, name), None
+    return person_row(context, row, "user_"), profile_row(row)
+
+
 def profile_of(connection: Connection, person: PersonRow, text: Text, device: Device) -> ProfileRow | None:
     """The person's profile for this text and device; None if there is no sample yet."""
     row = _ONE_PROFILE.first(connection, user=person.id, typed=str(text), on=device)
@@ -128,6 +133,9 @@ def with_users() -> Select[Any]:
     """Profiles with their people, whose columns begin with "user_"."""
     of_user = (column.label(f"user_{column.name}") for column in users.c)
     return select(*profile_columns, *of_user).join(users, users.c.id == profiles.c.user_id)
+
+
+_BOTH = Prepared(with_users().where(*_CALLED, *_TYPED))
 
 
 def everybody(tenant: Tenant, device: Device, text: Text | None = None) -> Select[Any]:

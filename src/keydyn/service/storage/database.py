@@ -18,11 +18,10 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from keydyn.service.storage import postgresql, sqlite
+from keydyn.service.storage import sqlite
 from keydyn.service.storage.errors import (
     PATIENCE,
     DatabaseUnavailableError,
-    DriverError,
     certainly_undone,
     must_run_again,
     translated,
@@ -70,7 +69,14 @@ class Database:
     def __init__(self, url: str, most_waiting: int = WAITING) -> None:
         self.url, self._most_waiting = checked_url(url), most_waiting
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self._kind = sqlite if self.is_sqlite else postgresql
+        self._kind: Any = sqlite
+        if not self.is_sqlite:
+            # Only here: its driver takes 10 MB.
+            from keydyn.service.storage import postgresql
+
+            self._kind = postgresql
+        # Whatever is raised when a statement fails.
+        self.errors: tuple[type[Exception], ...] = self._kind.ERRORS
         # On SQLite its connections begin no transactions.
         self.engine: Engine = self._kind.engine(self.url)
         self._turns = WriteQueue(f"{self.url.database}-turns", PATIENCE) if self.is_sqlite else None
@@ -96,14 +102,20 @@ class Database:
             connection = self._reader()
             try:
                 self._kind.begin_reading(connection)
-                with connection.begin():
+                try:
                     yield connection
-            except DriverError:
+                finally:
+                    # Prepared statements begin nothing that SQLAlchemy knows of.
+                    if connection.in_transaction():
+                        connection.rollback()
+                    elif not connection.invalidated:
+                        self._kind.driver(connection).rollback()
+            except self.errors:
                 connection.invalidate()
                 raise
             finally:
                 self._give_back(connection)
-        except DriverError as error:
+        except self.errors as error:
             raise translated(error) from error
         finally:
             self._may_read.release()
@@ -131,7 +143,7 @@ class Database:
         """Let nothing that was deleted stay in SQLite's log of changes; False if a reader still needs it."""
         try:
             return not self.is_sqlite or sqlite.truncate_log(self.engine)
-        except DriverError as error:
+        except self.errors as error:
             raise translated(error) from error
 
     def close(self) -> None:
@@ -191,7 +203,7 @@ class Database:
             try:
                 with self._turns.turn() if self._turns is not None else nullcontext():
                     settled = self._transaction(group)
-            except DriverError as error:
+            except self.errors as error:
                 self._drop_writer()
                 attempts += 1
                 # The server may have closed the connection long ago: once more with a new one.
@@ -212,7 +224,7 @@ class Database:
     def _transaction(self, group: list[_Waiting]) -> list[Callable[[Future[Any]], None]]:
         """Run changes and commit them; how each was settled, up to one that must be run again.
 
-        A `DriverError` if the transaction is lost, and with it all of them.
+        One of `errors` if the transaction is lost, and with it all of them.
         """
         if self._writing is None or not self._kind.is_usable(self._writing):
             self._drop_writer()
@@ -227,15 +239,15 @@ class Database:
                 self._kind.next_savepoint(connection)
             except BaseException as error:
                 if connection.invalidated:
-                    if isinstance(error, DriverError):
+                    if isinstance(error, self.errors):
                         raise
                     raise DatabaseUnavailableError("the connection to the database was lost") from error
                 try:
                     self._kind.roll_back_to_savepoint(connection)
-                except DriverError as lost:
+                except self.errors as lost:
                     # There is no transaction any more: a full disk ends it, for instance.
-                    raise (error if isinstance(error, DriverError) else lost) from None
-                if isinstance(error, DriverError):
+                    raise (error if isinstance(error, self.errors) else lost) from None
+                if isinstance(error, self.errors):
                     if must_run_again(error):
                         break
                     error = translated(error)
@@ -244,7 +256,7 @@ class Database:
                 settled.append(lambda done, found=found: done.set_result(found))  # type: ignore[misc]
         try:
             transaction.commit()
-        except DriverError as error:
+        except self.errors as error:
             if certainly_undone(error):
                 raise
             raise DatabaseUnavailableError(

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 
-import psycopg
 from sqlalchemy.exc import DBAPIError
 
 # Seconds to wait for the database, or for another process that uses it.
 PATIENCE = 15
-# Whatever SQLAlchemy or a driver raises when a statement fails.
-DriverError = (DBAPIError, sqlite3.Error, psycopg.Error)
-# Two transactions waited for each other, or for one another's locks too long.
-CONFLICTS = (
-    psycopg.errors.DeadlockDetected,
-    psycopg.errors.SerializationFailure,
-    psycopg.errors.LockNotAvailable,
-)
+# PostgreSQL's codes for a deadlock, a conflict of transactions, a lock that was waited for too long, and a
+# server that an administrator or a crash has stopped.
+RUN_AGAIN = ("40P01", "40001", "55P03", "57P01", "57P02")
+# The classes of a database's own errors, as every driver calls them (PEP 249).
+CLASSES = {"OperationalError", "InterfaceError"}
 
 
 class DatabaseUnavailableError(OSError):
@@ -30,8 +26,7 @@ def must_run_again(error: BaseException) -> bool:
     """Whether a change failed because of other changes, or because the connection was lost."""
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
-    cause = _cause(error)
-    return isinstance(cause, (*CONFLICTS, psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown))
+    return getattr(_cause(error), "sqlstate", None) in RUN_AGAIN
 
 
 def certainly_undone(error: BaseException) -> bool:
@@ -40,7 +35,8 @@ def certainly_undone(error: BaseException) -> bool:
     if isinstance(cause, sqlite3.Error):
         return (getattr(cause, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_FULL
     # The server has answered, and not by closing the connection.
-    return isinstance(cause, psycopg.Error) and cause.sqlstate is not None and cause.sqlstate[:2] != "57"
+    state = getattr(cause, "sqlstate", None)
+    return state is not None and state[:2] != "57"
 
 
 def translated(error: BaseException) -> BaseException:
@@ -50,10 +46,9 @@ def translated(error: BaseException) -> BaseException:
         # A mistake in a statement has this class too.
         if (getattr(cause, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_ERROR:
             return error
-    elif not (
-        isinstance(cause, (sqlite3.InterfaceError, psycopg.OperationalError, psycopg.InterfaceError))
-        or type(cause) is sqlite3.DatabaseError
-    ):
+    elif type(cause) is not sqlite3.DatabaseError and not CLASSES & {
+        one.__name__ for one in type(cause).mro()
+    }:
         return error
     return DatabaseUnavailableError(str(cause).strip())
 

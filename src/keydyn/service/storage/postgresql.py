@@ -8,9 +8,12 @@ from typing import Any
 import psycopg
 from sqlalchemy import Connection, Engine, NullPool, create_engine
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
 
 from keydyn.service.storage.errors import PATIENCE
 
+# Whatever SQLAlchemy or the driver raises when a statement fails.
+ERRORS = (DBAPIError, psycopg.Error)
 # A worker that hangs within a transaction must not hold up the others for ever.
 OPTIONS = {
     "lock_timeout": PATIENCE,

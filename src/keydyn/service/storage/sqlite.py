@@ -13,9 +13,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
 
 from keydyn.service.storage.errors import PATIENCE
 
+# Whatever SQLAlchemy or the driver raises when a statement fails.
+ERRORS = (DBAPIError, sqlite3.Error)
 SETTINGS = (
     "synchronous=FULL",
     "foreign_keys=ON",

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, inspect
 
 from keydyn.service.storage import sqlite
 from keydyn.service.storage.database import Database
-from keydyn.service.storage.errors import DriverError, translated
+from keydyn.service.storage.errors import translated
 from keydyn.service.storage.tables import metadata
 
 # Any number that no other program uses.
@@ -145,7 +145,7 @@ def _upgrading(database: Database) -> Iterator[Connection]:
                     raise ValueError(
                         f"{len(broken)} rows refer to rows that do not exist, the first in {first}"
                     )
-    except DriverError as error:
+    except database.errors as error:
         raise translated(error) from error
 
 
