@@ -65,6 +65,8 @@ if TYPE_CHECKING:
         recognition,
         verification,
     )
+    from keydyn.evaluation.score_files.reading import read_scores
+    from keydyn.evaluation.score_files.writing import EXPORTS, write_scores
     from keydyn.evaluation.scored_claims import ScoredClaims
     from keydyn.evaluation.scores import Scores
 
@@ -79,7 +81,8 @@ __all__ += ["mean_curve", "mean_rate", "median_intervals", "min_cllr", "recognit
 __all__ += ["signed_rank_p", "trials_needed", "verification", "zero_miss_rate", "zero_rejection_rate"]
 __all__ += ["ChosenElsewhere", "DetectionCost", "ScoredClaims", "Scores", "SystemFigures", "actual_dcf"]
 __all__ += ["chosen_elsewhere", "half_total_error_rate", "hull_equal_error_rate", "min_dcf", "nearest_eer"]
-__all__ += ["nearest_fnmr_at_fmr", "nearest_threshold", "per_user_eer"]
+__all__ += ["EXPORTS", "nearest_fnmr_at_fmr", "nearest_threshold", "per_user_eer", "read_scores"]
+__all__ += ["write_scores"]
 __getattr__, __dir__ = on_demand(
     __name__,
     {
@@ -104,6 +107,8 @@ __getattr__, __dir__ = on_demand(
         ".rates.likelihood_ratios": "cllr min_cllr reliability",
         ".rates.system_figures": "SystemFigures",
         ".rates.verification": "TITLES MeanCurve Verification mean_curve recognition verification",
+        ".score_files.reading": "read_scores",
+        ".score_files.writing": "EXPORTS write_scores",
         ".scored_claims": "ScoredClaims",
         ".scores": "Scores",
     },

@@ -65,7 +65,8 @@ def chosen_elsewhere(
     >>> score = np.where(who[0] == who[1], 2.0, 0.0) + np.random.default_rng(0).random(64)
     >>> names = tuple("abcdefgh")
     >>> claims = ScoredClaims(score, who[0] == who[1], *who, sample=who[1], people=names)
-    >>> chosen_elsewhere(claims, nearest_threshold).rate().value
+    >>> chosen = chosen_elsewhere(claims, nearest_threshold)
+    >>> chosen.rate().value
     0.0
     """
     plain = claims.plain
