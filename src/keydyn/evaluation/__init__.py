@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         scores_and_ranks,
         scores_of,
     )
+    from keydyn.evaluation.rates.chosen_elsewhere import ChosenElsewhere, chosen_elsewhere, nearest_threshold
     from keydyn.evaluation.rates.confidence import (
         Rate,
         compare_with_best,
@@ -37,16 +38,25 @@ if TYPE_CHECKING:
         signed_rank_p,
         trials_needed,
     )
+    from keydyn.evaluation.rates.conventions import nearest_eer, nearest_fnmr_at_fmr, per_user_eer
+    from keydyn.evaluation.rates.detection_cost import (
+        DetectionCost,
+        actual_dcf,
+        half_total_error_rate,
+        min_dcf,
+    )
     from keydyn.evaluation.rates.error_curve import (
         ErrorCurve,
         equal_error_rate,
         fnmr_at_fmr,
+        hull_equal_error_rate,
         zero_miss_rate,
         zero_rejection_rate,
     )
     from keydyn.evaluation.rates.fairness import error_rates_by, median_intervals
     from keydyn.evaluation.rates.identification import Identification, identification
     from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr, reliability
+    from keydyn.evaluation.rates.system_figures import SystemFigures
     from keydyn.evaluation.rates.verification import (
         TITLES,
         MeanCurve,
@@ -55,6 +65,9 @@ if TYPE_CHECKING:
         recognition,
         verification,
     )
+    from keydyn.evaluation.score_files.reading import read_scores
+    from keydyn.evaluation.score_files.writing import EXPORTS, write_scores
+    from keydyn.evaluation.scored_claims import ScoredClaims
     from keydyn.evaluation.scores import Scores
 
 __all__ = ["Actions", "Continuous", "EventRanks", "OnlinePenalties", "OnlinePenalty", "OnlineTrusts"]
@@ -66,7 +79,10 @@ __all__ += ["TITLES", "ErrorCurve", "Identification", "MeanCurve", "Rate", "Veri
 __all__ += ["compare_with_best", "equal_error_rate", "error_rates_by", "fnmr_at_fmr", "identification"]
 __all__ += ["mean_curve", "mean_rate", "median_intervals", "min_cllr", "recognition", "reliability"]
 __all__ += ["signed_rank_p", "trials_needed", "verification", "zero_miss_rate", "zero_rejection_rate"]
-__all__ += ["Scores"]
+__all__ += ["ChosenElsewhere", "DetectionCost", "ScoredClaims", "Scores", "SystemFigures", "actual_dcf"]
+__all__ += ["chosen_elsewhere", "half_total_error_rate", "hull_equal_error_rate", "min_dcf", "nearest_eer"]
+__all__ += ["EXPORTS", "nearest_fnmr_at_fmr", "nearest_threshold", "per_user_eer", "read_scores"]
+__all__ += ["write_scores"]
 __getattr__, __dir__ = on_demand(
     __name__,
     {
@@ -80,12 +96,20 @@ __getattr__, __dir__ = on_demand(
         "OpenSet Protocol Split",
         ".protocols.running": "Enrolled enrolments ranks_of score_protocol scores_after scores_and_ranks "
         "scores_of",
+        ".rates.chosen_elsewhere": "ChosenElsewhere chosen_elsewhere nearest_threshold",
         ".rates.confidence": "Rate compare_with_best mean_rate signed_rank_p trials_needed",
-        ".rates.error_curve": "ErrorCurve equal_error_rate fnmr_at_fmr zero_miss_rate zero_rejection_rate",
+        ".rates.conventions": "nearest_eer nearest_fnmr_at_fmr per_user_eer",
+        ".rates.detection_cost": "DetectionCost actual_dcf half_total_error_rate min_dcf",
+        ".rates.error_curve": "ErrorCurve equal_error_rate fnmr_at_fmr hull_equal_error_rate zero_miss_rate "
+        "zero_rejection_rate",
         ".rates.fairness": "error_rates_by median_intervals",
         ".rates.identification": "Identification identification",
         ".rates.likelihood_ratios": "cllr min_cllr reliability",
+        ".rates.system_figures": "SystemFigures",
         ".rates.verification": "TITLES MeanCurve Verification mean_curve recognition verification",
+        ".score_files.reading": "read_scores",
+        ".score_files.writing": "EXPORTS write_scores",
+        ".scored_claims": "ScoredClaims",
         ".scores": "Scores",
     },
 )

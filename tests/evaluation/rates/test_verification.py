@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from keydyn.evaluation.rates.error_curve import ErrorCurve, equal_error_rate, fnmr_at_fmr, zero_miss_rate
+from keydyn.evaluation.rates.replicates import replicated_curves
 from keydyn.evaluation.rates.verification import (
     FMR_TARGETS,
     ONE,
     OWN,
     TITLES,
     _figures,
-    _replicated_figures,
     mean_curve,
+    replicated_figures,
     verification,
 )
 from keydyn.evaluation.scores import Scores
@@ -60,7 +61,7 @@ def test_replicates_are_those_of_pooling_the_users_drawn():
     scores = made_up(5, 4)
     parts = [scores.trials_of(u) for u in range(5)]
     genuine, impostor = [np.sort(g) for g, _ in parts], [np.sort(i) for _, i in parts]
-    result = _replicated_figures(genuine, impostor, 50, 7)
+    result = replicated_figures(replicated_curves(genuine, impostor, 50, 7))
     drawn = np.random.default_rng(7).multinomial(5, [0.2] * 5, size=50)
     for row, counts in zip(result, drawn, strict=True):
         who = np.repeat(np.arange(5), counts)
@@ -75,7 +76,7 @@ def test_replicates_of_many_scores_are_near_those_of_pooling():
     scores = made_up(8, 150, seed=1, normalisation="none")
     parts = [scores.trials_of(u) for u in range(8)]
     genuine, impostor = [np.sort(g) for g, _ in parts], [np.sort(i) for _, i in parts]
-    result = _replicated_figures(genuine, impostor, 20, 3)
+    result = replicated_figures(replicated_curves(genuine, impostor, 20, 3))
     drawn = np.random.default_rng(3).multinomial(8, [1 / 8] * 8, size=20)
     for row, counts in zip(result, drawn, strict=True):
         who = np.repeat(np.arange(8), counts)

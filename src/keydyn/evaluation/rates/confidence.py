@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 REPLICATES = 1000
 CONFIDENCE = 0.95
+# Errors that must have been seen for a claim of ±30 % (Doddington and others, Speech Communication 31, 2000).
+THIRTY = 30
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,9 @@ class Estimate:
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
     def text(self, digits: int = 0) -> str:
-        """For tables: "31 (24–44)"."""
+        """For tables: "31 (24–44)", or the figure alone where there is no interval."""
         value, low, high = (f"{one:.{digits}f}" if one < math.inf else "∞" for one in self.numbers)
-        return f"{value} ({low}–{high})"
+        return value if self.low is None or self.high is None else f"{value} ({low}–{high})"
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,16 @@ class Rate(Estimate):
     def above(self) -> float | None:
         """Where every trial was counted: the rate is above this, 1 − 3 / trials; otherwise None."""
         return max(0.0, 1.0 - 3.0 / self.trials) if self.value == 1.0 and self.trials else None
+
+    @property
+    def errors(self) -> int | None:
+        """About how many of the trials were counted; None where there is no rate."""
+        return None if self.value is None else round(self.value * self.trials)
+
+    @property
+    def precise(self) -> bool:
+        """The rule of thirty: with 30 errors or more the rate lies within ±30 % with 90 % confidence."""
+        return self.errors is not None and self.errors >= THIRTY
 
     def figure(self, digits: int = 1) -> str:
         """Without the interval: "4.2 %", "< 0.3 %", "> 99.7 %" or "not supported by 240 trials"."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.isotonic import isotonic_regression
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Integers
 from keydyn.short_repr import short_repr
 
 
@@ -76,6 +77,17 @@ class ErrorCurve:
         """The smallest FMR among thresholds whose FNMR is not above the target."""
         return float(self.fmr[np.argmax(self.fnmr <= target)])
 
+    @property
+    def hull(self) -> ErrorCurve:
+        """The points on the lower convex hull of the curve: what mixing two thresholds at random can reach.
+
+        Its `eer` is the equal error rate of the convex hull, which no choice of one threshold for every prior
+        and cost exceeds (Brümmer and de Villiers, *The BOSARIS Toolkit*, 2013). It is never above the usual
+        one.
+        """
+        points = hull_points(self.fmr, self.fnmr)
+        return ErrorCurve(self.thresholds[points], self.fmr[points], self.fnmr[points])
+
     def fnmr_on(self, grid: Floats) -> Floats:
         """FNMR at each FMR of the grid, on straight lines between points; the lower end of a vertical one."""
         before = np.searchsorted(self.fmr, grid, side="right") - 1
@@ -84,6 +96,20 @@ class ErrorCurve:
         share = np.divide(grid - self.fmr[before], width, out=np.zeros(len(grid)), where=width > 0)
         on_lines: Floats = self.fnmr[before] + share * (self.fnmr[after] - self.fnmr[before])
         return on_lines
+
+
+def hull_points(fmr: Floats, fnmr: Floats) -> Integers:
+    """Which points of a curve, from strict to lax (P,), are the corners of its lower convex hull.
+
+    These are the edges of the blocks in which adjacent violators are pooled.
+    """
+    impostors, genuine = np.diff(fmr), -np.diff(fnmr)
+    weight = impostors + genuine
+    # The last of points that coincide stands for all of them.
+    steps = np.flatnonzero(weight > 0)
+    share = isotonic_regression(genuine[steps] / weight[steps], sample_weight=weight[steps], increasing=False)
+    last = np.append(share[1:] != share[:-1], True)
+    return np.concatenate([[0], steps[last] + 1])
 
 
 def crossing(fmr: Floats, fnmr: Floats) -> Floats:
@@ -157,6 +183,21 @@ def zero_rejection_rate(genuine: Floats, impostor: Floats) -> float:
     0.333
     """
     return ErrorCurve.of(genuine, impostor).fmr_at_fnmr(0.0)
+
+
+def hull_equal_error_rate(genuine: Floats, impostor: Floats) -> float:
+    """The equal error rate of the convex hull of the curve (ROCCH-EER).
+
+    It is the largest share of errors, over all priors, that the best threshold for each prior makes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation import hull_equal_error_rate
+    >>> round(hull_equal_error_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
+    0.2
+    """
+    return ErrorCurve.of(genuine, impostor).hull.eer
 
 
 def common_grid(lowest: float = 1e-4, points: int = 201) -> Floats:

@@ -4,6 +4,10 @@ Cllr (Brümmer and du Preez, Computer Speech and Language 20, 2006) is the mean 
 ratios for genuine and impostor trials with equal weight: 0 is perfect, 1 is what a ratio of 1 for everything
 costs. Its minimum is the cost of the same scores after the best monotone map, found by pooling adjacent
 violators (PAV) on the trials themselves; the difference is what calibration loses.
+
+With another prior than ½ the cost is the cross-entropy of the posterior probabilities that follow from the
+ratios, divided by that of the prior alone (Ramos and others, Journal of Forensic Sciences 58, 2013): 1 is
+always what a ratio of 1 for everything costs.
 """
 
 from __future__ import annotations
@@ -16,8 +20,10 @@ from sklearn.isotonic import IsotonicRegression
 from keydyn.arrays import Floats
 
 
-def cllr(genuine: Floats, impostor: Floats) -> float:
+def cllr(genuine: Floats, impostor: Floats, prior: float = 0.5) -> float:
     """Mean cost in bits of natural-log likelihood ratios of genuine (G,) and impostor (I,) trials.
+
+    `prior` is the probability that a trial is genuine.
 
     Examples
     --------
@@ -29,11 +35,25 @@ def cllr(genuine: Floats, impostor: Floats) -> float:
     True
     """
     _check(genuine, impostor)
-    cost = np.logaddexp(0.0, -genuine).mean() + np.logaddexp(0.0, impostor).mean()
-    return float(cost / 2.0 / np.log(2.0))
+    own, others = (costs.mean() for costs in trial_costs(genuine, impostor, prior))
+    return float(prior * own + (1.0 - prior) * others)
 
 
-def min_cllr(genuine: Floats, impostor: Floats) -> float:
+def trial_costs(genuine: Floats, impostor: Floats, prior: float = 0.5) -> tuple[Floats, Floats]:
+    """What each genuine (G,) and each impostor (I,) trial costs; see `cllr`."""
+    check_prior(prior)
+    log_odds = float(np.log(prior) - np.log1p(-prior))
+    unit = -prior * np.log(prior) - (1.0 - prior) * np.log1p(-prior)
+    return np.logaddexp(0.0, -genuine - log_odds) / unit, np.logaddexp(0.0, impostor + log_odds) / unit
+
+
+def check_prior(prior: float) -> None:
+    """A `ValueError` for a prior that is no probability between 0 and 1."""
+    if not 0.0 < prior < 1.0:
+        raise ValueError(f"a prior lies between 0 and 1, not at {prior}")
+
+
+def min_cllr(genuine: Floats, impostor: Floats, prior: float = 0.5) -> float:
     """The cost after the best monotone map of these scores.
 
     Examples
@@ -45,7 +65,7 @@ def min_cllr(genuine: Floats, impostor: Floats) -> float:
     >>> min_cllr(np.full(5, 9.0), np.full(5, -9.0)) < 0.001
     True
     """
-    return cllr(*pooled_ratios(genuine, impostor))
+    return cllr(*pooled_ratios(genuine, impostor), prior)
 
 
 def pooled_ratios(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:

@@ -22,10 +22,10 @@ from keydyn.evaluation.rates.confidence import (
     mean_rate,
     trials_needed,
     unsupported,
-    user_weights,
 )
 from keydyn.evaluation.rates.error_curve import ErrorCurve, common_grid, crossing, curves_on, equal_error_rate
 from keydyn.evaluation.rates.identification import identification
+from keydyn.evaluation.rates.replicates import Replicates, replicated_curves
 from keydyn.evaluation.scores import Scores
 from keydyn.short_repr import short_repr
 
@@ -43,8 +43,6 @@ TITLES = {
     "zero_miss": "FNMR at FMR 0 (zero-miss)",
     "zero_rejection": "FMR at FNMR 0",
 }
-# Thresholds at which replicates of the pooled curve are read, of each kind of score.
-GRID = 192
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +133,11 @@ def verification(
     pooled = ErrorCurve.of(np.concatenate(genuine), np.concatenate(impostor))
     # Samples typed by an impostor, each counted once however many templates it met.
     strangers = int(is_impostor[:, tried].any(axis=1).sum())
+    drawn = replicated_curves(genuine, impostor, replicates, seed) if len(genuine) > 1 else None
     return Verification(
         table.set_index("user"),
         _own_thresholds(table, replicates, seed),
-        _one_threshold(pooled, genuine, impostor, strangers, replicates, seed),
+        pooled_rates(pooled, drawn, sum(map(len, genuine)), strangers),
         curves,
         pooled,
         open_set,
@@ -197,67 +196,29 @@ def _own_thresholds(table: pd.DataFrame, replicates: int, seed: int) -> dict[str
     return rates
 
 
-def _one_threshold(
-    pooled: ErrorCurve,
-    genuine: list[Floats],
-    impostor: list[Floats],
-    strangers: int,
-    replicates: int,
-    seed: int,
+def pooled_rates(
+    pooled: ErrorCurve, curves: Replicates | None, genuine: int, strangers: int
 ) -> dict[str, Rate]:
-    """Figures of the pooled curve; each replicate pools the trials of users that were drawn."""
-    replicated = _replicated_figures(genuine, impostor, replicates, seed)
-    low, high = interval(replicated)
-    genuine_trials = sum(map(len, genuine))
+    """Figures of the pooled curve, of as many genuine and impostor trials.
+
+    Each replicate pools the trials of users that were drawn; without replicates there are no intervals.
+    """
+    ends = None if curves is None else np.stack(interval(replicated_figures(curves)), axis=1)
     rates = {}
     for f, (name, value) in enumerate(zip(TITLES, _figures(pooled), strict=True)):
         needed = trials_needed(FMR_TARGETS[name]) if name in FMR_TARGETS else 0
-        counted = strangers if name == "zero_rejection" else genuine_trials
-        if strangers < needed:
-            rates[name] = unsupported(strangers, needed)
-        elif len(genuine) == 1:
-            rates[name] = Rate(value, None, None, counted)
-        else:
-            rates[name] = Rate(value, float(low[f]), float(high[f]), counted)
+        counted = strangers if name == "zero_rejection" else genuine
+        low, high = (None, None) if ends is None else (float(end) for end in ends[f])
+        rates[name] = (
+            unsupported(strangers, needed) if strangers < needed else Rate(value, low, high, counted)
+        )
     return rates
 
 
-def _replicated_figures(genuine: list[Floats], impostor: list[Floats], replicates: int, seed: int) -> Floats:
-    """The pooled figures of each replicate, (R, figures); scores of each user are sorted.
-
-    Errors are counted once for each user at some hundred thresholds; a replicate adds up the counts of the
-    users that it drew. A figure between two thresholds is exact up to their distance.
-    """
-    thresholds = _some_thresholds(genuine, impostor)
-    # The first point accepts no sample, whatever the scores.
-    accepted = np.stack([[0, *len(i) - np.searchsorted(i, thresholds)] for i in impostor])
-    rejected = np.stack([[len(g), *np.searchsorted(g, thresholds)] for g in genuine])
-    weights = user_weights(len(genuine), replicates, seed)
-    fmr = (weights @ accepted) / (weights @ np.array([[len(i)] for i in impostor]))
-    fnmr = (weights @ rejected) / (weights @ np.array([[len(g)] for g in genuine]))
-    rows = np.arange(replicates)
-    targets = (*FMR_TARGETS.values(), 0.0)
-    at_targets = [fnmr[rows, (fmr <= target).sum(axis=1) - 1] for target in targets]
-    at_zero = fmr[rows, np.argmax(fnmr <= 0.0, axis=1)]
-    return np.stack([crossing(fmr, fnmr), *at_targets, at_zero], axis=1)
-
-
-def _some_thresholds(genuine: list[Floats], impostor: list[Floats]) -> Floats:
-    """Strict to lax: all scores if they are few, else even steps of genuine and the upper tail of impostors.
-
-    Each user's lowest genuine and highest impostor score are among them: they decide about errors of zero.
-    """
-    kept, passed = (np.sort(np.concatenate(parts), kind="stable") for parts in (genuine, impostor))
-    even = np.linspace(0, len(kept) - 1, min(GRID, len(kept))).astype(np.int64)
-    tail = len(passed) - np.geomspace(1, len(passed), GRID).astype(np.int64)
-    if len(passed) <= GRID:
-        tail = np.arange(len(passed))
-    strangers = np.concatenate([passed[tail], [i.max() for i in impostor]])
-    # Just above an impostor's score that impostor is rejected.
-    just_above = np.nextafter(strangers, np.inf)
-    friends = np.concatenate([kept[even], [g.min() for g in genuine]])
-    lowest = [min(kept[0], passed[0])]
-    return np.unique(np.concatenate([friends, strangers, just_above, lowest]))[::-1]
+def replicated_figures(curves: Replicates) -> Floats:
+    """The pooled figures of each replicate, (R, figures), in the order of `TITLES`."""
+    at_targets = [curves.fnmr_at_fmr(target) for target in (*FMR_TARGETS.values(), 0.0)]
+    return np.stack([crossing(curves.fmr, curves.fnmr), *at_targets, curves.fmr_at_fnmr(0.0)], axis=1)
 
 
 def recognition(scores: Scores) -> pd.DataFrame:

@@ -1,0 +1,86 @@
+"""Equal error rates and FNMR at FMR as others define them, so that published figures can be compared.
+
+Our own are in `error_curve`. A definition here follows its source even where ours differs on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from keydyn.arrays import Floats
+from keydyn.evaluation.rates.error_curve import ErrorCurve
+
+
+def nearest_eer(genuine: Floats, impostor: Floats) -> float:
+    """The equal error rate of the Keystroke Verification Challenge: the mean of both at the nearest point.
+
+    Of the corners of the ROC, strict to lax, it takes the first at which FMR and FNMR differ least. Points
+    within a straight run of the curve are no corners: the scripts of the challenge (Stragapede and others,
+    *KVC-onGoing*, Pattern Recognition 161, 2025) take the points of scikit-learn's `roc_curve`, which leaves
+    them out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation import nearest_eer
+    >>> round(nearest_eer(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
+    0.417
+    """
+    fmr, fnmr = corners(genuine, impostor)
+    nearest = np.argmin(np.abs(fnmr - fmr))
+    return float((fmr[nearest] + fnmr[nearest]) / 2.0)
+
+
+def nearest_fnmr_at_fmr(genuine: Floats, impostor: Floats, target: float) -> float:
+    """FNMR at the first corner of the ROC, strict to lax, whose FMR is nearest to the target.
+
+    Unlike `fnmr_at_fmr` it may be that of a threshold whose FMR is above the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation import nearest_fnmr_at_fmr
+    >>> nearest_fnmr_at_fmr(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5]), target=0.3)
+    0.5
+    """
+    fmr, fnmr = corners(genuine, impostor)
+    return float(fnmr[np.argmin(np.abs(fmr - target))])
+
+
+def per_user_eer(users: Sequence[tuple[Floats, Floats]]) -> float:
+    """The mean over users of each user's own equal error rate, as TypeNet reports it.
+
+    Every user has their own threshold, at which their rates are nearest (Acien and others, *TypeNet*, IEEE
+    Transactions on Biometrics, Behavior, and Identity Science 4, 2022); `users` are the genuine and impostor
+    scores of each. The article does not say which point of the curve it takes; the later challenge of the
+    same group takes the nearest, as `nearest_eer` does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation import per_user_eer
+    >>> ann, bob = (np.array([0.9, 0.4]), np.array([0.1, 0.5])), (np.array([0.8]), np.array([0.3]))
+    >>> per_user_eer([ann, bob])
+    0.25
+    """
+    if len(users) == 0:
+        raise ValueError("there are no users")
+    return float(np.mean([nearest_eer(genuine, impostor) for genuine, impostor in users]))
+
+
+def corners(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
+    """FMR and FNMR at the points of scikit-learn's `roc_curve` with its defaults, strict to lax.
+
+    These are the point that accepts nothing, the next and the last, and those between at which the step from
+    the point before differs, in counts, from that to the next.
+    """
+    thresholds = ErrorCurve.of(genuine, impostor).thresholds
+    strangers, friends = (
+        len(scores) - np.searchsorted(np.sort(scores), thresholds) for scores in (impostor, genuine)
+    )
+    kept = np.ones(len(thresholds), dtype=bool)
+    kept[2:-1] = (np.diff(strangers[1:], n=2) != 0) | (np.diff(friends[1:], n=2) != 0)
+    # 1 − the true match rate, as the scripts have it: rounding decides between points that are equally near.
+    return strangers[kept] / len(impostor), 1.0 - friends[kept] / len(genuine)

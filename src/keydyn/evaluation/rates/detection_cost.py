@@ -1,0 +1,108 @@
+"""What errors cost: the detection cost function (DCF) at a prior and at costs of both errors.
+
+The cost of a threshold is prior · miss · FNMR + (1 − prior) · false_match · FMR, divided by that of the
+better of two systems that look at nothing and accept or reject everybody (NIST's normalised DCF). So 0 is
+perfect, and 1 is what no system at all costs. The *minimum* is that of the best threshold, known afterwards.
+The *actual* cost is that of natural-log likelihood ratios at Bayes' threshold, which follows from prior and
+costs alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keydyn.arrays import Floats
+from keydyn.evaluation.rates.error_curve import ErrorCurve
+from keydyn.evaluation.rates.likelihood_ratios import check_prior
+
+
+@dataclass(frozen=True)
+class DetectionCost:
+    """Prior and costs.
+
+    Attributes
+    ----------
+    prior : the probability that a claim is genuine
+    miss, false_match : what it costs to reject a genuine claim and to accept an impostor's
+
+    Examples
+    --------
+    >>> from keydyn.evaluation import DetectionCost
+    >>> cost = DetectionCost(prior=0.99, miss=1.0, false_match=10.0)
+    >>> round(float(cost.of(fmr=0.01, fnmr=0.05)), 3), round(cost.threshold, 2)
+    (0.505, -2.29)
+    """
+
+    prior: float = 0.5
+    miss: float = 1.0
+    false_match: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_prior(self.prior)
+        for name, cost in (("miss", self.miss), ("false match", self.false_match)):
+            if not 0.0 < cost < np.inf:
+                raise ValueError(f"the cost of a {name} must be above 0 and finite, not {cost}")
+
+    @property
+    def threshold(self) -> float:
+        """Bayes' threshold for natural-log likelihood ratios."""
+        return float(np.log((1.0 - self.prior) * self.false_match) - np.log(self.prior * self.miss))
+
+    def of(self, fmr: Floats | float, fnmr: Floats | float) -> Floats:
+        """The normalised cost of error rates."""
+        misses, matches = self.prior * self.miss, (1.0 - self.prior) * self.false_match
+        cost: Floats = (misses * np.asarray(fnmr) + matches * np.asarray(fmr)) / min(misses, matches)
+        return cost
+
+
+def min_dcf(genuine: Floats, impostor: Floats, cost: DetectionCost | None = None) -> float:
+    """The normalised cost of the best threshold; equal priors and costs by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation import min_dcf
+    >>> round(min_dcf(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
+    0.333
+    """
+    curve = ErrorCurve.of(genuine, impostor)
+    return float((cost or DetectionCost()).of(curve.fmr, curve.fnmr).min())
+
+
+def actual_dcf(genuine: Floats, impostor: Floats, cost: DetectionCost | None = None) -> float:
+    """The normalised cost of natural-log likelihood ratios at Bayes' threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation import actual_dcf
+    >>> round(actual_dcf(np.array([2.0, 0.5, -0.1, 3.0]), np.array([-1.0, -2.0, 0.3])), 3)
+    0.583
+    """
+    given = cost or DetectionCost()
+    return float(given.of(*rates_at(genuine, impostor, given.threshold)))
+
+
+def half_total_error_rate(genuine: Floats, impostor: Floats, threshold: float) -> float:
+    """(FMR + FNMR) / 2 at a threshold that was chosen elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation import half_total_error_rate
+    >>> half_total_error_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.5]), threshold=0.5)
+    0.5
+    """
+    return sum(rates_at(genuine, impostor, threshold)) / 2.0
+
+
+def rates_at(genuine: Floats, impostor: Floats, threshold: float) -> tuple[float, float]:
+    """FMR and FNMR at a threshold: what scores as high is accepted."""
+    for name, scores in (("genuine", genuine), ("impostor", impostor)):
+        if len(scores) == 0:
+            raise ValueError(f"there are no {name} scores")
+        if np.isnan(scores).any():
+            raise ValueError(f"{name} score {int(np.argmax(np.isnan(scores)))} is NaN")
+    return float((impostor >= threshold).mean()), float((genuine < threshold).mean())

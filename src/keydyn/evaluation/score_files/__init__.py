@@ -1,0 +1,1 @@
+"""Score files of other systems, and ours in their forms."""

@@ -1,0 +1,200 @@
+"""Read the scores of any system: bob's, PyEER's and the challenge's files, and our own.
+
+A file is recognised by its layout, never by its name alone:
+
+- bob's four columns: who is claimed, who it really is, the sample, the score; or five, with the template's
+  name behind who is claimed;
+- bob's CSV (bob.bio.base 5 and later): a header with `bio_ref_subject_id`, `probe_subject_id` and `score`;
+- PyEER's two lists of one score per line, genuine and impostor, named together with a comma between;
+- the Keystroke Verification Challenge's list of comparisons with its predictions, one per line;
+- our own `scores.parquet`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from keydyn.evaluation.score_files.challenge import challenge_claims
+from keydyn.evaluation.score_files.columns import (
+    COMMA,
+    SPACE,
+    first_line,
+    line_of,
+    read_columns,
+    read_numbers,
+)
+from keydyn.evaluation.scored_claims import ScoredClaims
+from keydyn.evaluation.scores import Scores
+
+# Our names of bob's columns; the first of several that a file has names the sample or the template.
+CLAIMED, REAL = "bio_ref_subject_id", "probe_subject_id"
+SAMPLES = ("probe_template_id", "probe_key", "probe_reference_id", "key")
+TEMPLATES = ("bio_ref_template_id", "bio_ref_reference_id")
+ATTACK = "probe_attack_type"
+FOUR = ("claimed", "real", "sample", "score")
+FIVE = ("claimed", "template", "real", "sample", "score")
+OURS = ("dataset", "detector", "normalisation", "fold", "user", "session", "reference", "score", "trial")
+LAYOUTS = (
+    "four columns (claimed, real, sample, score), a CSV file of bob, GENUINE,IMPOSTOR of PyEER, predictions "
+    "with a list of comparisons, or our own scores.parquet"
+)
+
+
+def read_scores(
+    source: str | Path, comparisons: str | Path | None = None, distances: bool = False
+) -> dict[str, ScoredClaims]:
+    """The claims of each system in a file, by the system's name; a higher score is more genuine.
+
+    `source` is a path, or two with a comma between: PyEER's lists of genuine and impostor scores.
+    `comparisons` is the challenge's list of comparisons, to which a list of predictions belongs. With
+    `distances`, a lower number is more genuine in the file. A `ValueError` names the file and the line of
+    what cannot be used.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from keydyn.evaluation import read_scores
+    >>> path = Path(mkdtemp()) / "svm.txt"
+    >>> _ = path.write_text("ann ann one 2.5\\nann bob two 0.1\\nbob bob two 1.5\\nbob ann one 0.4\\n")
+    >>> systems = read_scores(path)
+    >>> list(systems), systems["svm"].scores[0].tolist()
+    (['svm'], [2.5, 1.5])
+    """
+    systems = _read(str(source), None if comparisons is None else Path(comparisons))
+    for name, claims in systems.items():
+        for kind, scores in zip(("genuine", "impostor"), claims.scores, strict=True):
+            if len(scores) == 0:
+                other = {"genuine": "impostor", "impostor": "genuine"}[kind]
+                raise ValueError(f"{source}: {name} has {other} scores only; error rates need both")
+    if distances:
+        return {name: claims.negated() for name, claims in systems.items()}
+    return systems
+
+
+def _read(source: str, comparisons: Path | None) -> dict[str, ScoredClaims]:
+    path = Path(source)
+    if comparisons is not None:
+        return {path.stem: challenge_claims(path, comparisons)}
+    if not path.exists() and source.count(COMMA) == 1:
+        genuine, impostor = (Path(part) for part in source.split(COMMA))
+        scores = [read_numbers(_present(one)) for one in (genuine, impostor)]
+        return {genuine.stem: ScoredClaims.without_people(*scores)}
+    if _present(path).suffix == ".parquet":
+        return _own(path)
+    line = first_line(path)
+    names = [name.strip().strip('"') for name in line.split(COMMA)]
+    if "score" in names:
+        return {path.stem: _bob_csv(path, names)}
+    n = len(line.split())
+    if n in (len(FOUR), len(FIVE)) and _is_number(line.split()[-1]):
+        columns = FOUR if n == len(FOUR) else FIVE
+        return {path.stem: _claims(path, read_columns(path, columns, SPACE), header=False)}
+    if n == 1 and _is_number(line):
+        raise ValueError(
+            f"{path} has scores alone: name both lists of PyEER as GENUINE,IMPOSTOR, or the list of "
+            "comparisons that these predictions belong to"
+        )
+    raise ValueError(f"{path}, line 1: {line[:60]!r} is none of the layouts known: {LAYOUTS}")
+
+
+def _bob_csv(path: Path, names: list[str]) -> ScoredClaims:
+    absent = [name for name in (CLAIMED, REAL) if name not in names]
+    if absent:
+        raise ValueError(f"{path}, line 1: there is no column {', '.join(absent)}, as bob's CSV files have")
+    frame = read_columns(path, names, COMMA, header=True)
+    sample = next((name for name in SAMPLES if name in names), None)
+    template = next((name for name in TEMPLATES if name in names), None)
+    chosen = pd.DataFrame(
+        {
+            "claimed": frame[CLAIMED],
+            "real": frame[REAL],
+            "sample": np.arange(len(frame)) if sample is None else frame[sample],
+            "score": frame["score"],
+        }
+    )
+    if template is not None:
+        chosen["template"] = frame[template]
+    if ATTACK in names:
+        chosen["attack"] = frame[ATTACK]
+    return _claims(path, chosen, header=True)
+
+
+def _claims(path: Path, frame: pd.DataFrame, header: bool) -> ScoredClaims:
+    """Checked for comparisons that occur twice."""
+    what = [name for name in ("claimed", "template", "real", "sample") if name in frame]
+    codes = [pd.factorize(frame[name])[0] for name in what]
+    key = np.zeros(len(frame), dtype=np.int64)
+    for code in codes:
+        key = pd.factorize(key * (int(code.max()) + 1) + code)[0]
+    twice = pd.Series(key).duplicated().to_numpy()
+    if twice.any():
+        row = int(np.argmax(twice))
+        before = int(np.argmax(key == key[row]))
+        first, again = (line_of(path, one, header) for one in (before, row))
+        words = ", ".join(f"{name} {frame[name].iloc[row]}" for name in what)
+        raise ValueError(f"{path}, line {again}: this comparison is in line {first} too ({words})")
+    return ScoredClaims.of(frame)
+
+
+def _own(path: Path) -> dict[str, ScoredClaims]:
+    try:
+        frame = pq.read_table(path).to_pandas()
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    absent = [name for name in OURS if name not in frame]
+    if absent or len(frame) == 0:
+        raise ValueError(f"{path} has no {f'column {absent[0]}' if absent else 'rows'}")
+    systems = {}
+    parts = frame.groupby(["dataset", "detector"], sort=False, observed=True)
+    one_dataset = len(frame["dataset"].unique()) == 1
+    for (dataset, detector), part in parts:
+        name = str(detector) if one_dataset else f"{detector}, {dataset}"
+        systems[name] = _own_claims(part)
+    return systems
+
+
+def _own_claims(part: pd.DataFrame) -> ScoredClaims:
+    normalisation = str(part["normalisation"].iloc[0])
+    score = part["score"].to_numpy(dtype=np.float64)
+    if normalisation != "none":
+        whole = Scores.from_frame(part, normalisation)
+        query, template = np.nonzero(~np.isnan(whole.raw))
+        frame = pd.DataFrame(whole.labels(query, template))
+        score, trial = whole.normalised[query, template], whole.trials[query, template]
+    else:
+        frame, trial = part, part["trial"].to_numpy(dtype=bool)
+    chosen = pd.DataFrame(
+        {
+            "claimed": frame["reference"].astype(str),
+            "real": frame["user"].astype(str),
+            "sample": frame["fold"].astype(str) + " " + frame["session"].astype(str),
+            "score": score,
+        }
+    )[trial]
+    if "attack" in frame:
+        chosen["attack"] = frame["attack"].astype(str)[trial]
+    if (chosen["real"] == "").all():
+        return ScoredClaims.without_people(
+            *(chosen["score"][(chosen["claimed"] == "") == own].to_numpy() for own in (True, False))
+        )
+    return ScoredClaims.of(chosen.reset_index(drop=True))
+
+
+def _present(path: Path) -> Path:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    return path
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
