@@ -9,7 +9,7 @@ from keydyn.decisions.calibration.background import shipped_background
 from keydyn.decisions.enrolled import EnrolmentQuality, enrolment_quality
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes import one_sample
-from keydyn.lab.verification.attacks import robot
+from keydyn.lab.forgeries import robot
 from tests.decisions import typed_samples
 
 TEXT = "the quick brown fox jumps over the lazy dog again"
