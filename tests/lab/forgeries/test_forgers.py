@@ -143,3 +143,17 @@ def test_the_model_draws_from_the_template_of_what_was_recorded():
     for part, one in zip(np.split(forged, TEXTS.sequences.offsets[1:-1]), TEXTS.sequences, strict=True):
         drawn = people.sample(template, one.labels().tolist(), random)
         np.testing.assert_allclose(part, np.maximum(drawn[["tau", "duration"]].to_numpy(), 1.0))
+
+
+def test_those_who_have_the_detector_send_the_draw_that_it_prefers():
+    """A detector that likes slow typing makes it slower than the mean of draws, and draws stay draws."""
+    people = PopulationModel.shipped()
+
+    def slow(samples):
+        return np.array([np.nanmean(times_of(samples[n : n + 1])) for n in range(len(samples))])
+
+    random = np.random.default_rng(0)
+    picked = FromPopulation(people, preferred=slow, tries=20).forge(RECORDED, TEXTS, random)
+    assert picked.names == TEXTS.names
+    drawn = [slow(FromPopulation(people).forge(RECORDED, TEXTS, random)) for _ in range(20)]
+    assert (slow(picked) > np.mean(drawn, axis=0)).all()

@@ -35,6 +35,7 @@ from keydyn.lab.forgeries.forger import (
     stolen,
 )
 from keydyn.lab.forgeries.from_population import FromPopulation, dictionary, typed_as
+from keydyn.lab.forgeries.joining import first_keys_of_each, joined
 from keydyn.lab.forgeries.registry import FORGERS, METHODS, forgers
 from keydyn.lab.forgeries.replays import CutTogether, in_the_rhythm_of, replayed, shuffled
 from keydyn.lab.forgeries.robots import BrowserRobot, Robot, robot
@@ -56,9 +57,11 @@ __all__ = [
     "Robot",
     "averages",
     "dictionary",
+    "first_keys_of_each",
     "forgers",
     "histograms",
     "in_the_rhythm_of",
+    "joined",
     "normal",
     "recent_histograms",
     "replayed",

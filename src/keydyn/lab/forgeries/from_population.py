@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from keydyn.arrays import Floats
 from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries.forger import KNOWLEDGE
 from keydyn.lab.forgeries.made_up import made_up
 from keydyn.model import Sequences
 from keydyn.population import PopulationModel, Template
+
+# Rates samples, (n,): how much a detector takes each for a hand's.
+Preferred = Callable[[Samples], Floats]
 
 
 @dataclass(frozen=True)
@@ -23,8 +27,9 @@ class FromPopulation:
     With the enrolled samples these are draws from a stolen template; with fewer samples, from a template of
     the attacker's own making; with none, the typing of the average person. All that the model knows is in
     them: wider contexts, dependence between times, hidden states and a tempo that wanders. It is therefore
-    the attack of those who know what a detector looks for. Without `chance`, every time is the expected one.
-    The shipped population serves unless another is given.
+    the attack of those who know what a detector looks for. Those who have the detector too draw each text
+    `tries` times and send the draw that `preferred` rates highest. Without `chance`, every time is the
+    expected one. The shipped population serves unless another is given.
 
     Examples
     --------
@@ -39,6 +44,8 @@ class FromPopulation:
 
     population: PopulationModel | None = None
     chance: bool = True
+    preferred: Preferred | None = None
+    tries: int = 10
     rounded: bool = True
 
     @property
@@ -55,8 +62,18 @@ class FromPopulation:
         """The keys of `texts` as the person recorded would type them, or as anyone would."""
         population = PopulationModel.shipped() if self.population is None else self.population
         template = population.enrol(recorded) if len(recorded) else population.anyone()
-        made = typed_as(population, template, texts, random if self.chance else None)
-        return made_up(made, times_of(made), self.rounded)
+        if self.preferred is None:
+            made = typed_as(population, template, texts, random if self.chance else None)
+            return made_up(made, times_of(made), self.rounded)
+        times = np.empty((texts.sequences.n_events, 2))
+        offsets = texts.sequences.offsets
+        for s in range(len(texts)):
+            # The same person many times over.
+            made = dictionary(population, [template] * self.tries, texts[s : s + 1], random)
+            made = made_up(made, times_of(made), self.rounded)
+            best = int(np.argmax(self.preferred(made)))
+            times[offsets[s] : offsets[s + 1]] = times_of(made[best : best + 1])
+        return made_up(texts, times, self.rounded)
 
 
 def typed_as(
