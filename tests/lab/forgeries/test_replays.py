@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from keydyn.decisions.liveness.not_typed import times_of
-from keydyn.lab.forgeries import CutTogether, in_the_rhythm_of, replayed, shuffled
-from keydyn.lab.forgeries.replays import pieces_of
+from keydyn.lab.forgeries import CutTogether, replayed
+from keydyn.lab.forgeries.replays import in_the_rhythm_of, pieces_of, shuffled
 from tests.lab.forgeries.recordings import random_recording, typed
 
 KEYS = ["a", "b", "space"]

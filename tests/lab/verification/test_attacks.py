@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn.decisions.liveness.not_typed import times_of
-from keydyn.lab.forgeries import dictionary, typed_as
+from keydyn.lab.forgeries.from_population import dictionary, typed_as
 from keydyn.lab.verification.attacks import (
     BEST,
     COPY,

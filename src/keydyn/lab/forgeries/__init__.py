@@ -34,11 +34,11 @@ from keydyn.lab.forgeries.forger import (
     Forger,
     stolen,
 )
-from keydyn.lab.forgeries.from_population import FromPopulation, dictionary, typed_as
+from keydyn.lab.forgeries.from_population import FromPopulation
 from keydyn.lab.forgeries.joining import first_keys_of_each, joined
 from keydyn.lab.forgeries.registry import FORGERS, METHODS, forgers
-from keydyn.lab.forgeries.replays import CutTogether, in_the_rhythm_of, replayed, shuffled
-from keydyn.lab.forgeries.robots import BrowserRobot, Robot, robot
+from keydyn.lab.forgeries.replays import CutTogether, replayed
+from keydyn.lab.forgeries.robots import BrowserRobot, Robot
 
 __all__ = [
     "ENROLLED",
@@ -56,19 +56,14 @@ __all__ = [
     "FromPopulation",
     "Robot",
     "averages",
-    "dictionary",
     "first_keys_of_each",
     "forgers",
     "histograms",
-    "in_the_rhythm_of",
     "joined",
     "normal",
     "recent_histograms",
     "replayed",
     "resampled",
-    "robot",
-    "shuffled",
     "stolen",
-    "typed_as",
     "uniform",
 ]

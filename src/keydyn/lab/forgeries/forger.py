@@ -21,6 +21,20 @@ class Forger(Protocol):
 
     `family` is shared with near relatives, so that a detector can be judged on an attack it has never met;
     `knowledge` are the entries of `KNOWLEDGE` with which the attack makes sense.
+
+    Examples
+    --------
+    Any object with these three is a forger.
+
+    >>> import numpy as np
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import Samples
+    >>> from keydyn.lab.forgeries import FORGERS
+    >>> samples = Samples.of(make_typists(1, 8))
+    >>> forger = FORGERS["normal by pair"]
+    >>> forger.family, forger.knowledge[0]
+    ('normal', '3 samples')
+    >>> forged = forger.forge(samples[:6], samples[6:], np.random.default_rng(0))
     """
 
     @property
@@ -40,6 +54,15 @@ def stolen(knowledge: str, enrolled: Samples, others: Samples) -> Samples:
 
     A template says as much as the enrolled samples that it was made from, and so stands for them. Where the
     victim has fewer samples than were to be stolen, all are.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import Samples
+    >>> from keydyn.lab.forgeries import stolen
+    >>> samples = Samples.of(make_typists(1, 8))
+    >>> len(stolen("3 samples", samples[:2], samples[2:])), len(stolen("the population", samples, samples))
+    (3, 0)
     """
     if knowledge in (ENROLLED, TEMPLATE):
         return enrolled

@@ -17,8 +17,19 @@ from keydyn.lab.forgeries.made_up import made_up
 from keydyn.population.features import spaces_of
 
 
-def replayed(samples: Samples, jitter: float = 0.0, random: np.random.Generator | None = None) -> Samples:
-    """Recorded samples sent again, every press and release displaced by `jitter` ms, normally distributed."""
+def replayed(
+    samples: Samples, jitter: float = 0.0, random: int | np.random.Generator | None = None
+) -> Samples:
+    """Recorded samples sent again, every press and release displaced by `jitter` ms, normally distributed.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import Samples
+    >>> from keydyn.lab.forgeries import replayed
+    >>> len(replayed(Samples.of(make_typists(1, 3)), jitter=5.0, random=0))
+    3
+    """
     times = times_of(samples)
     if jitter > 0:
         times = displaced(times, np.random.default_rng(random).normal(0.0, jitter, (2, len(times))))

@@ -109,11 +109,6 @@ class BrowserRobot:
         return made_up(texts, np.column_stack([interval_of, held]), self.rounded)
 
 
-def robot(samples: Samples, interval: float, hold: float) -> Samples:
-    """All intervals equal, and all holds."""
-    return made_up(samples, np.tile([interval, hold], (samples.sequences.n_events, 1)), rounded=False)
-
-
 def medians(recorded: Samples) -> Floats:
     """(2,) the median interval and hold, milliseconds; typical ones where there is none."""
     times = times_of(recorded)

@@ -15,9 +15,11 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
-from keydyn.decisions.liveness.not_typed import COPY_LIMIT, copy_reason, regularity_reason, spreads, times_of
+from keydyn.decisions.liveness.not_typed import COPY_LIMIT, copy_reason, regularity_reason, spreads
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.forgeries import dictionary, in_the_rhythm_of, replayed, robot, shuffled, typed_as
+from keydyn.lab.forgeries import Robot, replayed
+from keydyn.lab.forgeries.from_population import dictionary, typed_as
+from keydyn.lab.forgeries.replays import in_the_rhythm_of, shuffled
 from keydyn.lab.frame.long_texts import stream
 from keydyn.population import PopulationModel, Template
 
@@ -105,8 +107,7 @@ def sent_samples(
     yield "average typist, drawn", typed_as(population, anyone, queries, random)
     yield "stolen template, as expected", typed_as(population, victim.template, queries)
     yield "stolen template, drawn", typed_as(population, victim.template, queries, random)
-    interval, hold = np.nanmedian(times_of(other.recorded), axis=0)
-    yield "robot", robot(queries, float(interval), float(hold))
+    yield "robot", Robot(rounded=False).forge(other.recorded, queries, random)
     yield "another's rhythm", in_the_rhythm_of(queries, other.recorded)
     yield "own times shuffled", shuffled(queries, random)
 
@@ -168,12 +169,11 @@ def copy_rates(samples: Samples, n_known: int, seed: int = 0) -> pd.DataFrame:
         known, fresh = own[:n_known], own[n_known:]
         fingerprints = Fingerprints.of(known, SECRET)
         copied, typed = (some[_spread(len(some), MOST_MADE)] for some in (known, fresh))
-        interval, hold = np.nanmedian(times_of(known), axis=0).tolist()
         random = stream(seed, "copies", user)
         sent = [(FRESH, 0.0, fresh[_spread(len(fresh), MOST_FRESH)])]
         for jitter in COPY_JITTERS:
             sent.append((COPY, jitter, replayed(copied, jitter, random)))
-            sent.append((ROBOT, jitter, replayed(robot(typed, interval, hold), jitter, random)))
+            sent.append((ROBOT, jitter, Robot(jitter, rounded=False).forge(known, typed, random)))
         for kind, jitter, some in sent:
             copies = int((copy_evidence(some, fingerprints, SECRET) > COPY_LIMIT).sum())
             rows.append((kind, jitter, user, len(some), copies, int((spreads(some) < 1).any(axis=1).sum())))
