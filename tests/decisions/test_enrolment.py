@@ -9,7 +9,7 @@ from keydyn.decisions.calibration.background import shipped_background
 from keydyn.decisions.enrolled import EnrolmentQuality, enrolment_quality
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes import one_sample
-from keydyn.lab.verification.attacks import robot
+from keydyn.lab.forgeries import Robot
 from tests.decisions import typed_samples
 
 TEXT = "the quick brown fox jumps over the lazy dog again"
@@ -41,7 +41,7 @@ def test_typing_is_taken():
     ("typed", "reason"),
     [
         (lambda: sample(interval=3.0, hold=2.0), "pasted"),
-        (lambda: robot(sample(), 150.0, 80.0), "too regular"),
+        (lambda: Robot().forge(sample()[:0], sample(), np.random.default_rng(0)), "too regular"),
         (lambda: sample(keys=list("abcde")), "5 keystrokes, fewer than 6"),
         (lambda: sample(keys=["F13"] * 10), "0 keystrokes of known keys, fewer than 4"),
     ],

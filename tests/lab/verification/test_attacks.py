@@ -1,4 +1,4 @@
-"""Attacks have the keys of the genuine samples, and the times that they are said to have."""
+"""Attacks are sent to every victim, and what is accepted and what is noticed is counted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn.decisions.liveness.not_typed import times_of
-from keydyn.lab.verification import attacks
+from keydyn.lab.forgeries.from_population import dictionary, typed_as
 from keydyn.lab.verification.attacks import (
     BEST,
     COPY,
@@ -18,6 +18,7 @@ from keydyn.lab.verification.attacks import (
     Victim,
     attack_acceptance,
     copy_rates,
+    most_accepted,
 )
 from keydyn.population import PopulationModel
 from tests.population.simulated import samples_of_people
@@ -37,58 +38,6 @@ def of(samples, user, begin=0, end=None):
     return samples[samples.users == user][begin:end]
 
 
-def every_attack(population, victim, other):
-    random = np.random.default_rng(0)
-    template = population.enrol(victim)
-    return {
-        "replayed": attacks.replayed(victim),
-        "jittered": attacks.replayed(victim, 5.0, random),
-        "stolen": attacks.typed_as(population, template, victim, random),
-        "average": attacks.typed_as(population, population.anyone(), victim),
-        "robot": attacks.robot(victim, 180.0, 80.0),
-        "other rhythm": attacks.in_the_rhythm_of(victim, other),
-        "shuffled": attacks.shuffled(victim, random),
-    }
-
-
-def test_keys_stay_and_times_are_possible(population, samples):
-    victim, other = of(samples, 9), of(samples, 10)
-    for made in every_attack(population, victim, other).values():
-        assert made.sequences.labels().tolist() == victim.sequences.labels().tolist()
-        times = times_of(made)
-        assert np.isnan(times[:, 0]).sum() == len(victim)
-        assert np.nanmin(times) > 0
-        assert population.log_likelihoods([population.anyone()], made).shape == (8, 1)
-
-
-def test_jitter_displaces_presses_and_releases(samples):
-    """The difference of two displacements has √2 times their deviation; a press moves both times."""
-    victim = of(samples, 9)
-    many = np.concatenate(
-        [
-            times_of(attacks.replayed(victim, 5.0, np.random.default_rng(seed))) - times_of(victim)
-            for seed in range(20)
-        ]
-    )
-    np.testing.assert_allclose(np.nanstd(many, axis=0), np.sqrt(2) * 5.0, rtol=0.05)
-    both = many[np.isfinite(many[:, 0])]
-    assert np.corrcoef(both.T)[0, 1] == pytest.approx(-0.5, abs=0.05)
-    np.testing.assert_array_equal(times_of(attacks.replayed(victim)), times_of(victim))
-
-
-def test_shuffled_and_borrowed_times_are_the_ones_there_were(samples):
-    victim, other = of(samples, 9), of(samples, 10)
-    for made, source in (
-        (attacks.shuffled(victim, np.random.default_rng(0)), victim),
-        (attacks.in_the_rhythm_of(victim, other), other),
-    ):
-        for f in range(2):
-            there = times_of(made)[:, f]
-            assert np.isin(there[np.isfinite(there)], times_of(source)[:, f]).all()
-    one = attacks.shuffled(victim, np.random.default_rng(0))[:1]
-    np.testing.assert_array_equal(np.sort(times_of(one), axis=0), np.sort(times_of(victim[:1]), axis=0))
-
-
 def test_forgeries_beat_strangers(population, samples):
     """A stolen template forges its owner; the average typist and the dictionary do not come near."""
     victim = of(samples, 9)
@@ -101,8 +50,8 @@ def test_forgeries_beat_strangers(population, samples):
         return (scores[:, 0] - scores[:, 1:].max(axis=1)).mean()
 
     genuine = margin(queries)
-    forged = margin(attacks.typed_as(population, template, queries, np.random.default_rng(1)))
-    average = margin(attacks.typed_as(population, population.anyone(), queries))
+    forged = margin(typed_as(population, template, queries, np.random.default_rng(1)))
+    average = margin(typed_as(population, population.anyone(), queries))
     strangers = margin(of(samples, 11))
     assert genuine > 0
     assert forged > 0.5 * genuine
@@ -113,19 +62,19 @@ def test_forgeries_beat_strangers(population, samples):
 def test_dictionary_has_one_entry_per_person(population, samples):
     people = population.draw(50, random_state=0)
     sample = of(samples, 9, 0, 1)
-    entries = attacks.dictionary(population, people, sample, None)
+    entries = dictionary(population, people, sample, None)
     assert len(entries) == 50
     for n in (0, 49):
-        alone = attacks.typed_as(population, people[n], sample)
+        alone = typed_as(population, people[n], sample)
         np.testing.assert_allclose(times_of(entries[[n]]), times_of(alone))
     # Everybody finds an own entry the most probable.
     scores = population.log_likelihoods(people, entries)
     assert (scores.argmax(axis=1) == np.arange(50)).mean() > 0.9
     accepted = np.zeros((3, 4), dtype=bool)
     accepted[1, :2] = accepted[2, 0] = True
-    assert attacks.most_accepted(accepted) == 1
+    assert most_accepted(accepted) == 1
     with pytest.raises(ValueError, match="of one sample"):
-        attacks.dictionary(population, people, of(samples, 9), None)
+        dictionary(population, people, of(samples, 9), None)
 
 
 def test_every_attack_is_measured():

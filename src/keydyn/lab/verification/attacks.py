@@ -1,14 +1,13 @@
-"""What attackers send in a user's name: the keys of a genuine sample with times that were not typed there.
+"""How many of an attacker's samples are accepted, and how many are noticed.
 
 Every attack takes genuine samples and returns as many with the same keys; who sends them is a matter of
-bookkeeping, and their index stays that of the genuine ones. A stranger's attack needs nothing from here: it
-is the stranger's own typing.
+bookkeeping, and their index stays that of the genuine ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,90 +15,13 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
-from keydyn.decisions.liveness.not_typed import COPY_LIMIT, copy_reason, regularity_reason, spreads, times_of
+from keydyn.decisions.liveness.not_typed import COPY_LIMIT, copy_reason, regularity_reason, spreads
 from keydyn.keystrokes.samples import Samples
+from keydyn.lab.forgeries import Robot, replayed
+from keydyn.lab.forgeries.from_population import dictionary, typed_as
+from keydyn.lab.forgeries.replays import in_the_rhythm_of, shuffled
 from keydyn.lab.frame.long_texts import stream
-from keydyn.model import Sequences
 from keydyn.population import PopulationModel, Template
-from keydyn.population.features import HOLD, INTERVAL
-
-# No time that is made up is shorter, milliseconds.
-SHORTEST = 1.0
-
-
-def replayed(samples: Samples, jitter: float = 0.0, random: np.random.Generator | None = None) -> Samples:
-    """Recorded samples sent again, every press and release displaced by `jitter` ms, normally distributed."""
-    times = times_of(samples)
-    if jitter > 0:
-        generator = np.random.default_rng(random)
-        press, release = generator.normal(0.0, jitter, (2, len(times)))
-        # A first interval is NaN and stays so.
-        times[1:, 0] += np.diff(press)
-        times[:, 1] += release - press
-        times = np.maximum(times, SHORTEST)
-    return _with_times(samples, times)
-
-
-def typed_as(
-    population: PopulationModel,
-    template: Template,
-    samples: Samples,
-    random: np.random.Generator | None = None,
-) -> Samples:
-    """The keys as the owner of a template would type them, with a generator; without one, all as expected.
-
-    With a stolen template these are forgeries of its owner; with `population.anyone()`, the average typist.
-    """
-    features, names = population.parameters.features, samples.sequences.feature_names or ()
-    values = [population.typed_by([template], one.labels().tolist(), random)[0] for one in samples.sequences]
-    order = [features.index(name) for name in names]
-    return replace(samples, sequences=samples.sequences.with_values(np.concatenate(values)[:, order]))
-
-
-def robot(samples: Samples, interval: float, hold: float) -> Samples:
-    """All intervals equal, and all holds."""
-    times = times_of(samples)
-    times[:] = interval, hold
-    return _with_times(samples, times)
-
-
-def in_the_rhythm_of(samples: Samples, others: Samples) -> Samples:
-    """The keys with another person's times, one after the other, whatever keys they were for."""
-    times, theirs = times_of(samples), times_of(others)
-    for f in range(2):
-        known = theirs[np.isfinite(theirs[:, f]), f]
-        if len(known) == 0:
-            raise ValueError(f"the other person has no {'holds' if f else 'intervals'}")
-        times[:, f] = np.resize(known, len(times))
-    return _with_times(samples, times)
-
-
-def shuffled(samples: Samples, random: np.random.Generator) -> Samples:
-    """The sample's own times, in another order: intervals among intervals and holds among holds."""
-    times, offsets = times_of(samples), samples.sequences.offsets
-    for s in range(len(samples)):
-        for f in range(2):
-            rows = slice(offsets[s] + (f == 0), offsets[s + 1])
-            times[rows, f] = random.permutation(times[rows, f])
-    return _with_times(samples, times)
-
-
-def dictionary(
-    population: PopulationModel,
-    people: Sequence[Template],
-    sample: Samples,
-    random: np.random.Generator | None,
-) -> Samples:
-    """One sample's keys as typed by each of these people, whose numbers are the users; as in `typed_as`."""
-    if len(sample) != 1:
-        raise ValueError(f"a dictionary is of the keys of one sample, not of {len(sample)}")
-    keys, n = sample.sequences.labels().tolist(), len(people)
-    names = sample.sequences.feature_names or ()
-    order = [population.parameters.features.index(name) for name in names]
-    values = population.typed_by(people, keys, random)[..., order].reshape(n * len(keys), len(order))
-    frame = pd.DataFrame(values, columns=list(names))
-    sequences = Sequences.from_arrays(frame, np.tile(keys, n), np.full(n, len(keys)))
-    return Samples([(number, 0) for number in range(n)], sequences, sample.emission)
 
 
 def most_accepted(accepted: Truths) -> int:
@@ -108,16 +30,6 @@ def most_accepted(accepted: Truths) -> int:
     Those people are the attacker's own; the victim is not among them.
     """
     return int(np.argmax(accepted.mean(axis=1)))
-
-
-def _with_times(samples: Samples, times: Floats) -> Samples:
-    """Replace the intervals and holds of samples; further features stay."""
-    sequences = samples.sequences
-    names = sequences.feature_names or ()
-    X = np.array(sequences.X)
-    times[sequences.offsets[:-1], 0] = np.nan
-    X[:, [names.index(INTERVAL), names.index(HOLD)]] = times
-    return replace(samples, sequences=sequences.with_values(X))
 
 
 Judge = Callable[[Sequence[Any], Samples], Truths]
@@ -195,8 +107,7 @@ def sent_samples(
     yield "average typist, drawn", typed_as(population, anyone, queries, random)
     yield "stolen template, as expected", typed_as(population, victim.template, queries)
     yield "stolen template, drawn", typed_as(population, victim.template, queries, random)
-    interval, hold = np.nanmedian(times_of(other.recorded), axis=0)
-    yield "robot", robot(queries, float(interval), float(hold))
+    yield "robot", Robot(rounded=False).forge(other.recorded, queries, random)
     yield "another's rhythm", in_the_rhythm_of(queries, other.recorded)
     yield "own times shuffled", shuffled(queries, random)
 
@@ -258,12 +169,11 @@ def copy_rates(samples: Samples, n_known: int, seed: int = 0) -> pd.DataFrame:
         known, fresh = own[:n_known], own[n_known:]
         fingerprints = Fingerprints.of(known, SECRET)
         copied, typed = (some[_spread(len(some), MOST_MADE)] for some in (known, fresh))
-        interval, hold = np.nanmedian(times_of(known), axis=0).tolist()
         random = stream(seed, "copies", user)
         sent = [(FRESH, 0.0, fresh[_spread(len(fresh), MOST_FRESH)])]
         for jitter in COPY_JITTERS:
             sent.append((COPY, jitter, replayed(copied, jitter, random)))
-            sent.append((ROBOT, jitter, replayed(robot(typed, interval, hold), jitter, random)))
+            sent.append((ROBOT, jitter, Robot(jitter, rounded=False).forge(known, typed, random)))
         for kind, jitter, some in sent:
             copies = int((copy_evidence(some, fingerprints, SECRET) > COPY_LIMIT).sum())
             rows.append((kind, jitter, user, len(some), copies, int((spreads(some) < 1).any(axis=1).sum())))

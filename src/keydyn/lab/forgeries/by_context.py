@@ -1,0 +1,70 @@
+"""Holds and intervals made up one by one, each from what was recorded in its context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keydyn.decisions.liveness.not_typed import times_of
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.forgeries.contexts import contexts_of, grouped
+from keydyn.lab.forgeries.draws import Draw
+from keydyn.lab.forgeries.forger import RECORDINGS
+from keydyn.lab.forgeries.made_up import made_up
+
+# Contexts grow up to this many keys, the key itself included, if the recording has them often enough.
+LONGEST, LEAST = 16, 3
+
+
+@dataclass(frozen=True)
+class ByContext:
+    """Times made up from those that were recorded after the same keys.
+
+    Holds and flights are made up independently of each other. A flight is the time between two presses or,
+    with `release_to_press`, between the release of a key and the press of the next, which is negative where
+    keys overlap. `longest` is 1 for the key alone and 2 for pairs; `least` is how often a context must have
+    been recorded. With `rounded`, times are whole milliseconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import Samples
+    >>> from keydyn.lab.forgeries import ByContext, histograms
+    >>> samples = Samples.of(make_typists(1, 8))
+    >>> forger = ByContext(histograms, "histograms")
+    >>> forged = forger.forge(samples[:6], samples[6:], np.random.default_rng(0))
+    >>> len(forged), forged.sequences.labels().tolist() == samples[6:].sequences.labels().tolist()
+    (2, True)
+    """
+
+    draw: Draw
+    family: str
+    longest: int = LONGEST
+    least: int = LEAST
+    release_to_press: bool = False
+    rounded: bool = True
+
+    @property
+    def knowledge(self) -> tuple[str, ...]:
+        """Recordings of the victim."""
+        return RECORDINGS
+
+    def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
+        """The keys of `texts` with times of their contexts; a `ValueError` if nothing was recorded."""
+        contexts = contexts_of(recorded, texts, self.longest, self.least)
+        intervals, holds = times_of(recorded).T
+        flights = intervals - before(holds) if self.release_to_press else intervals
+        hold, flight = (
+            self.draw(grouped(values, contexts, self.least), random) for values in (holds, flights)
+        )
+        interval = flight + before(hold) if self.release_to_press else flight
+        return made_up(texts, np.column_stack([interval, hold]), self.rounded)
+
+
+def before(values: NDArray[Any]) -> NDArray[Any]:
+    """What stands at the key before each; at a sample's first key it means nothing."""
+    return np.concatenate([values[:1], values[:-1]])

@@ -1,0 +1,113 @@
+"""Typing drawn from the population model: as the owner of a template would type, or the average person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats
+from keydyn.decisions.liveness.not_typed import times_of
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.forgeries.forger import KNOWLEDGE
+from keydyn.lab.forgeries.made_up import made_up
+from keydyn.model import Sequences
+from keydyn.population import PopulationModel, Template
+
+# Rates samples, (n,): how much a detector takes each for a hand's.
+Preferred = Callable[[Samples], Floats]
+
+
+@dataclass(frozen=True)
+class FromPopulation:
+    """What the victim would type by the full model, enrolled with what was recorded of them.
+
+    With the enrolled samples these are draws from a stolen template; with fewer samples, from a template of
+    the attacker's own making; with none, the typing of the average person. All that the model knows is in
+    them: wider contexts, dependence between times, hidden states and a tempo that wanders. It is therefore
+    the attack of those who know what a detector looks for. Those who have the detector too draw each text
+    `tries` times and send the draw that `preferred` rates highest. Without `chance`, every time is the
+    expected one. The shipped population serves unless another is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.keystrokes import Samples
+    >>> from keydyn.lab.forgeries import FromPopulation
+    >>> samples = Samples.of(make_typists(1, 8))
+    >>> len(FromPopulation().forge(samples[:3], samples[6:], np.random.default_rng(0)))
+    2
+    """
+
+    population: PopulationModel | None = None
+    chance: bool = True
+    preferred: Preferred | None = None
+    tries: int = 10
+    rounded: bool = True
+
+    @property
+    def family(self) -> str:
+        """Expected times resemble averages, draws resemble nothing else."""
+        return "the model" if self.chance else "averages"
+
+    @property
+    def knowledge(self) -> tuple[str, ...]:
+        """Anything: the population alone is enough for the average person."""
+        return KNOWLEDGE
+
+    def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
+        """The keys of `texts` as the person recorded would type them, or as anyone would."""
+        population = PopulationModel.shipped() if self.population is None else self.population
+        template = population.enrol(recorded) if len(recorded) else population.anyone()
+        if self.preferred is None:
+            made = typed_as(population, template, texts, random if self.chance else None)
+            return made_up(made, times_of(made), self.rounded)
+        times = np.empty((texts.sequences.n_events, 2))
+        offsets = texts.sequences.offsets
+        for s in range(len(texts)):
+            # The same person many times over.
+            made = dictionary(population, [template] * self.tries, texts[s : s + 1], random)
+            made = made_up(made, times_of(made), self.rounded)
+            best = int(np.argmax(self.preferred(made)))
+            times[offsets[s] : offsets[s + 1]] = times_of(made[best : best + 1])
+        return made_up(texts, times, self.rounded)
+
+
+def typed_as(
+    population: PopulationModel,
+    template: Template,
+    samples: Samples,
+    random: np.random.Generator | None = None,
+) -> Samples:
+    """The keys as the owner of a template would type them, with a generator; without one, all as expected.
+
+    With a stolen template these are forgeries of its owner; with `population.anyone()`, the average typist.
+    """
+    times = np.empty((samples.sequences.n_events, 2))
+    offsets = samples.sequences.offsets
+    for s, one in enumerate(samples.sequences):
+        # Interval and hold are a population's first features.
+        drawn = population.typed_by([template], one.labels().tolist(), random)[0, :, :2]
+        times[offsets[s] : offsets[s + 1]] = drawn
+    return made_up(samples, times, rounded=False)
+
+
+def dictionary(
+    population: PopulationModel,
+    people: Sequence[Template],
+    sample: Samples,
+    random: np.random.Generator | None,
+) -> Samples:
+    """One sample's keys as typed by each of these people, whose numbers are the users; as in `typed_as`."""
+    if len(sample) != 1:
+        raise ValueError(f"a dictionary is of the keys of one sample, not of {len(sample)}")
+    keys, n = sample.sequences.labels().tolist(), len(people)
+    names = sample.sequences.feature_names or ()
+    order = [population.parameters.features.index(name) for name in names]
+    values = population.typed_by(people, keys, random)[..., order].reshape(n * len(keys), len(order))
+    frame = pd.DataFrame(values, columns=list(names))
+    sequences = Sequences.from_arrays(frame, np.tile(keys, n), np.full(n, len(keys)))
+    return Samples([(number, 0) for number in range(n)], sequences, sample.emission)
