@@ -14,7 +14,7 @@ from keydyn.lab.forgeries.contexts import Contexts, contexts_of, grouped
 from keydyn.lab.forgeries.draws import resampled
 from keydyn.lab.forgeries.forger import RECORDINGS
 from keydyn.lab.forgeries.made_up import made_up
-from keydyn.population.features import spaces_of
+from keydyn.population.cells import SPACES
 
 
 def replayed(
@@ -118,7 +118,8 @@ def pieces_of(texts: Samples, run: int | None) -> Integers:
     first = np.repeat(sequences.offsets[:-1], lengths)
     place = np.arange(sequences.n_events)
     if run is None:
-        begins = np.isin(before(sequences.codes), spaces_of(sequences.event_types))
+        spaces = np.flatnonzero(np.isin(sequences.event_types, SPACES))
+        begins = np.isin(before(sequences.codes), spaces)
     else:
         if run < 1:
             raise ValueError(f"a piece has 1 key or more, not {run}")
