@@ -9,7 +9,7 @@ from sklearn.base import clone
 import keydyn
 from keydyn import POHMM, POHMMClassifier
 from keydyn.model import LogStudent
-from keydyn.model.criteria import Criterion, Discrimination
+from keydyn.model.criteria import Discrimination, TrainingCriterion
 
 CRITERIA = ("conditional", "margin")
 
@@ -43,7 +43,7 @@ def problem(criterion, emission="lognormal"):
 @pytest.mark.parametrize("emission", ["lognormal", LogStudent(df=4.0)], ids=["lognormal", "logstudent"])
 @pytest.mark.parametrize("name", CRITERIA)
 def test_the_gradient_is_that_of_finite_differences(name, emission):
-    function = problem(Criterion(name, sharpness=0.3, lean=0.2), emission)
+    function = problem(TrainingCriterion(name, sharpness=0.3, lean=0.2), emission)
     random = np.random.default_rng(1)
     moves = 0.2 * random.standard_normal(function.size)
     _, gradient = function.value_and_gradient(moves)
@@ -58,7 +58,7 @@ def test_the_gradient_is_that_of_finite_differences(name, emission):
 @pytest.mark.parametrize("name", CRITERIA)
 def test_the_value_is_the_definition(name):
     """Worked out from the scores of each model, one sequence at a time."""
-    criterion = Criterion(name, sharpness=0.3, lean=0.2)
+    criterion = TrainingCriterion(name, sharpness=0.3, lean=0.2)
     function = problem(criterion)
     moves = np.full(function.size, 0.1)
     models = function.moved(moves)
@@ -98,7 +98,7 @@ def test_the_criterion_never_falls_and_classes_stand_out(name):
 def test_a_strong_lean_leaves_the_likelihoods_models():
     X, events, labels = two_classes()
     plain = POHMMClassifier().fit(X, labels, events=events)
-    held = POHMMClassifier(criterion=Criterion("conditional", lean=1e9)).fit(X, labels, events=events)
+    held = POHMMClassifier(criterion=TrainingCriterion("conditional", lean=1e9)).fit(X, labels, events=events)
     for one, other in zip(plain.models_, held.models_, strict=True):
         np.testing.assert_allclose(one.emission_[0].loc, other.emission_[0].loc, rtol=0, atol=1e-6)
 
@@ -124,4 +124,4 @@ def test_what_has_no_gradient_is_refused():
             clone(POHMMClassifier(criterion=wrong)).fit(X, labels, events=events)
     for settings in ({"sharpness": 0.0}, {"lean": -1.0}, {"max_iter": 0}, {"lean": np.nan}):
         with pytest.raises(ValueError, match="sharpness"):
-            Criterion("margin", **settings)
+            TrainingCriterion("margin", **settings)

@@ -117,8 +117,8 @@ def posterior_statistics(model: POHMM, samples: Samples) -> Floats:
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(2, 3))
     >>> model = POHMM().fit(samples.sequences)
-    >>> posterior_statistics(model, samples).shape  # 10 different keys, 2 states, 2 features
-    (6, 100)
+    >>> posterior_statistics(model, samples).shape  # 11 different keys, 2 states, 2 features
+    (6, 110)
     """
     sequences, M = samples.sequences, model.n_states
     codes, m = find(sequences.codes, sequences.event_types, model.event_types_)[0], len(model.event_types_)

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from keydyn import files
 from keydyn.arrays import Floats, Given
 from keydyn.files import Kind, Tensor, Tensors, Values, check_tensors, declared
-from keydyn.model.criteria import LIKELIHOOD, Criterion, Discrimination, discriminated
+from keydyn.model.criteria import LIKELIHOOD, Discrimination, TrainingCriterion, discriminated
 from keydyn.model.data.sequences import as_sequences, check_weights
 from keydyn.model.fit.many import fit_many, score_many
 from keydyn.model.fit.threads import Learner
@@ -43,7 +43,7 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
         sorted order of the labels, or a dict by label
     n_jobs : threads that fit and score; None for one
     criterion : "likelihood" fits each class by itself; "conditional" and "margin" then let all models learn
-        together to tell the classes apart (`keydyn.model.criteria`). A `Criterion` sets how strongly
+        together to tell the classes apart (`keydyn.model.criteria`). A `TrainingCriterion` sets how strongly
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
         model: POHMM | None = None,
         priors: Any = "uniform",
         n_jobs: int | None = None,
-        criterion: str | Criterion = LIKELIHOOD,
+        criterion: str | TrainingCriterion = LIKELIHOOD,
     ) -> None:
         self.model = model
         self.priors = priors
@@ -169,11 +169,11 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
         self._known()
         files.write(path, CLASSIFIER.packed(*_contents(self._as_it_is())))
 
-    def _check_criterion(self) -> Criterion | None:
+    def _check_criterion(self) -> TrainingCriterion | None:
         """What is maximised; None if each class is by itself."""
-        if isinstance(self.criterion, Criterion):
+        if isinstance(self.criterion, TrainingCriterion):
             return self.criterion
-        return None if self.criterion == LIKELIHOOD else Criterion(self.criterion)
+        return None if self.criterion == LIKELIHOOD else TrainingCriterion(self.criterion)
 
     def _check_priors(self, classes: NDArray[Any], counts: NDArray[Any]) -> Floats:
         n_classes = len(classes)

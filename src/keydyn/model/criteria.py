@@ -37,7 +37,7 @@ FURTHEST = 5.0
 
 
 @dataclass(frozen=True)
-class Criterion:
+class TrainingCriterion:
     """What is maximised.
 
     With f the log-likelihoods plus log-priors times `sharpness`, a sequence of class y adds ln softmax(f)[y]
@@ -49,10 +49,10 @@ class Criterion:
     --------
     >>> import numpy as np
     >>> from keydyn import POHMM, POHMMClassifier
-    >>> from keydyn.model import Criterion
+    >>> from keydyn.model import TrainingCriterion
     >>> rng = np.random.default_rng(0)
     >>> sequences = [rng.lognormal(location, 0.5, (20, 1)) for location in [5.0, 5.3] * 10]
-    >>> criterion = Criterion("margin", sharpness=0.5)
+    >>> criterion = TrainingCriterion("margin", sharpness=0.5)
     >>> classifier = POHMMClassifier(POHMM(n_states=1), criterion=criterion).fit(sequences, [0, 1] * 10)
     >>> bool(np.all(np.diff(classifier.criterion_history_) >= 0.0))
     True
@@ -94,7 +94,7 @@ class Discrimination:
 
     def __init__(
         self, models: Sequence[Any], sequences: Sequences, target: Integers, weights: Floats,
-        log_priors: Floats, criterion: Criterion, n_jobs: int | None = None,
+        log_priors: Floats, criterion: TrainingCriterion, n_jobs: int | None = None,
     ) -> None:  # fmt: skip
         self.models, self.sequences, self.target, self.weights = models, sequences, target, weights
         self.log_priors, self.criterion, self.n_jobs = log_priors, criterion, n_jobs
