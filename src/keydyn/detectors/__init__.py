@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         OutlierCount,
         ScaledManhattan,
     )
+    from keydyn.detectors.hybrid import HybridPOHMM
     from keydyn.detectors.markov import Markov, PublishedHMM, PublishedPOHMM, RecommendedPOHMM
     from keydyn.detectors.population_detector import PopulationDetector
     from keydyn.detectors.relatives import (
@@ -34,6 +35,7 @@ __all__ = [
     "Detector",
     "Euclidean",
     "FilteredManhattan",
+    "HybridPOHMM",
     "Mahalanobis",
     "Manhattan",
     "Markov",
@@ -64,6 +66,7 @@ __getattr__, __dir__ = on_demand(
         ".detector": "Detector detector_names detector_title make_detector register",
         ".distances": "Euclidean FilteredManhattan Mahalanobis Manhattan NearestMean NearestNeighbour "
         "NormedEuclidean NormedMahalanobis OneClass OutlierCount ScaledManhattan",
+        ".hybrid": "HybridPOHMM",
         ".markov": "Markov PublishedHMM PublishedPOHMM RecommendedPOHMM",
         ".population_detector": "PopulationDetector",
         ".relatives": "ContextDetector PartiallyDetector PartlyDetector RelativeDetector",

@@ -25,7 +25,7 @@ from keydyn.keystrokes.samples import Samples
 
 ENTRY_POINTS = "keydyn.detectors"
 # Where the detectors that come with keydyn are, in the order in which they are listed.
-_FILES = ("distances", "markov", "population_detector", "relatives")
+_FILES = ("distances", "markov", "hybrid", "population_detector", "relatives")
 OWN = tuple(f"keydyn.detectors.{name}" for name in _FILES)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from keydyn.model.check.goodness import GoodnessOfFit
     from keydyn.model.check.pseudo_residuals import ResidualTest, check_residuals
     from keydyn.model.classifier import POHMMClassifier
+    from keydyn.model.criteria import TrainingCriterion
     from keydyn.model.data.input_forms import intervals
     from keydyn.model.data.sequences import Sequences
     from keydyn.model.families import Categorical, Exponential, Gamma, LogNormal, LogStudent, Normal, Student
@@ -62,6 +63,7 @@ __all__ = [
     "SequenceTransformer",
     "Sequences",
     "Student",
+    "TrainingCriterion",
     "check_residuals",
     "family_names",
     "fit_many",
@@ -81,6 +83,7 @@ __getattr__, __dir__ = on_demand(
         ".check.goodness": "GoodnessOfFit",
         ".check.pseudo_residuals": "ResidualTest check_residuals",
         ".classifier": "POHMMClassifier",
+        ".criteria": "TrainingCriterion",
         ".data.input_forms": "intervals",
         ".data.sequences": "Sequences",
         ".families": "Categorical Exponential Gamma LogNormal LogStudent Normal Student",

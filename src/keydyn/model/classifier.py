@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from keydyn import files
 from keydyn.arrays import Floats, Given
 from keydyn.files import Kind, Tensor, Tensors, Values, check_tensors, declared
+from keydyn.model.criteria import LIKELIHOOD, Discrimination, TrainingCriterion, discriminated
 from keydyn.model.data.sequences import as_sequences, check_weights
 from keydyn.model.fit.many import fit_many, score_many
 from keydyn.model.fit.threads import Learner
@@ -24,11 +25,12 @@ from keydyn.model.pohmm import POHMM
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """The labels, sorted, a fitted model of each, and their probabilities (C,)."""
+    """The labels, sorted, a fitted model of each, their probabilities (C,), and the criterion's history."""
 
     labels: NDArray[Any]
     models: list[Any]
     priors: Floats
+    history: Floats | None = None
 
 
 class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,10 +42,13 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
     priors : "uniform", "empirical" (each class's share of the training sequences), one number per class in
         sorted order of the labels, or a dict by label
     n_jobs : threads that fit and score; None for one
+    criterion : "likelihood" fits each class by itself; "conditional" and "margin" then let all models learn
+        together to tell the classes apart (`keydyn.model.criteria`). A `TrainingCriterion` sets how strongly
 
     Attributes
     ----------
     classes_ : the labels, sorted; models_ : a fitted model each; priors_ : (C,) class probabilities
+    criterion_history_ : the value of the criterion after each step; None for the likelihood
 
     Examples
     --------
@@ -58,16 +63,22 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
     """
 
     def __init__(
-        self, model: POHMM | None = None, priors: Any = "uniform", n_jobs: int | None = None
+        self,
+        model: POHMM | None = None,
+        priors: Any = "uniform",
+        n_jobs: int | None = None,
+        criterion: str | TrainingCriterion = LIKELIHOOD,
     ) -> None:
         self.model = model
         self.priors = priors
         self.n_jobs = n_jobs
+        self.criterion = criterion
 
     def fit(
         self, X: Any, y: ArrayLike, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
     ) -> Self:
         """Fit a model to the sequences of each class; `y` has one label per sequence."""
+        criterion = self._check_criterion()
         sequences = as_sequences(X, events, lengths)
         labels = _check_labels(y, len(sequences))
         weights = None if sample_weight is None else check_weights(sample_weight, len(sequences))
@@ -82,8 +93,19 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
             n_jobs=self.n_jobs,
             sample_weight=None if weights is None else [weights[which] for which in members],
         )
-        self._state = Classes(classes, models, priors)
+        history = None
+        if criterion is not None:
+            each = np.ones(len(sequences)) if weights is None else weights
+            with np.errstate(divide="ignore"):
+                log_priors = np.log(priors)
+            problem = Discrimination(models, sequences, number, each, log_priors, criterion, self.n_jobs)
+            models, history = discriminated(problem)
+        self._state = Classes(classes, models, priors, history)
         return self
+
+    @property
+    def criterion_history_(self) -> Floats | None:
+        return self._known().history
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -141,11 +163,17 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
     def save(self, path: str | PathLike[str]) -> None:
         """Write the classifier to a file (docs/file-format.md); `keydyn.load` reads it.
 
-        `n_jobs` and priors that were given as numbers are not settings of the file: after loading the priors
-        are those that were used.
+        `n_jobs`, the criterion, and priors that were given as numbers are not settings of the file: after
+        loading the priors and the models are those that were found.
         """
         self._known()
         files.write(path, CLASSIFIER.packed(*_contents(self._as_it_is())))
+
+    def _check_criterion(self) -> TrainingCriterion | None:
+        """What is maximised; None if each class is by itself."""
+        if isinstance(self.criterion, TrainingCriterion):
+            return self.criterion
+        return None if self.criterion == LIKELIHOOD else TrainingCriterion(self.criterion)
 
     def _check_priors(self, classes: NDArray[Any], counts: NDArray[Any]) -> Floats:
         n_classes = len(classes)

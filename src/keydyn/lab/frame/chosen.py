@@ -32,7 +32,8 @@ TextOption = Annotated[
 DETECTORS = (
     *("manhattan", "manhattan-scaled", "manhattan-filtered", "euclidean", "euclidean-normed"),
     *("mahalanobis", "mahalanobis-normed", "nearest-neighbour", "outlier-count", "k-means", "svm"),
-    *("hmm", "pohmm", "pohmm-recommended", "population", "context-hmm", "partly-hmm", "partially-hmm"),
+    *("hmm", "pohmm", "pohmm-recommended", "population", "pohmm-hybrid"),
+    *("context-hmm", "partly-hmm", "partially-hmm"),
 )
 DetectorOption = Annotated[
     list[str] | None,
