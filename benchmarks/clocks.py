@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.datasets import load_dataset
-from keydyn.decisions.calibration.operating_point import ACCEPT
+from keydyn.decisions.decision import ACCEPT
 from keydyn.detectors import PopulationDetector
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.rates.confidence import Claims, Rate, bootstrap_mean

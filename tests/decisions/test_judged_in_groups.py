@@ -8,7 +8,7 @@ import pytest
 from keydyn.datasets import make_typists
 from keydyn.decisions import Targets, Verifier
 from keydyn.decisions.calibration.background import shipped_background
-from keydyn.decisions.judging import together
+from keydyn.decisions.decision import together
 
 
 @pytest.mark.parametrize("split", [(0, 1, 2, 3), (0, 0, 1, 1), (0, 1, 0, 1)])

@@ -11,7 +11,7 @@ import pytest
 
 from keydyn.decisions import Costs, Targets, Verifier, Watching
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.trials import open_set_scores
+from keydyn.decisions.calibration.calibration import open_set_scores
 from keydyn.decisions.watching.sessions import watched_sessions
 from keydyn.detectors import make_detector
 from keydyn.keystrokes import Samples

@@ -11,7 +11,7 @@ import numpy as np
 from keydyn.decisions.calibration.amounts import CALIBRATIONS
 from keydyn.decisions.calibration.background import shipped_background
 from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.calibration.operating_point import Targets
+from keydyn.decisions.decision import Targets
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.folder.enrolled_bytes import PERSON, enrolled_of, template_bytes
 from keydyn.decisions.liveness.copies import (

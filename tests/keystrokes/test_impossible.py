@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 
 from keydyn.datasets import make_typists
 from keydyn.keystrokes import Samples, one_sample, quality_of, without_impossible
-from keydyn.keystrokes.impossible import LONGEST_HOLD, LONGEST_INTERVAL, SHORTEST, impossible
-from keydyn.keystrokes.one_sample import recorded_samples
+from keydyn.keystrokes.one_sample import (
+    LONGEST_HOLD,
+    LONGEST_INTERVAL,
+    SHORTEST,
+    impossible,
+    recorded_samples,
+)
 
 
 def times_of(samples):

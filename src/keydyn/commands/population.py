@@ -67,7 +67,7 @@ def fit(
     `keydyn population fit first.parquet --also second.parquet --out people.keydyn`
     """
     from keydyn.decisions.calibration.background import write_background, write_population
-    from keydyn.keystrokes.impossible import without_impossible
+    from keydyn.keystrokes.one_sample import without_impossible
     from keydyn.keystrokes.samples import Samples
     from keydyn.parallel import using
     from keydyn.population import PopulationModel

@@ -8,16 +8,14 @@ if TYPE_CHECKING:
     from keydyn.decisions.calibration.amounts import Calibrations
     from keydyn.decisions.calibration.background import Background, shipped_background
     from keydyn.decisions.calibration.calibration import Calibration, MatchRate
-    from keydyn.decisions.calibration.operating_point import (
-        Costs,
+    from keydyn.decisions.calibration.error_rates import (
         CountedRates,
         StatedRates,
-        Targets,
         claims_among,
         counted_rates,
         stated_rates,
     )
-    from keydyn.decisions.decision import Candidate, Decision, Evidence, Identification
+    from keydyn.decisions.decision import Candidate, Costs, Decision, Evidence, Identification, Targets
     from keydyn.decisions.enrolled import DRIFTED, Enrolled, EnrolmentQuality, enrolment_quality
     from keydyn.decisions.folder.enrolled_bytes import (
         background_bytes,
@@ -75,9 +73,8 @@ __getattr__, __dir__ = on_demand(
         ".calibration.amounts": "Calibrations",
         ".calibration.background": "Background shipped_background",
         ".calibration.calibration": "Calibration MatchRate",
-        ".calibration.operating_point": "Costs CountedRates StatedRates Targets claims_among counted_rates "
-        "stated_rates",
-        ".decision": "Candidate Decision Evidence Identification",
+        ".calibration.error_rates": "CountedRates StatedRates claims_among counted_rates stated_rates",
+        ".decision": "Candidate Costs Decision Evidence Identification Targets",
         ".enrolled": "DRIFTED Enrolled EnrolmentQuality enrolment_quality",
         ".folder.enrolled_bytes": "background_bytes background_of enrolled_of template_bytes",
         ".known_twice": "find_twice",

@@ -1,17 +1,28 @@
-"""Decisions about samples and the reasons for them; too little evidence is an answer too."""
+"""Decisions about samples and the reasons for them, and the operating point at which they are made."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Integers
+from keydyn.arrays import Floats, Integers
 from keydyn.detectors.detector import Detector
 from keydyn.keystrokes.samples import Samples
 from keydyn.short_repr import short_repr
 
+if TYPE_CHECKING:
+    from keydyn.decisions.calibration.calibration import Meanings
+
+ACCEPT, REJECT, UNSURE = "accept", "reject", "unsure"
+LOCKOUTS_PER_HOUR = 1.0
+# A rate that was rounded is not above its target.
+ROUNDING = 1.0 + 1e-9
+# Probability that a sample to identify is a stranger's, before it is looked at.
+STRANGER = 0.5
 LEAST_KEYSTROKES = 6
 LEAST_KNOWN = 4
 # With fewer of its pairs of keys typed at enrolment, a sample is of another text. In the paper's datasets the
@@ -19,6 +30,87 @@ LEAST_KNOWN = 4
 LEAST_FAMILIAR = 0.25
 # Samples with fewer pairs are too short to tell.
 LEAST_PAIRS = 8
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Accept where few strangers would score as high, reject where few genuine samples would score as low.
+
+    Attributes
+    ----------
+    false_match : the largest share of strangers accepted
+    false_non_match : the largest share of genuine samples rejected; in between the answer is unsure
+    lockouts_per_hour : how often a watched session may be locked although the right person types
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Targets, Verifier
+    >>> strict = Verifier.shipped(at=Targets(false_match=0.001))
+    >>> strict.at.false_match
+    0.001
+    """
+
+    false_match: float = 0.01
+    false_non_match: float = 0.01
+    lockouts_per_hour: float = LOCKOUTS_PER_HOUR
+
+    def __post_init__(self) -> None:
+        """Check that the rates are rates."""
+        for name in ("false_match", "false_non_match"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
+
+    def answers(self, scores: Meanings) -> list[str]:
+        """The answer to each claim, given what its score means."""
+        rates = zip(scores.false_match.tolist(), scores.false_non_match.tolist(), strict=True)
+        most, least = self.false_match * ROUNDING, self.false_non_match * ROUNDING
+        return [ACCEPT if above <= most else REJECT if below <= least else UNSURE for above, below in rates]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Accept where that is expected to cost less, given how probable a genuine claim is to begin with.
+
+    Attributes
+    ----------
+    false_match, false_non_match : the cost of each error, in any unit
+    prior : probability that a claim is genuine
+    lockouts_per_hour : as of `Targets`
+
+    Examples
+    --------
+    >>> from keydyn.decisions import Costs, Verifier
+    >>> costs = Costs(false_match=50.0, false_non_match=1.0, prior=0.99)
+    >>> round(costs.threshold, 3)  # ln 50 − ln 99
+    -0.683
+    >>> verifier = Verifier.shipped(at=costs)
+    """
+
+    false_match: float
+    false_non_match: float
+    prior: float = 0.5
+    lockouts_per_hour: float = LOCKOUTS_PER_HOUR
+
+    def __post_init__(self) -> None:
+        """Check that costs are positive and the prior is a probability."""
+        for name in ("false_match", "false_non_match"):
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise ValueError(f"the cost {name} must be positive, not {getattr(self, name)}")
+        if not 0.0 < self.prior < 1.0:
+            raise ValueError(f"prior must lie between 0 and 1, not {self.prior}")
+
+    @property
+    def threshold(self) -> float:
+        """The log-likelihood ratio from which accepting costs less."""
+        odds = self.prior / (1.0 - self.prior)
+        return math.log(self.false_match / self.false_non_match) - math.log(odds)
+
+    def answers(self, scores: Meanings) -> list[str]:
+        """The answer to each claim, given what its score means."""
+        return [ACCEPT if ratio >= self.threshold else REJECT for ratio in scores.llr.tolist()]
+
+
+OperatingPoint = Targets | Costs
 
 
 @dataclass(frozen=True)
@@ -149,7 +241,7 @@ class Decision:
     @property
     def accepted(self) -> bool:
         """Whether the claim is believed."""
-        return self.answer == "accept"
+        return self.answer == ACCEPT
 
 
 class Candidate(NamedTuple):
@@ -196,6 +288,26 @@ class Identification:
     def user(self) -> str | None:
         """The user who typed it; None if none of them did."""
         return None if self.nobody else self.candidates[0].user
+
+
+def together(found: Sequence[Identification]) -> Identification:
+    """One sample's identification among people who were judged in groups, each beside another background."""
+    if len(found) == 1:
+        return found[0]
+    candidates = sorted((one for part in found for one in part.candidates), key=lambda one: -one.llr)
+    posterior = posterior_of(np.array([one.llr for one in candidates]))
+    (first,) = (part for part in found if candidates[0] in part.candidates)
+    nobody = first.nobody or bool(posterior[-1] >= posterior[0])
+    shares = zip(candidates, posterior[:-1].tolist(), strict=True)
+    ranked = tuple(one._replace(probability=share) for one, share in shares)
+    return Identification(ranked, nobody, float(posterior[-1]), first.evidence, first.reasons)
+
+
+def posterior_of(llr: Floats) -> Floats:
+    """(U + 1,) the probabilities of people with these likelihood ratios, and of a stranger, who is last."""
+    # All enrolled people are equally probable before the sample is looked at.
+    logs = np.append(llr + np.log((1.0 - STRANGER) / len(llr)), np.log(STRANGER))
+    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
 
 
 def as_json(decision: Decision) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
 from keydyn.decisions.liveness.not_typed import not_typed, remarks, tick_of, times_of
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
-from keydyn.keystrokes.impossible import without_impossible
+from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template

@@ -9,8 +9,8 @@ from keydyn.on_demand import on_demand
 if TYPE_CHECKING:
     from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
     from keydyn.keystrokes.fixed_text import fixed_text_vectors, is_fixed_text
-    from keydyn.keystrokes.impossible import without_impossible
     from keydyn.keystrokes.long_text import long_text_vectors, time_bounds
+    from keydyn.keystrokes.one_sample import without_impossible
     from keydyn.keystrokes.pairing import events_of, pair_events
     from keydyn.keystrokes.quality import QualityReport, find_duplicates, quality_of
     from keydyn.keystrokes.reading_error import ReadingError
@@ -44,8 +44,8 @@ __getattr__, __dir__ = on_demand(
     __name__,
     {
         ".cleaning": "CleaningReport CleaningRules clean",
-        ".impossible": "without_impossible",
         ".long_text": "long_text_vectors time_bounds",
+        ".one_sample": "without_impossible",
         ".pairing": "events_of pair_events",
         ".quality": "QualityReport find_duplicates quality_of",
         ".reading_error": "ReadingError",

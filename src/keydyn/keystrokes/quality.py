@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, find_ticks, on_grid
-from keydyn.keystrokes.impossible import impossible
+from keydyn.keystrokes.one_sample import impossible
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_lengths, sample_of_row, sample_starts
 from keydyn.keystrokes.typing_keys import not_typing
 from keydyn.short_repr import short_repr

@@ -15,9 +15,8 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, Truths, merged, plain, within, without_counting
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types, places_of
-from keydyn.population.features import HOLD, INTERVAL, Around
+from keydyn.population.features import HOLD, INTERVAL, Around, spaces_of
 
-SPACES = ("space", " ")
 LAST_POSITION, LAST_IN_WORD = 40, 15
 N_CONTEXTS = 5
 
@@ -159,9 +158,8 @@ class Cells:
     @cached_property
     def spaces(self) -> Integers:
         """(m + 1,) whether a code's key ends a word, 1 or 0; −1 if none does, so that there are no words."""
-        ends: Integers = np.array(
-            [name in SPACES for name in self.vocabulary.tolist()] + [False], dtype=np.int64
-        )
+        ends = np.zeros(self.n_codes, dtype=np.int64)
+        ends[spaces_of(self.vocabulary)] = 1
         return ends if ends.any() else ends - 1
 
     @cached_property
@@ -257,7 +255,7 @@ class Contexts(NamedTuple):
             np.empty(values.shape, dtype=np.int64),
             np.empty(values.shape),
         )
-        standardise(plain(values), around, self, y, cell, log_scale)
+        standardise(np.ascontiguousarray(values), around, self, y, cell, log_scale)
         return y, cell, log_scale
 
 

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
+from keydyn.model.data.vocabulary import Types
 
 INTERVAL, HOLD = "tau", "duration"
+SPACES = ("space", " ")
 # The parents of a feature's residual: (feature, how many events before); −1 is none. Intervals come first.
 INTERVAL_PARENTS = ((0, 1), (1, 1), (1, 2))
 HOLD_PARENTS = ((0, 0), (1, 1), (0, 1))
@@ -39,6 +41,11 @@ class Typing(NamedTuple):
     cell: Integers
     offsets: Integers
     classes: Integers
+
+
+def spaces_of(vocabulary: Types) -> Integers:
+    """The codes of the keys that end a word."""
+    return np.array([code for code, name in enumerate(vocabulary.tolist()) if name in SPACES], dtype=np.int64)
 
 
 def parents(n_features: int) -> Integers:

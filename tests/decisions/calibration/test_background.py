@@ -9,7 +9,8 @@ import pytest
 from keydyn.datasets import make_typists
 from keydyn.decisions import Targets, Verifier
 from keydyn.decisions.calibration.background import FOLDS, Background, learnt_with_trials
-from keydyn.decisions.calibration.trials import Cohort, Typists, _held_out, claims, open_set_scores
+from keydyn.decisions.calibration.calibration import open_set_scores
+from keydyn.decisions.calibration.trials import Cohort, Typists, _held_out, claims
 from keydyn.detectors import PopulationDetector, make_detector
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples

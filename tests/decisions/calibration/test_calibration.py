@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from keydyn.decisions.calibration.calibration import RATES, Calibration, locked_at, watched_hours
-from keydyn.decisions.calibration.operating_point import Costs, Targets
+from keydyn.decisions.calibration.calibration import RATES, Calibration
+from keydyn.decisions.calibration.learning import locked_at, watched_hours
 from keydyn.decisions.calibration.sequential import suspicion
 from keydyn.decisions.calibration.trials import Trials
+from keydyn.decisions.decision import Costs, Targets
 
 LENGTHS = np.array([10, 40])
 # Genuine scores are N(d/2, 1) and strangers' N(−d/2, 1): the true log-likelihood ratio is d times the score.

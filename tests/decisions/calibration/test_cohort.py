@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
-from keydyn.decisions.calibration.trials import HIGHEST, LOWEST, SPREAD_LEANS, open_set_scores
+from keydyn.decisions.calibration.calibration import HIGHEST, LOWEST, SPREAD_LEANS, open_set_scores
 
 
 def by_hand(claimed: float, cohort: list[float], keys: float) -> float:

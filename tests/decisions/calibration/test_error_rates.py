@@ -11,7 +11,7 @@ from keydyn.datasets import make_typists
 from keydyn.decisions import Targets, Verifier
 from keydyn.decisions.calibration.background import shipped_background
 from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.calibration.operating_point import claims_among, counted_rates, stated_rates
+from keydyn.decisions.calibration.error_rates import claims_among, counted_rates, stated_rates
 from keydyn.decisions.calibration.trials import Trials
 from keydyn.keystrokes.one_sample import recorded_samples
 from tests.decisions.calibration.test_calibration import APART, LENGTHS, simulated

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import CensoredData, ecdf
 
-from keydyn.decisions.calibration.calibration import locked_at, lockout_level, watched_hours
+from keydyn.decisions.calibration.learning import locked_at, lockout_level, watched_hours
 from keydyn.lab.verification.watch_comparison import TriedSessions, compare, notice_times
 from keydyn.lab.verification.watching_measurements import SETTINGS, ways_to_watch
 

@@ -7,10 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from keydyn.decisions.calibration.calibration import locked_at, lockout_level
+from keydyn.decisions.calibration.learning import locked_at, lockout_level
 from keydyn.evaluation.protocols.protocol import MonacoTappert
-from keydyn.keystrokes.impossible import without_impossible
-from keydyn.keystrokes.one_sample import recorded_samples
+from keydyn.keystrokes.one_sample import recorded_samples, without_impossible
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Parts, run_pieces

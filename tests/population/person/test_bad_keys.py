@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from keydyn.datasets import make_typists
-from keydyn.keystrokes.impossible import LONGEST_HOLD, SHORTEST
-from keydyn.keystrokes.one_sample import recorded_samples
+from keydyn.keystrokes.one_sample import LONGEST_HOLD, SHORTEST, recorded_samples
 from keydyn.lab.transfer.disturbances import caps_lock, short_holds
 from keydyn.population import PopulationModel
 

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from keydyn.decisions import Targets
 from keydyn.decisions.calibration.background import shipped_background
-from keydyn.decisions.calibration.operating_point import claims_among, counted_rates
+from keydyn.decisions.calibration.error_rates import claims_among, counted_rates
 from keydyn.service.people import error_rates
 from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.storage import audit

@@ -51,8 +51,7 @@ def watch(
     """
     import numpy as np
 
-    from keydyn.decisions.calibration.operating_point import LOCKOUTS_PER_HOUR
-    from keydyn.decisions.decision import evidence
+    from keydyn.decisions.decision import LOCKOUTS_PER_HOUR, evidence
     from keydyn.evaluation.continuous.penalty import first_above
     from keydyn.keystrokes.one_sample import recorded_samples
 

@@ -19,7 +19,7 @@ from keydyn.datasets.files.recordings import Recording, read_recording
 from keydyn.decisions import Verifier
 from keydyn.decisions.decision import Evidence, evidence_by_key
 from keydyn.exit_codes import ExitCode
-from keydyn.keystrokes.impossible import without_impossible
+from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 

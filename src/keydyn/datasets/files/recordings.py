@@ -23,7 +23,7 @@ from keydyn.datasets.files.layouts import layout_of
 from keydyn.datasets.files.tables import LARGEST_TABLE, PARQUET_MAGIC, Table, parse_table
 from keydyn.datasets.files.two_tables import digest_of, read_two_tables, sections_beside
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
-from keydyn.keystrokes.impossible import SHORTEST
+from keydyn.keystrokes.one_sample import SHORTEST
 from keydyn.keystrokes.quality import impossible_in_words, nothing_impossible
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import (

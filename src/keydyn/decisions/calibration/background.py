@@ -13,6 +13,7 @@ import numpy as np
 from keydyn import files
 from keydyn.arrays import Floats
 from keydyn.decisions.calibration.amounts import CALIBRATIONS, Calibrations
+from keydyn.decisions.calibration.calibration import open_set_scores
 from keydyn.decisions.calibration.trials import (
     LARGEST_ASKED,
     LARGEST_COHORT,
@@ -22,7 +23,6 @@ from keydyn.decisions.calibration.trials import (
     Trials,
     Typists,
     claims,
-    open_set_scores,
     spread,
     together,
 )

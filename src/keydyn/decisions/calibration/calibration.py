@@ -1,7 +1,7 @@
-"""What a score means: a likelihood ratio, and how often strangers score as high.
+"""The score of a claim beside a cohort, and what it means: a likelihood ratio, and shares beyond it.
 
-Both depend on how much was typed, so they are learnt after several numbers of keys and interpolated between
-them, on a logarithmic scale of keys.
+What it means depends on how much was typed, so it is learnt after several numbers of keys and interpolated
+between them, on a logarithmic scale of keys.
 """
 
 from __future__ import annotations
@@ -9,32 +9,34 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from keydyn import files
 from keydyn.arrays import Floats, Integers, Truths, compiled, inner
-from keydyn.decisions.calibration.trials import LEAST_TRIALS, Trials
-from keydyn.evaluation.rates.confidence import Claims, Estimate
+from keydyn.evaluation.rates.confidence import Estimate
 from keydyn.files import Tensor, Tensors, check_tensors, within
 from keydyn.short_repr import short_repr
+
+if TYPE_CHECKING:
+    from keydyn.decisions.calibration.trials import Trials
 
 # Rates for which the score is known: ten per factor of ten.
 RATES: Floats = np.logspace(0.0, -4.0, 41)
 # Lock-outs of genuine people per hour of typing for which the level is known, twenty per factor of ten, so
-# that hardly anything lies between a rate that is supported and one that is not; and the lowest level.
+# that hardly anything lies between a rate that is supported and one that is not.
 LOCKOUTS: Floats = np.logspace(-1.0, 1.0, 41)
-LEAST_SUSPICION = 1.0
 # The rule of three: if nothing happened in n hours, it happens less than 3/n times per hour, with 95 %.
 OF_THREE = 3.0
-# Stands for no typing at all where hours divide.
-LEAST_HOURS = 1.0 / 3600.0
-# The least and the largest share of genuine samples that may be typed as a stranger would.
-LAPSES = (1e-4, 0.2)
-# Pulls the slope towards 0 where genuine and impostor scores do not overlap at all.
-RIDGE = 1e-4
-REPLICATES = 400
+# The share of the cohort, those most like the typist, whom a claim has to surpass, and the fewest of them.
+NEAREST = 0.1
+LEAST_NEAREST = 3
+# The number of people that what is usual counts for: log-likelihoods under people at large differ, as a
+# variance, by about one per key.
+SPREAD_LEANS = 50.0
+# Scores of samples that no template explains at all, so that a score is always a number.
+LOWEST, HIGHEST = -1e6, 1e6
 # No score, slope or level is larger, so that nothing computed from them overflows.
 LARGEST_NUMBER = 1e100
 BISECTIONS = 60
@@ -168,30 +170,9 @@ class Calibration:
     @classmethod
     def learn(cls, trials: Trials) -> Calibration:
         """Learn a calibration from claims whose truth is known; a `ValueError` if there are too few."""
-        genuine = trials.genuine
-        enough, rows = [], []
-        for g in range(len(trials.lengths)):
-            here = np.isfinite(trials.scores[:, g])
-            own, others = trials.scores[here & genuine, g], trials.scores[here & ~genuine, g]
-            if min(len(own), len(others)) < LEAST_TRIALS:
-                continue
-            enough.append(g)
-            reached = _reached(others)
-            low, high = _intervals(trials, here & ~genuine, g, reached)
-            rows.append((*_logistic(own, others), reached, low, high, np.quantile(own, RATES)))
-        if not rows:
-            raise ValueError(
-                f"a calibration needs {LEAST_TRIALS} genuine and {LEAST_TRIALS} false claims or more"
-            )
-        intercept, slope, lapse, impostor, low, high, below = (
-            np.array(each) for each in zip(*rows, strict=True)
-        )
-        lengths = trials.lengths[enough]
-        hours = max(float(trials.hours[trials.offsets[1:] - 1].sum()), LEAST_HOURS)
-        suspicion = _levels(trials, hours)
-        return cls(
-            lengths, intercept, slope, lapse, impostor, low, high, below, suspicion, trials.n_people, hours
-        )
+        from keydyn.decisions.calibration.learning import learnt
+
+        return cls(n_people=trials.n_people, **learnt(trials))
 
     def meanings(self, scores: Floats, keys: Integers) -> Meanings:
         """What scores (n,) mean, of samples with these numbers of keys, (n,) or one for all."""
@@ -387,105 +368,71 @@ def _table(scores: Floats, rates: Floats) -> tuple[Floats, Floats]:
     return at, logs
 
 
-def _levels(trials: Trials, hours: float) -> Floats:
-    """The level of each rate of LOCKOUTS, measured or, where the hours do not support the rate, extended."""
-    every_session = np.ones(len(trials.offsets) - 1, dtype=bool)
-    highest = float(trials.suspicion.max())
-    levels = [
-        lockout_level(trials.suspicion, trials.offsets, trials.hours, every_session, rate)
-        if rate * hours >= OF_THREE
-        else highest + np.log(OF_THREE / (rate * hours))
-        for rate in LOCKOUTS
-    ]
-    found: Floats = np.maximum(np.array(levels), LEAST_SUSPICION)
-    return found
+def open_set_scores(
+    claimed: Floats, cohort: Floats, keys: Integers | Floats, left_out: Truths | None = None
+) -> Floats:
+    """(n, U) by how much each claimed template surpasses the cohort's best, in units of the cohort's spread.
+
+    `claimed` (n, U) and `cohort` (n, C) have the log-likelihoods of the same samples, of `keys` (n,)
+    keystrokes. The best are the tenth of the cohort with the highest ones, or three. The spread is the root
+    mean square distance of the upper half from the median; it leans on what is usual after that many keys.
+    Strangers reach nearly the same scores after few keys and after many, whatever their keyboard: all of that
+    is in the cohort's log-likelihoods too. `left_out` (n, C) says which of the cohort do not count for a
+    sample; one must remain.
+    """
+    if cohort.shape[1] == 0:
+        raise ValueError("there is nobody in the cohort")
+    if left_out is None:
+        left_out = np.zeros((0, 0), dtype=bool)
+    elif left_out.all(axis=1).any():
+        raise ValueError("everybody in the cohort is left out")
+    scores, ordered = np.empty(claimed.shape), np.empty(cohort.shape[1])
+    numbers = np.asarray(keys, dtype=np.float64)
+    if len(cohort) != len(claimed) or numbers.shape != (len(claimed),):
+        raise ValueError("claims, cohort and keys are those of the same samples")
+    both = np.array(claimed, order="C"), np.array(cohort, order="C")
+    fill_open_set(*both, numbers, left_out, ordered, scores)
+    return scores
 
 
-def _with_lapses(ratio: Floats, lapse: Floats | float) -> Floats:
-    """The log-likelihood ratio where a share of genuine samples is typed as a stranger would."""
-    found: Floats = np.logaddexp(np.log1p(-lapse) + ratio, np.log(lapse))
-    return found
+@compiled
+def fill_open_set(
+    claimed: Floats, cohort: Floats, keys: Floats, left_out: Truths, ordered: Floats, scores: Floats
+) -> None:
+    """`open_set_scores`; `ordered`, (C,), is room, and an empty `left_out` leaves nobody out."""
+    for q in range(len(claimed)):
+        n = 0
+        for c in range(cohort.shape[1]):
+            if len(left_out) == 0 or not left_out[q, c]:
+                insert(cohort[q, c], ordered, n)
+                n += 1
+        for u in range(claimed.shape[1]):
+            scores[q, u] = open_set_score(claimed[q, u], ordered, n, keys[q])
 
 
-def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float, float]:
-    """Intercept, positive slope and lapse that cost least, both kinds with equal weight."""
-    # Needed for calibrating only.
-    from scipy.optimize import minimize
-    from scipy.special import expit
-
-    # Without lapses a few samples that are unlike their owner's others would make all ratios small.
-    scores = np.concatenate([genuine, impostor])
-    centre, width = float(np.median(scores)), float(scores.std()) or 1.0
-    x = (scores - centre) / width
-    sign = np.repeat([1.0, -1.0], [len(genuine), len(impostor)])
-    weight = np.repeat([0.5 / len(genuine), 0.5 / len(impostor)], [len(genuine), len(impostor)])
-    low, high = LAPSES
-
-    def cost(values: Floats) -> float:
-        slope, lapse = np.exp(values[1]), low + (high - low) * expit(values[2])
-        margin = sign * _with_lapses(values[0] + slope * x, lapse)
-        return float((weight * np.logaddexp(0.0, -margin)).sum() + RIDGE * slope**2)
-
-    start = np.array([0.0, 0.0, -2.0])
-    a, log_slope, share = minimize(cost, start, method="Nelder-Mead", options={"maxiter": 2000}).x
-    slope = float(np.exp(log_slope)) / width
-    return float(a) - slope * centre, slope, float(low + (high - low) * expit(share))
+@inner
+def insert(value: float, ordered: Floats, n: int) -> None:
+    """Put a log-likelihood among n others, the highest first."""
+    value = min(max(value, LOWEST), HIGHEST) if value == value else LOWEST
+    place = n
+    while place > 0 and ordered[place - 1] < value:
+        ordered[place] = ordered[place - 1]
+        place -= 1
+    ordered[place] = value
 
 
-def _reached(impostor: Floats) -> Floats:
-    """The least score that at most a share RATES of strangers reaches, one more counted as above it."""
-    ordered = np.sort(impostor)[::-1]
-    allowed = np.floor(RATES * (len(ordered) + 1) + 1e-9).astype(np.int64) - 1
-    # A rate of `allowed` strangers and one lies just above the score of the next.
-    padded = np.append(ordered, ordered[-1])
-    reached = np.where(allowed >= 0, np.nextafter(padded[np.clip(allowed, 0, len(ordered))], np.inf), np.inf)
-    reached[allowed >= len(ordered)] = ordered[-1]
-    return reached
-
-
-def _intervals(trials: Trials, which: Truths, g: int, reached: Floats) -> tuple[Floats, Floats]:
-    """Interval of the share of strangers who reach each score, over claimed people and typists alike."""
-    claims = Claims(trials.claimed[which], trials.typist[which], REPLICATES)
-    scores = trials.scores[which, g]
-    low, high = np.array([claims.interval(scores >= score) for score in reached]).T
-    return np.ascontiguousarray(low), np.ascontiguousarray(high)
-
-
-def locked_at(levels: Floats, offsets: Integers, limits: Floats) -> Integers:
-    """(n,) the first key, from 0, whose level (N,) is above the session's limit (n,); its length if none."""
-    from keydyn.evaluation.continuous.rejection import rejection_times
-
-    return rejection_times(levels[:, None], offsets, limits[:, None])[:, 0]
-
-
-def watched_hours(hours: Floats, offsets: Integers, at: Integers) -> Floats:
-    """(n,) hours of typing up to the lock-out, or to the end; `hours` (N,) are since the session's start."""
-    ends = np.minimum(offsets[:-1] + at, offsets[1:] - 1)
-    watched: Floats = hours[ends]
-    return watched
-
-
-def lockout_level(
-    levels: Floats, offsets: Integers, hours: Floats, sessions: Truths, per_hour: float
-) -> float:
-    """The lowest level that locks these sessions (n,), all together, at most `per_hour` times per hour."""
-    if not per_hour > 0.0:
-        raise ValueError(f"per_hour must be above 0, not {per_hour}")
-    if not sessions.any():
-        raise ValueError("there are no sessions to find a level for")
-    highest = np.unique(np.maximum.reduceat(levels, offsets[:-1])[sessions])
-
-    def too_many(limit: float) -> bool:
-        at = locked_at(levels, offsets, np.full(len(sessions), limit))
-        locked = at < np.diff(offsets)
-        return bool(locked[sessions].sum() > per_hour * watched_hours(hours, offsets, at)[sessions].sum())
-
-    # The higher the level, the fewer lock-outs: with the highest there are none.
-    low, high = 0, len(highest) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if too_many(float(highest[middle])):
-            low = middle + 1
-        else:
-            high = middle
-    return float(highest[low])
+@inner
+def open_set_score(claimed: float, ordered: Floats, n: int, keys: float) -> float:
+    """The score of one claim beside n others, the highest first."""
+    if not claimed > LOWEST:
+        # The claimed person does not explain the sample at all: nothing speaks for the claim.
+        return LOWEST
+    best, upper = max(round(NEAREST * n), min(LEAST_NEAREST, n)), (n + 1) // 2
+    median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2.0
+    highest, squares = 0.0, 0.0
+    for k in range(best):
+        highest += ordered[k]
+    for k in range(upper):
+        squares += (ordered[k] - median) ** 2
+    spread = math.sqrt((squares + SPREAD_LEANS * max(keys, 1.0)) / (upper + SPREAD_LEANS))
+    return min(max((min(claimed, HIGHEST) - highest / best) / spread, LOWEST), HIGHEST)

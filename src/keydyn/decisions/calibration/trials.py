@@ -8,14 +8,14 @@ as at a sample's end, since what a score means depends on how much was typed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths, compiled, inner, plain
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.calibration.calibration import HIGHEST, LOWEST, open_set_scores
 from keydyn.decisions.calibration.sequential import ALLOWED, increments, suspicion
 from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.detectors.detector import Detector
@@ -44,14 +44,6 @@ NEARLY = 0.9
 MS_PER_HOUR = 3.6e6
 # Numbers of keys to enrol with for which scores are known, as far as people have typed more.
 AMOUNTS = (50, 200, 800)
-# The share of the cohort, those most like the typist, whom a claim has to surpass, and the fewest of them.
-NEAREST = 0.1
-LEAST_NEAREST = 3
-# The number of people that what is usual counts for: log-likelihoods under people at large differ, as a
-# variance, by about one per key.
-SPREAD_LEANS = 50.0
-# Scores of samples that no template explains at all, so that a score is always a number.
-LOWEST, HIGHEST = -1e6, 1e6
 # In a smaller cohort, a member who is enrolled could not be compared with anyone.
 SMALLEST_COHORT = 2
 
@@ -247,72 +239,3 @@ def _scores_after(events: Floats, query: Samples, lengths: Integers, counts: Tru
             own = open_set_scores(sums[:, [u]], sums[:, U:][:, counts[u]], after)[:, 0]
             scores[:, u, g] = np.where(keys >= (SHORT * length if whole else length), own, np.nan)
     return scores.reshape(n * U, len(lengths))
-
-
-def open_set_scores(
-    claimed: Floats, cohort: Floats, keys: Integers | Floats, left_out: Truths | None = None
-) -> Floats:
-    """(n, U) by how much each claimed template surpasses the cohort's best, in units of the cohort's spread.
-
-    `claimed` (n, U) and `cohort` (n, C) have the log-likelihoods of the same samples, of `keys` (n,)
-    keystrokes. The best are the tenth of the cohort with the highest ones, or three. The spread is the root
-    mean square distance of the upper half from the median; it leans on what is usual after that many keys.
-    Strangers reach nearly the same scores after few keys and after many, whatever their keyboard: all of that
-    is in the cohort's log-likelihoods too. `left_out` (n, C) says which of the cohort do not count for a
-    sample; one must remain.
-    """
-    if cohort.shape[1] == 0:
-        raise ValueError("there is nobody in the cohort")
-    if left_out is None:
-        left_out = np.zeros((0, 0), dtype=bool)
-    elif left_out.all(axis=1).any():
-        raise ValueError("everybody in the cohort is left out")
-    scores, ordered = np.empty(claimed.shape), np.empty(cohort.shape[1])
-    numbers = np.asarray(keys, dtype=np.float64)
-    if len(cohort) != len(claimed) or numbers.shape != (len(claimed),):
-        raise ValueError("claims, cohort and keys are those of the same samples")
-    fill_open_set(plain(claimed), plain(cohort), numbers, left_out, ordered, scores)
-    return scores
-
-
-@compiled
-def fill_open_set(
-    claimed: Floats, cohort: Floats, keys: Floats, left_out: Truths, ordered: Floats, scores: Floats
-) -> None:
-    """`open_set_scores`; `ordered`, (C,), is room, and an empty `left_out` leaves nobody out."""
-    for q in range(len(claimed)):
-        n = 0
-        for c in range(cohort.shape[1]):
-            if len(left_out) == 0 or not left_out[q, c]:
-                insert(cohort[q, c], ordered, n)
-                n += 1
-        for u in range(claimed.shape[1]):
-            scores[q, u] = open_set_score(claimed[q, u], ordered, n, keys[q])
-
-
-@inner
-def insert(value: float, ordered: Floats, n: int) -> None:
-    """Put a log-likelihood among n others, the highest first."""
-    value = min(max(value, LOWEST), HIGHEST) if value == value else LOWEST
-    place = n
-    while place > 0 and ordered[place - 1] < value:
-        ordered[place] = ordered[place - 1]
-        place -= 1
-    ordered[place] = value
-
-
-@inner
-def open_set_score(claimed: float, ordered: Floats, n: int, keys: float) -> float:
-    """The score of one claim beside n others, the highest first."""
-    if not claimed > LOWEST:
-        # The claimed person does not explain the sample at all: nothing speaks for the claim.
-        return LOWEST
-    best, upper = max(round(NEAREST * n), min(LEAST_NEAREST, n)), (n + 1) // 2
-    median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2.0
-    highest, squares = 0.0, 0.0
-    for k in range(best):
-        highest += ordered[k]
-    for k in range(upper):
-        squares += (ordered[k] - median) ** 2
-    spread = math.sqrt((squares + SPREAD_LEANS * max(keys, 1.0)) / (upper + SPREAD_LEANS))
-    return min(max((min(claimed, HIGHEST) - highest / best) / spread, LOWEST), HIGHEST)

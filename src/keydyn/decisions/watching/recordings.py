@@ -30,7 +30,7 @@ from keydyn.decisions.liveness.copies import (
 )
 from keydyn.decisions.liveness.not_typed import SampleTimes, tick_of, times_reasons
 from keydyn.files import marked, unmarked
-from keydyn.keystrokes.impossible import out_of_reach
+from keydyn.keystrokes.one_sample import out_of_reach
 
 # Keys of a block, and how many blocks of a session are remembered.
 BLOCK, BLOCKS = 50, 20

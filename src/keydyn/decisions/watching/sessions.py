@@ -17,8 +17,7 @@ from keydyn.decisions.watching.watched import ABSENT, Limits, Standing, Watched,
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.files import Tensors
-from keydyn.keystrokes.impossible import out_of_reach
-from keydyn.keystrokes.one_sample import times_given
+from keydyn.keystrokes.one_sample import out_of_reach, times_given
 from keydyn.keystrokes.schema import check_columns, refuse
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template

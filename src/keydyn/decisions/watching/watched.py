@@ -14,9 +14,17 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths, compiled
-from keydyn.decisions.calibration.calibration import Calibration, Tables, ratio_of
+from keydyn.decisions.calibration.calibration import (
+    HIGHEST,
+    LOWEST,
+    Calibration,
+    Tables,
+    insert,
+    open_set_score,
+    open_set_scores,
+    ratio_of,
+)
 from keydyn.decisions.calibration.sequential import ALLOWED, KEEP, LEAST, accumulate, fade, predict
-from keydyn.decisions.calibration.trials import HIGHEST, LOWEST, insert, open_set_score, open_set_scores
 from keydyn.short_repr import short_repr
 
 # The term of a member of the cohort who does not count.

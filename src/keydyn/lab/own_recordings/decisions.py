@@ -17,7 +17,7 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.verifier import Verifier
 from keydyn.evaluation.protocols.protocol import Chronological, OpenSet, Protocol
 from keydyn.evaluation.rates.confidence import Claims, percentage
-from keydyn.keystrokes.impossible import without_impossible
+from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.tables import Table, plain_table

@@ -15,7 +15,7 @@ import pandas as pd
 
 from keydyn.arrays import Integers, Truths
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.calibration import locked_at, watched_hours
+from keydyn.decisions.calibration.learning import locked_at, watched_hours
 from keydyn.decisions.calibration.trials import hours_of, suspicion_of
 from keydyn.keystrokes.samples import Names, Samples
 from keydyn.lab.transfer.claims import templates_of

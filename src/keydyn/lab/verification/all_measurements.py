@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from keydyn.decisions.calibration.operating_point import Targets
+from keydyn.decisions.decision import Targets
 from keydyn.evaluation.rates.fairness import median_intervals
 from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.lab.frame.dataset_rows import Row

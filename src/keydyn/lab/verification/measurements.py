@@ -19,8 +19,9 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.operating_point import Targets
-from keydyn.decisions.calibration.trials import lengths_for, open_set_scores, spread
+from keydyn.decisions.calibration.calibration import open_set_scores
+from keydyn.decisions.calibration.trials import lengths_for, spread
+from keydyn.decisions.decision import Targets
 from keydyn.decisions.verifier import Verifier
 from keydyn.detectors import PopulationDetector
 from keydyn.detectors.templates import fit_templates

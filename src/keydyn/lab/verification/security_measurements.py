@@ -11,10 +11,10 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.operating_point import ACCEPT, Targets
-from keydyn.decisions.calibration.trials import open_set_scores
+from keydyn.decisions.calibration.calibration import open_set_scores
+from keydyn.decisions.decision import ACCEPT, Targets
 from keydyn.decisions.enrolled import BOUND
-from keydyn.decisions.verifier import CONFIDENT
+from keydyn.decisions.enrolling import CONFIDENT
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.chosen import SIMULATED

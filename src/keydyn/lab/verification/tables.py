@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.decisions.calibration.operating_point import ACCEPT, REJECT, UNSURE, Targets
+from keydyn.decisions.decision import ACCEPT, REJECT, UNSURE, Targets
 from keydyn.decisions.enrolled import BOUND
-from keydyn.decisions.verifier import CONFIDENT
+from keydyn.decisions.enrolling import CONFIDENT
 from keydyn.evaluation.rates.confidence import Claims, Rate, mean_rate
 from keydyn.evaluation.rates.error_curve import equal_error_rate
 from keydyn.evaluation.rates.fairness import ERRORS, error_rates_by

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.calibration.calibration import locked_at, lockout_level, watched_hours
+from keydyn.decisions.calibration.learning import locked_at, lockout_level, watched_hours
 from keydyn.evaluation.rates.confidence import CONFIDENCE, REPLICATES, Estimate, user_weights
 from keydyn.model.data.vocabulary import Types
 

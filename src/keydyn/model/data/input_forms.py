@@ -274,15 +274,6 @@ def whole_numbers(name: str, values: Any) -> Integers:
     return np.array(array, dtype=np.int64)
 
 
-def read_only(array: Any) -> Any:
-    """A view of the array that cannot be written to."""
-    if not array.flags.writeable:
-        return array
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 def check_size(name: str, n_numbers: int, instead: str) -> None:
     """`ValueError` if a table of `n_numbers` would be too large to build; it says what to do instead."""
     if 8 * n_numbers > LARGEST_TABLE_BYTES:

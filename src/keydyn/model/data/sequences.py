@@ -22,7 +22,6 @@ from keydyn.model.data.input_forms import (
     check_lengths,
     place_of,
     read_arrays,
-    read_only,
     whole_numbers,
 )
 from keydyn.model.data.settings import check_number
@@ -114,8 +113,8 @@ class Sequences:
         owned = (X, codes, offsets)
         object.__setattr__(self, "_owned", owned)
         for name, array in zip(("X", "codes", "offsets"), owned, strict=True):
-            object.__setattr__(self, name, read_only(array))
-        object.__setattr__(self, "event_types", read_only(event_types))
+            object.__setattr__(self, name, _read_only(array))
+        object.__setattr__(self, "event_types", _read_only(event_types))
 
     def _check_finite(self) -> None:
         if not np.isinf(self.X).any():
@@ -136,7 +135,7 @@ class Sequences:
         made.__dict__.update(self.__dict__)
         made.__dict__.pop("extremes", None)
         object.__setattr__(made, "_owned", (X, *self._owned[1:]))
-        object.__setattr__(made, "X", read_only(X))
+        object.__setattr__(made, "X", _read_only(X))
         made._check_finite()
         return made
 
@@ -202,7 +201,7 @@ class Sequences:
     @cached_property
     def lengths(self) -> Integers:
         """Events in each sequence."""
-        lengths: Integers = read_only(self.offsets[1:] - self.offsets[:-1])
+        lengths: Integers = _read_only(self.offsets[1:] - self.offsets[:-1])
         return lengths
 
     @cached_property
@@ -379,3 +378,12 @@ def check_weights(sample_weight: Given, n_sequences: int) -> Floats:
     if not weights.any():
         raise ValueError("every sample_weight is zero: there is nothing to fit")
     return weights
+
+
+def _read_only(array: Any) -> Any:
+    """A view of the array that cannot be written to."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.cells import Observations
+from keydyn.population.cells import Observations, observations
 from keydyn.population.chain import Chain
 from keydyn.population.features import Typing, parents
 from keydyn.population.parameters import Parameters, Template
@@ -170,7 +170,8 @@ class Fitted:
 
     def _made_ready(self, samples: Samples) -> Ready:
         known = self.parameters
-        seen = known.seen(samples)
+        places = known.cells.places(samples.sequences.event_types)
+        seen = observations(samples, known.features, places)
         y, cell, log_scale = known.contexts.standardised(seen.values, seen.around(known.cells.spaces))
         typing = Typing(y, cell, seen.offsets, known.classes[seen.codes])
         return Ready(seen, typing, shift_of(seen.values, seen.logs, log_scale))

@@ -1,6 +1,6 @@
 """A tenant's error rates: as the calibration in use states them, and as counted among its samples.
 
-Every number is computed by `keydyn.decisions.calibration.operating_point`.
+Every number is computed by `keydyn.decisions.calibration.error_rates`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select
 from keydyn.decisions import Targets
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.comparisons import own_rate
-from keydyn.decisions.calibration.operating_point import (
+from keydyn.decisions.calibration.error_rates import (
     CountedRates,
     StatedRates,
     claims_among,

@@ -15,11 +15,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection, bindparam, select
 
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.decision import Decision
+from keydyn.decisions.decision import Decision, together
 from keydyn.decisions.decision import Identification as Ranked
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.folder.enrolled_bytes import enrolled_of
-from keydyn.decisions.judging import together
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant

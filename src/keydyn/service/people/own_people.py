@@ -18,9 +18,9 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.comparisons import LEAST_PEOPLE, Comparisons, OwnPlace, own_place
 from keydyn.decisions.calibration.trials import LARGEST_COHORT
 from keydyn.decisions.enrolled import Enrolled
+from keydyn.decisions.enrolling import beside_own, compared, learns_from_own
 from keydyn.decisions.folder.enrolled_bytes import enrolled_of
 from keydyn.decisions.liveness.copies import Fingerprints
-from keydyn.decisions.own_people import beside_own, compared, learns_from_own
 from keydyn.service.accounts import Tenant, find_tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context
