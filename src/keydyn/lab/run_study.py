@@ -17,6 +17,7 @@ from keydyn.commands.shared_options import EngineOption, JobsOption
 from keydyn.lab.calibration.study import calibration
 from keydyn.lab.continuous.study import continuous
 from keydyn.lab.frame.chosen import DataOption, FreshOption, OutOption, SeedOption
+from keydyn.lab.frame.exported import ExportOption, check_export, export_scores
 from keydyn.lab.frame.study import Facts, Study
 from keydyn.lab.goodness_of_fit.study import goodness_of_fit
 from keydyn.lab.model_choice.study import model_choice
@@ -53,6 +54,7 @@ class RunOptions:
     jobs: JobsOption = -1
     engine: EngineOption = ""
     fresh: FreshOption = False
+    export: ExportOption = None
     as_json: JsonOption = False
 
 
@@ -65,6 +67,7 @@ def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
     from keydyn.lab.frame.resuming import Parts
     from keydyn.parallel import using
 
+    check_export(run.export)
     began, folder = time.perf_counter(), run.out or Path("out") / study.name
     plan = study.plan(**options)
     for line in plan.warnings:
@@ -80,6 +83,7 @@ def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
         outputs.clear(name for each in STUDIES.values() for name in each.files())
         facts = {"study": study.name, **environment(), **plan.facts(result)}
         tables = plan.write(outputs, result, facts)
+        export_scores(folder, run.export)
         outputs.finish({**facts, **resumed}, began)
     if not run.as_json:
         show_results(tables, folder, began)
@@ -161,7 +165,7 @@ def run_all(
     for study in STUDIES.values():
         if study.in_the_paper:
             options = {name: value for name, value in shared.items() if name in study.options}
-            run = RunOptions(out / study.name, jobs, engine, fresh, as_json)
+            run = RunOptions(out / study.name, jobs, engine, fresh, as_json=as_json)
             results.append(run_study(study, options, run))
     if as_json:
         print_json(results)
@@ -184,16 +188,22 @@ app.command("all", help=ALL_HELP)(run_all)
 @every_command
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that study or evaluate wrote.")],
+    export: ExportOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Rebuild the tables, figures and report of a finished study from its scores, without fitting.
 
-    Example: `keydyn report out/recognition`
+    Examples:
+    `keydyn report out/recognition`
+
+    `keydyn report out/recognition --export bob`
     """
     began = time.perf_counter()
+    check_export(export)
     facts = _read_facts(folder)
     with working("building the report", hidden=as_json):
         tables = _rebuilt(folder, facts)
+        export_scores(folder, export)
     if as_json:
         print_json(results_of(facts["study"], tables, folder, began))
         return

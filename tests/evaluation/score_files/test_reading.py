@@ -28,8 +28,8 @@ CSV = (
 def test_layouts_of_bob(tmp_path: Path, text: str) -> None:
     (tmp_path / "svm.x").write_text(text, encoding="utf-8")
     systems = read_scores(tmp_path / "svm.x")
-    assert [*systems] == ["svm"]
-    claims = systems["svm"]
+    assert [*systems] == ["svm.x"]
+    claims = systems["svm.x"]
     assert claims.scores[0].tolist() == [2.5, 1.5]
     assert claims.scores[1].tolist() == [0.1, -0.4]
     assert [claims.people[u] for u in claims.claimed] == ["ann", "ann", "bob", "bob"]
@@ -39,14 +39,14 @@ def test_layouts_of_bob(tmp_path: Path, text: str) -> None:
 
 def test_distances_are_turned_round(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(FOUR)
-    assert read_scores(tmp_path / "a.txt", distances=True)["a"].scores[0].tolist() == [-2.5, -1.5]
+    assert read_scores(tmp_path / "a.txt", distances=True)["a.txt"].scores[0].tolist() == [-2.5, -1.5]
 
 
 def test_attacks_are_a_column_of_bobs_csv(tmp_path: Path) -> None:
     rows = "a,a,1,,3.0\na,b,2,,1.0\na,b,3,robot,2.0\n"
     header = "bio_ref_subject_id,probe_subject_id,probe_key,probe_attack_type,score\n"
     (tmp_path / "v.csv").write_text(header + rows)
-    claims = read_scores(tmp_path / "v.csv")["v"]
+    claims = read_scores(tmp_path / "v.csv")["v.csv"]
     assert claims.attacks == ("robot",)
     assert claims.attack is not None
     assert claims.attack.tolist() == [-1, -1, 0]
@@ -56,7 +56,7 @@ def test_attacks_are_a_column_of_bobs_csv(tmp_path: Path) -> None:
 def test_lists_of_pyeer(tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text("0.5\n0.25\n")
     (tmp_path / "i.txt").write_text("one two 0.125\n\nthree four 0\n")
-    claims = read_scores(f"{tmp_path / 'g.txt'},{tmp_path / 'i.txt'}")["g"]
+    claims = read_scores(f"{tmp_path / 'g.txt'},{tmp_path / 'i.txt'}")["g.txt"]
     assert claims.scores[0].tolist() == [0.5, 0.25]
     assert claims.scores[1].tolist() == [0.125, 0.0]
     assert not claims.has_people
@@ -76,7 +76,7 @@ def test_lists_of_pyeer(tmp_path: Path) -> None:
 def test_lists_of_the_challenge(tmp_path: Path, comparisons: str, predictions: str) -> None:
     (tmp_path / "c.txt").write_text(comparisons)
     (tmp_path / "p.txt").write_text(predictions)
-    claims = read_scores(tmp_path / "p.txt", tmp_path / "c.txt")["p"]
+    claims = read_scores(tmp_path / "p.txt", tmp_path / "c.txt")["p.txt"]
     assert claims.scores[0].tolist() == [0.9, 0.8]
     assert claims.scores[1].tolist() == [0.2]
 
@@ -94,8 +94,8 @@ def test_lists_of_the_challenge(tmp_path: Path, comparisons: str, predictions: s
             r"line 5: there are 3 columns, not 4 \(claimed, real, sample, score\)",
         ),
         (FOUR + "ann bob two 7\n", r"a\.txt, line 5: this comparison is in line 2 too \(claimed ann"),
-        ("ann ann one 1\nbob bob two 2\n", r"a has genuine scores only; error rates need both"),
-        ("ann bob one 1\nbob ann two 2\n", r"a has impostor scores only"),
+        ("ann ann one 1\nbob bob two 2\n", r"a\.txt has genuine scores only; error rates need both"),
+        ("ann bob one 1\nbob ann two 2\n", r"a\.txt has impostor scores only"),
         ("user session\n1 2\n", r"line 1: 'user session' is none of the layouts known"),
         ("probe_subject_id,score\na,1\n", r"there is no column bio_ref_subject_id"),
         (CSV + "one,ann,30,m1,ann\n", r"a\.txt, line 6: there are 5 columns, not 6"),

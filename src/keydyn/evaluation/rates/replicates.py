@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from keydyn.arrays import Floats
 from keydyn.evaluation.rates.confidence import REPLICATES, interval, user_weights
+from keydyn.evaluation.rates.error_curve import hull_points
 
 # Thresholds at which replicates of the pooled curve are read, of each kind of score.
 GRID = 192
@@ -37,6 +39,12 @@ class Replicates:
         """(R,) the smallest FMR among thresholds whose FNMR is not above the target."""
         at: Floats = self.fmr[np.arange(len(self.fmr)), np.argmax(self.fnmr <= target, axis=1)]
         return at
+
+    @cached_property
+    def hulls(self) -> list[tuple[Floats, Floats]]:
+        """FMR and FNMR of the corners of each replicate's convex hull."""
+        rows = zip(self.fmr, self.fnmr, strict=True)
+        return [(fmr[at], fnmr[at]) for fmr, fnmr in rows for at in (hull_points(fmr, fnmr),)]
 
     def band(self, grid: Floats) -> tuple[Floats, Floats]:
         """The 95 % band of the FNMR at each FMR of the grid, (G,) low and (G,) high."""

@@ -32,7 +32,7 @@ from keydyn.evaluation.rates.confidence import (
 )
 from keydyn.evaluation.rates.conventions import nearest_eer, nearest_fnmr_at_fmr
 from keydyn.evaluation.rates.detection_cost import DetectionCost, actual_dcf
-from keydyn.evaluation.rates.error_curve import ErrorCurve, crossing, hull_points
+from keydyn.evaluation.rates.error_curve import ErrorCurve, crossing
 from keydyn.evaluation.rates.identification import Identification, identification
 from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr, trial_costs
 from keydyn.evaluation.rates.replicates import Replicates, replicated_curves
@@ -215,11 +215,7 @@ def _estimate(value: float | None, replicated: Floats) -> Estimate:
 
 
 def _hull_eers(drawn: Replicates) -> Floats:
-    rows = []
-    for fmr, fnmr in zip(drawn.fmr, drawn.fnmr, strict=True):
-        points = hull_points(fmr, fnmr)
-        rows.append(crossing(fmr[None, points], fnmr[None, points])[0])
-    return np.array(rows)
+    return np.array([crossing(fmr[None], fnmr[None])[0] for fmr, fnmr in drawn.hulls])
 
 
 def _nearest_eers(drawn: Replicates) -> Floats:
@@ -237,9 +233,8 @@ def _nearest_fnmrs(drawn: Replicates, target: float) -> Floats:
 def _min_cllrs(drawn: Replicates, prior: float) -> Floats:
     """(R,) the cost after the best monotone map: each edge of the hull is a block with its own ratio."""
     rows = []
-    for fmr, fnmr in zip(drawn.fmr, drawn.fnmr, strict=True):
-        points = hull_points(fmr, fnmr)
-        impostors, genuine = np.diff(fmr[points]), -np.diff(fnmr[points])
+    for fmr, fnmr in drawn.hulls:
+        impostors, genuine = np.diff(fmr), -np.diff(fnmr)
         with np.errstate(divide="ignore"):
             ratio = np.log(genuine) - np.log(impostors)
         own, others = trial_costs(ratio, ratio, prior)

@@ -48,7 +48,9 @@ LAYOUTS = (
 def read_scores(
     source: str | Path, comparisons: str | Path | None = None, distances: bool = False
 ) -> dict[str, ScoredClaims]:
-    """The claims of each system in a file, by the system's name; a higher score is more genuine.
+    """The claims of each system in a file, by the file's name or, in our own files, the detector's.
+
+    A higher score is more genuine.
 
     `source` is a path, or two with a comma between: PyEER's lists of genuine and impostor scores.
     `comparisons` is the challenge's list of comparisons, to which a list of predictions belongs. With
@@ -63,8 +65,8 @@ def read_scores(
     >>> path = Path(mkdtemp()) / "svm.txt"
     >>> _ = path.write_text("ann ann one 2.5\\nann bob two 0.1\\nbob bob two 1.5\\nbob ann one 0.4\\n")
     >>> systems = read_scores(path)
-    >>> list(systems), systems["svm"].scores[0].tolist()
-    (['svm'], [2.5, 1.5])
+    >>> list(systems), systems["svm.txt"].scores[0].tolist()
+    (['svm.txt'], [2.5, 1.5])
     """
     systems = _read(str(source), None if comparisons is None else Path(comparisons))
     for name, claims in systems.items():
@@ -80,21 +82,21 @@ def read_scores(
 def _read(source: str, comparisons: Path | None) -> dict[str, ScoredClaims]:
     path = Path(source)
     if comparisons is not None:
-        return {path.stem: challenge_claims(path, comparisons)}
+        return {path.name: challenge_claims(path, comparisons)}
     if not path.exists() and source.count(COMMA) == 1:
         genuine, impostor = (Path(part) for part in source.split(COMMA))
         scores = [read_numbers(_present(one)) for one in (genuine, impostor)]
-        return {genuine.stem: ScoredClaims.without_people(*scores)}
+        return {genuine.name: ScoredClaims.without_people(*scores)}
     if _present(path).suffix == ".parquet":
         return _own(path)
     line = first_line(path)
     names = [name.strip().strip('"') for name in line.split(COMMA)]
     if "score" in names:
-        return {path.stem: _bob_csv(path, names)}
+        return {path.name: _bob_csv(path, names)}
     n = len(line.split())
     if n in (len(FOUR), len(FIVE)) and _is_number(line.split()[-1]):
         columns = FOUR if n == len(FOUR) else FIVE
-        return {path.stem: _claims(path, read_columns(path, columns, SPACE), header=False)}
+        return {path.name: _claims(path, read_columns(path, columns, SPACE), header=False)}
     if n == 1 and _is_number(line):
         raise ValueError(
             f"{path} has scores alone: name both lists of PyEER as GENUINE,IMPOSTOR, or the list of "
@@ -150,6 +152,11 @@ def _own(path: Path) -> dict[str, ScoredClaims]:
     absent = [name for name in OURS if name not in frame]
     if absent or len(frame) == 0:
         raise ValueError(f"{path} has no {f'column {absent[0]}' if absent else 'rows'}")
+    return own_systems(frame)
+
+
+def own_systems(frame: pd.DataFrame) -> dict[str, ScoredClaims]:
+    """The claims of each detector and dataset in our own table of scores."""
     systems = {}
     parts = frame.groupby(["dataset", "detector"], sort=False, observed=True)
     one_dataset = len(frame["dataset"].unique()) == 1

@@ -26,6 +26,8 @@ from keydyn.lab.frame.tables import Table, write_table
 
 SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"
 WORDS = "words.md"
+# The folder of scores in the forms of other tools; all files in it are ours.
+EXPORTED = "exported"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 
 
@@ -54,6 +56,8 @@ class Outputs:
         """
         for name in (RUN, REPORT, WORDS, SCORES, RANKS, *files):
             (self.folder / name).unlink(missing_ok=True)
+        for path in self.folder.glob(f"{EXPORTED}/*.*"):
+            path.unlink()
 
     def table(self, table: Table) -> Table:
         """Write it as CSV, Markdown and LaTeX."""

@@ -35,6 +35,7 @@ from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.own_recordings.decisions import decisions_section, decisions_table
 from keydyn.lab.own_recordings.twice import twice_paragraphs, without_twice
 from keydyn.lab.recognition.report import lead_of, recognition_sections
+from keydyn.lab.system_scores.report import write as write_systems
 
 OPEN = ", open set"
 PROTOCOLS = ("leave-one-out", "chronological", "enrolment", "open-set", "published", "killourhy-maxion")
@@ -135,6 +136,8 @@ def write(
 ) -> list[Table]:
     """All tables, figures and the report from scores and ranks; what the terminal shows."""
     scores, ranks = measured
+    if "systems" in facts:
+        return write_systems(outputs, scores, facts)
     verdict, sections, for_terminal = recognition_sections(outputs, without_twice(scores, facts), facts)
     decisions = decisions_table(facts)
     if decisions is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,11 +13,12 @@ from keydyn.commands.every_command import grouped
 from keydyn.commands.people.enrol import new_background, shipped_is_better
 from keydyn.commands.recording_options import Reading, listed
 from keydyn.commands.shared_options import PopulationOption, population_of, with_population
-from keydyn.exit_codes import checking_options
+from keydyn.exit_codes import UsageError, checking_options
 from keydyn.lab.continuous import study as continuous
 from keydyn.lab.frame.chosen import DetectorOption, SeedOption, known_detectors, recognition_facts
 from keydyn.lab.frame.study import Facts, Plan, report_beside, study
 from keydyn.lab.recognition import study as recognition
+from keydyn.lab.system_scores import study as system_scores
 from keydyn.progress import working
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
     ScoresAndRanks = tuple[pa.Table, pa.Table | None]
 
+# A folder is no recording.
+NO_FILE = Path()
 OWN_TABLES = ("decisions", "failures_to_acquire", "failures_to_enrol")
 # Where a protocol fits more templates than this, others that fit fewer are pointed out.
 MANY_TEMPLATES = 10_000
@@ -74,16 +78,32 @@ class Design:
             return recording, protocol_of(self.protocol, self.enrol, self.share, self.groups)
 
 
+@dataclass(frozen=True)
+class RecordingOrScores(Reading):
+    """How a file of recordings is read, if one is named."""
+
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="[FILE]",
+            help="CSV, JSON lines or Parquet: user, session, keyname, timepress, timerelease; or - for "
+            "standard input. Or none, with --scores.",
+            show_default=False,
+        ),
+    ] = NO_FILE
+
+
 @study(
     "evaluate",
-    tables=(*recognition.TABLES, *continuous.TABLES, *OWN_TABLES),
-    figures=(*recognition.FIGURES, *continuous.FIGURES),
+    tables=(*recognition.TABLES, *continuous.TABLES, *OWN_TABLES, *system_scores.TABLES),
+    figures=(*recognition.FIGURES, *continuous.FIGURES, *system_scores.FIGURES),
     subcommand=False,
     report=report_beside(__name__),
 )
 @grouped
 def evaluate(
-    reading: Reading,
+    reading: RecordingOrScores,
+    given: system_scores.ScoreOptions,
     design: Design,
     detector: DetectorOption = None,
     population: PopulationOption = None,
@@ -97,7 +117,7 @@ def evaluate(
     ] = False,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
-    """Evaluate detectors on your own recordings: tables, figures and a report.
+    """Evaluate detectors on your own recordings, or the scores of any system: tables, figures, a report.
 
     Users with too few samples and samples that cannot be used are left out and listed. Where there are 10
     users or more, those who are likely one person are named, and are not impostors of each other. Unless the
@@ -105,13 +125,22 @@ def evaluate(
     what `keydyn fit` uses, with the same population, and the table of decisions says what `keydyn verify`
     would have answered. --population names another one.
 
+    With --scores, files of any system's scores take the place of recordings, and options about detectors and
+    protocols do not apply. Several files, and several detectors in one, are compared side by side.
+
     Examples:
     `keydyn evaluate typing.csv --out results/`
 
     `keydyn evaluate typing.csv --protocol enrolment --enrol 3 --detector pohmm --detector manhattan-scaled`
 
     `keydyn evaluate typing.csv --enrol-on device=laptop --test-on device=desktop`
+
+    `keydyn evaluate --scores svm.txt --scores network.csv --prior 0.99`
     """
+    if bool(given.scores) == (reading.file != NO_FILE):
+        raise UsageError("name either a FILE of recordings or files of scores with --scores")
+    if given.scores:
+        return system_scores.plan(given, seed)
     from keydyn.decisions.known_twice import twice_noticed
     from keydyn.detectors import PopulationDetector, make_detector
     from keydyn.evaluation.protocols.running import n_templates

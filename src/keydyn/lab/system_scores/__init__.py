@@ -1,0 +1,1 @@
+"""Scores of any system, from files: figures, comparison and report."""
