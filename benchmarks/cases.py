@@ -127,6 +127,13 @@ def people(n_people: str) -> Numbers:
     return population_model(n_people)
 
 
+def read(layout: str) -> Numbers:
+    """A file of a million keystrokes."""
+    from reading_cases import reading
+
+    return reading(layout)
+
+
 CASES: dict[str, Callable[..., Numbers]] = {
     **{name: partial(ours, name) for name in "abcdef"},
     **{f"peer {name}": partial(peer, name) for name in "abcd"},
@@ -140,4 +147,5 @@ CASES: dict[str, Callable[..., Numbers]] = {
     "stream": stream,
     "people": people,
     "decide": decide,
+    "read": read,
 }

@@ -55,6 +55,11 @@ TITLES = {
     "decide identify 1000": "identify among 1,000",
     "decide identify 10000": "identify among 10,000",
     "decide watch": "watch, one key",
+    "read keystrokes": "read a CSV file, a keystroke",
+    "read latencies": "read holds and latencies, a keystroke",
+    "read pairs": "read pairs of keys, a keystroke",
+    "read log": "read and pair a log, a keystroke",
+    "read tables": "read the Aalto mobile tables, a keystroke",
 }
 START_UP, STREAM, PEOPLE = "start-up", "stream", "people"
 

@@ -30,6 +30,10 @@ TARGETS: dict[str, Callable[[Known], float]] = {
     "decide identify 1000": lambda known: 4e6,
     "decide identify 10000": lambda known: 40e6,
     "decide watch": lambda known: 20e3,
+    # Two seconds per million keystrokes.
+    **dict.fromkeys(
+        ("read keystrokes", "read latencies", "read pairs", "read log", "read tables"), lambda known: 2_000.0
+    ),
     **dict.fromkeys(("online codes", "online texts", "online list", "online objects"), lambda known: 60.0),
 }
 

@@ -94,8 +94,10 @@ def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
     names = named
     if "keyname" in frame.columns:
         names = np.where(frame["keyname"].isna(), named, _texts(frame["keyname"])[1])
-    order = np.argsort(number, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(number))])
+    if (np.diff(number) >= 0).all():
+        return RawEvents(frame, time, kind, key, names, repeat, offsets, unit)
+    order = np.argsort(number, kind="stable")
     return RawEvents(
         frame.iloc[order], time[order], kind[order], key[order], names[order], repeat[order], offsets, unit
     )

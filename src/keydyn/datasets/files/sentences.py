@@ -32,7 +32,8 @@ def sentences(user: Integers, section: Floats, press: Floats, release: Floats, c
 
 def _samples(user: Integers, section: Floats, press: Floats) -> tuple[Integers, Floats]:
     """The number of each row's sample, and the first press of it."""
-    sample = pd.MultiIndex.from_arrays([user, section]).factorize()[0]
+    sections, distinct = pd.factorize(section)
+    sample = pd.factorize(pd.factorize(user)[0] * len(distinct) + sections)[0]
     first = np.full(int(sample.max()) + 1, np.inf)
     np.minimum.at(first, sample, press)
     return sample, first[sample]
