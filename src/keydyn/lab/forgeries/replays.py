@@ -14,7 +14,7 @@ from keydyn.lab.forgeries.contexts import Contexts, contexts_of, grouped
 from keydyn.lab.forgeries.draws import resampled
 from keydyn.lab.forgeries.forger import RECORDINGS
 from keydyn.lab.forgeries.made_up import made_up
-from keydyn.population.cells import SPACES
+from keydyn.population.features import SPACES
 
 
 def replayed(
