@@ -23,6 +23,7 @@ from keydyn.evaluation.score_files.writing import EXPORTS, write_scores
 from keydyn.evaluation.scored_claims import ScoredClaims
 from keydyn.lab.frame.exported import FORMS
 from keydyn.lab.system_scores.figures import prior_errors
+from tests.documents import DOCS
 from tests.evaluation.rates.test_system_figures import made_claims
 
 
@@ -152,6 +153,16 @@ def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a a 1 0.5\na b 2 nan\n")
     output = run(["evaluate", "--scores", tmp_path / "a.txt", "--out", tmp_path], code=4)
     assert "line 2: the score is nan" in " ".join(output.split())
+
+
+def test_the_report_in_the_documentation_is_small_and_stands_alone() -> None:
+    page = (DOCS / "_static" / "scores-report.html").read_text(encoding="utf-8")
+    assert len(page) < 400_000
+    assert ">machine.txt</th>" in page
+    assert 'class="links"' not in page
+    # Nothing of the machine that made it.
+    assert "<dt>time</dt>" not in page
+    assert "numpy" not in page
 
 
 def test_errors_at_each_prior_are_those_of_bayes_decisions() -> None:
