@@ -18,7 +18,7 @@ from keydyn.lab.frame.tables import Column, Table, rate_column
 
 FMR, FNMR, FAR, FRR, IAPAR = "fmr", "fnmr", "far", "frr", "iapar"
 ONE_IN_TEN_THOUSAND = 1 / 10_000
-NIST, PROOFING = "NIST SP 800-63B-4, 3.2.3", "NIST SP 800-63A-4, remote identity proofing"
+NIST, PROOFING = "NIST SP 800-63B-4", "NIST SP 800-63A-4, remote proofing"
 FIDO = "FIDO Biometrics Requirements"
 
 
@@ -53,7 +53,7 @@ class Point:
 
     name: str
     policy: str
-    shares: Mapping[str, Sequence[float]]
+    shares: Mapping[str, Any]
 
     def with_failures(self, to_acquire: float) -> Point:
         """False acceptance and rejection of single attempts beside FMR and FNMR.
@@ -61,7 +61,7 @@ class Point:
         A failure to acquire is a rejection (ISO/IEC 19795-1).
         """
         taken = 1.0 - to_acquire
-        further: dict[str, Sequence[float]] = {}
+        further: dict[str, list[float]] = {}
         if FMR in self.shares:
             further[FAR] = [taken * share for share in self.shares[FMR]]
         if FNMR in self.shares:
@@ -81,7 +81,7 @@ def point_of_scores(name: str, scores: Scores, most: float = ONE_IN_TEN_THOUSAND
         FNMR: _by_person(scores, genuine, ~accepted),
     }
     policy = (
-        f"One threshold for everybody, chosen on these scores so that at most {100 * most:g} % of impostors' "
+        f"one threshold for everybody, chosen on these scores so that at most {100 * most:g} % of impostors' "
         "claims match. A threshold chosen on other people would do worse."
     )
     return Point(name, policy, shares)
@@ -120,8 +120,8 @@ def points_table(points: Sequence[Point], seed: int = 0) -> Table:
         rate_column("Observed", "share", "people", 2),
     ]
     note = (
-        "Mean of people's own rates, with 95 % intervals over people (bootstrap). FMR counts impostors by the "
-        "person who typed, FNMR by the owner. FAR and FRR count a failure to acquire as a rejection; one "
+        "Mean of people's own rates, with 95 % intervals over people (bootstrap). FMR counts impostors by "
+        "the person who typed, FNMR by the owner. FAR and FRR count a failure to acquire as a rejection; one "
         "attempt is one transaction. No error among n people is < 3/n."
     )
     return Table(
@@ -146,9 +146,9 @@ def limits_table(points: Sequence[Point], attacks: Mapping[str, Sequence[float]]
         if point.shares.get(limit.rate)
     ]
     worst = max(attacks, key=lambda name: float(np.mean(attacks[name])), default=None)
-    for limit in LIMITS:
-        if limit.rate == IAPAR and worst is not None:
-            rows.append(_judged(f"worst attack: {worst}", limit, attacks[worst]))
+    if worst is not None:
+        of_attacks = [limit for limit in LIMITS if limit.rate == IAPAR]
+        rows += [_judged(f"worst attack: {worst}", limit, attacks[worst]) for limit in of_attacks]
     names = ["point", "limit", "source", "people", "observed", "bound", "needed", "outcome"]
     columns = [
         Column("Operating point", "point"),
@@ -161,12 +161,11 @@ def limits_table(points: Sequence[Point], attacks: Mapping[str, Sequence[float]]
     ]
     note = (
         "A claim is met if the exact binomial bound over people, one attempt of each, is within the limit; "
-        "not met if the observed rate is above it. Otherwise this many people cannot show it; the number that "
-        "could is given for the rate that was observed."
+        "not met if the observed rate is above it. Otherwise this many people cannot show it; the number "
+        "that could is given for the rate that was observed."
     )
-    return Table(
-        "limits", "Claims", note, pd.DataFrame(rows, columns=names).astype({"needed": object}), columns, 1
-    )
+    frame = pd.DataFrame(rows, columns=names).astype({"needed": "Int64"})
+    return Table("limits", "Claims", note, frame, columns, labels=2)
 
 
 def _judged(point: str, limit: Limit, shares: Sequence[float]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def recorded_facts(recording: Recording) -> dict[str, Any]:
         dates = {"first": _day(times["min"].min()), "last": _day(times["max"].max()), "days": _three(apart)}
     impossible = per_user[["impossible_holds", "impossible_intervals"]].sum()
     left_out = [
-        {"user": str(user), "what": "times", "reason": _kind(kind, quality.long_hold), "number": int(n)}
+        {"user": str(user), "what": "times", "reason": _kind(str(kind), quality.long_hold), "number": int(n)}
         for kind in impossible
         for user, n in impossible[kind].items()
         if n
@@ -47,12 +47,12 @@ def recorded_facts(recording: Recording) -> dict[str, Any]:
     if cleaning is not None:
         left_out += [
             {
-                "user": str(row.user),
+                "user": str(user),
                 "what": "keystrokes",
-                "reason": meaning_of(row.rule, getattr(cleaning.rules, row.rule)),
-                "number": int(row.keystrokes),
+                "reason": meaning_of(rule, getattr(cleaning.rules, rule)),
+                "number": int(n),
             }
-            for row in cleaning.lost.itertuples(index=False)
+            for rule, user, n in zip(*(cleaning.lost[name].tolist() for name in cleaning.lost), strict=True)
         ]
     return {
         "users": int(samples["user"].nunique()),
@@ -94,7 +94,10 @@ def recorded_table(recorded: Mapping[str, Any]) -> Table:
         ("Samples of a person", _span(recorded["samples per user"])),
         ("Keystrokes of a sample", _span(recorded["keystrokes per sample"])),
         ("Different keys", f"{recorded['different keys']:,}"),
-        ("Time spent typing, first to last press of each sample", f"{recorded['typing time, hours']:g} hours"),
+        (
+            "Time spent typing, first to last press of each sample",
+            f"{recorded['typing time, hours']:g} hours",
+        ),
         ("Unit of the times in the file", recorded["unit of times"]),
         ("Further columns", ", ".join(recorded["further columns"]) or "none"),
     ]
@@ -102,9 +105,7 @@ def recorded_table(recorded: Mapping[str, Any]) -> Table:
     when = f"{dates['first']} to {dates['last']}" if dates else "the times in the file do not say"
     apart = _span(dates["days"], 1) if dates else "the times in the file do not say"
     rows += [("Recorded (UTC)", when), ("Days from a person's first key to the last", apart)]
-    return plain_table(
-        "recorded", "What was recorded", "", pd.DataFrame(rows, columns=["What", "Recorded"])
-    )
+    return plain_table("recorded", "What was recorded", "", pd.DataFrame(rows, columns=["What", "Recorded"]))
 
 
 def noticed_table(recorded: Mapping[str, Any]) -> Table:
@@ -135,9 +136,10 @@ def left_out_rows(recorded: Mapping[str, Any], failures: Mapping[str, Any]) -> l
     samples = pd.DataFrame(failures.get("to acquire", []), columns=["user", "session", "reason"])
     for (user, reason), some in samples.groupby(["user", "reason"], sort=False):
         rows.append({"user": str(user), "what": "samples", "reason": str(reason), "number": len(some)})
-    for one in failures.get("to enrol", []):
-        rows.append({"user": str(one["user"]), "what": "people", "reason": str(one["reason"]), "number": 1})
-    return rows
+    return rows + [
+        {"user": str(one["user"]), "what": "people", "reason": str(one["reason"]), "number": 1}
+        for one in failures.get("to enrol", [])
+    ]
 
 
 def left_out_tables(rows: Sequence[Mapping[str, Any]]) -> tuple[Table, Table]:

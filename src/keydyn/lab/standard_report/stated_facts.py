@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from keydyn.atomic import write_text
 from keydyn.regular_files import UnusableFileError, read_regular
 
 TEMPLATE_NAME = "facts.toml"
@@ -73,6 +74,13 @@ def template() -> str:
             lines += [f"# {question[:1].upper()}{question[1:]}.", f'{name} = ""']
         lines.append("")
     return "\n".join(lines)
+
+
+def write_template(folder: Path) -> None:
+    """Write the template into a folder, unless a file of its name is there, which may have been filled in."""
+    path = folder / TEMPLATE_NAME
+    if not path.exists():
+        write_text(path, template())
 
 
 def read_facts(path: str | Path) -> Stated:
