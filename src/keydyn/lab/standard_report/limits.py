@@ -20,6 +20,7 @@ FMR, FNMR, FAR, FRR, IAPAR = "fmr", "fnmr", "far", "frr", "iapar"
 ONE_IN_TEN_THOUSAND = 1 / 10_000
 NIST, PROOFING = "NIST SP 800-63B-4", "NIST SP 800-63A-4, remote proofing"
 FIDO = "FIDO Biometrics Requirements"
+UNBROKEN = "\u00a0"
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def limits_table(points: Sequence[Point], attacks: Mapping[str, Sequence[float]]
     names = ["point", "limit", "source", "people", "observed", "bound", "needed", "outcome"]
     columns = [
         Column("Operating point", "point"),
-        Column("Limit", "limit"),
+        Column("Limit", "limit", lambda text: text.replace(" ", UNBROKEN)),
         Column("Set by", "source"),
         Column("People", "people", lambda n: f"{n:,}"),
         Column("Observed", "observed", lambda rate: f"{percentage(rate, 2)} %"),

@@ -54,7 +54,8 @@ def write_standard(
 ) -> list[Table]:
     """Write standard.html and standard.json; returns the tables for the terminal.
 
-    `found` are the sections of the usual report, whose tables of error rates and ranks are shown here too.
+    `scored` are the scores that claims are judged by, unless there are decisions. `found` are the sections of
+    the usual report, whose tables of error rates and ranks are shown here too.
     """
     stated: dict[str, dict[str, str]] = facts["standard"]["stated"]
     points, attacks = _points(scored, facts), facts.get("decisions", {}).get("attacks", [])
@@ -85,19 +86,15 @@ def write_standard(
 
 
 def _points(scored: Scored, facts: Mapping[str, Any]) -> list[Point]:
-    """What verify decides. Without decisions, each detector at a threshold; open sets where there are any."""
+    """What verify decides; without decisions, each detector at a threshold."""
     points = [
         Point(f"verify, stated FMR {100 * people['stated']:g} %", POLICY, people)
         for people in facts.get("decisions", {}).get("people", [])
     ]
-    opened = {
-        name for name, protocol in facts.get("protocols", {}).items() if protocol["protocol"] == "open-set"
-    }
     if not points:
         points = [
             point_of_scores(f"{detector_name(detector)}, {dataset_name(dataset)}", scores)
             for (dataset, detector), scores in scored.items()
-            if not opened or dataset in opened
         ]
     fta = facts.get("failures", {}).get("fta") or 0.0
     return [point.with_failures(fta) for point in points]
