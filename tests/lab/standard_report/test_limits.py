@@ -12,7 +12,6 @@ from keydyn.lab.standard_report.limits import (
     LIMITS,
     Point,
     limits_table,
-    people_table,
     point_of_scores,
     points_table,
 )
@@ -81,10 +80,3 @@ def test_the_point_of_scores_lets_no_more_impostors_in():
 def test_where_no_threshold_is_strict_enough_everybody_is_refused():
     scores = scores_of([[1, 9], [9, 1]], ["a", "b"], ["a", "b"])
     assert point_of_scores("none", scores).shares == {"fmr": [0.0, 0.0], "fnmr": [1.0, 1.0]}
-
-
-def test_the_numbers_of_people_in_the_documentation():
-    table = people_table((0.0,)).set_index("limit")["no error"]
-    for limit in LIMITS:
-        n = table[limit.text]
-        assert (1 - limit.most) ** n <= 0.05 < (1 - limit.most) ** (n - 1)

@@ -89,6 +89,13 @@ class Shown:
     limit, rate : the limit; the rate that was observed, the mean over people
     people : how many were observed; bound : the rate is below this with 95 % confidence
     needed : how many people would show it if the same rate were observed; None where no number would
+
+    Examples
+    --------
+    >>> from keydyn.evaluation import limit_shown
+    >>> shown = limit_shown([0.0] * 50, 0.05)
+    >>> shown.outcome, shown.people, shown.needed, round(shown.bound, 3)
+    ('cannot be shown', 50, 59, 0.058)
     """
 
     outcome: str

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.arrays import Floats
 from keydyn.evaluation.rates.confidence import Rate, mean_rate, percentage
 from keydyn.evaluation.rates.error_curve import ErrorCurve
-from keydyn.evaluation.rates.requirements import limit_shown, people_needed
+from keydyn.evaluation.rates.requirements import limit_shown
 from keydyn.evaluation.scores import Scores
 from keydyn.lab.frame.tables import Column, Table, rate_column
 
@@ -181,27 +180,3 @@ def _judged(point: str, limit: Limit, shares: Sequence[float]) -> dict[str, Any]
         "needed": found.needed,
         "outcome": found.text(),
     }
-
-
-def people_table(observed: Sequence[float] = (0.0, 0.25, 0.5)) -> pd.DataFrame:
-    """How many people each limit needs, by the observed rate as a share of the limit.
-
-    Examples
-    --------
-    >>> from keydyn.lab.standard_report.limits import people_table
-    >>> people_table().set_index("limit").loc["FNMR < 5 %"].tolist()
-    [59, 124, 234]
-    """
-    limits = {limit.text: limit for limit in LIMITS}
-    shown: Floats = np.asarray(observed, dtype=np.float64)
-    return pd.DataFrame(
-        [
-            {"limit": text}
-            | {_of_limit(share): people_needed(limit.most, share * limit.most) for share in shown.tolist()}
-            for text, limit in limits.items()
-        ]
-    )
-
-
-def _of_limit(share: float) -> str:
-    return "no error" if share == 0 else f"{100 * share:g} % of the limit"
