@@ -53,9 +53,15 @@ if TYPE_CHECKING:
         zero_miss_rate,
         zero_rejection_rate,
     )
-    from keydyn.evaluation.rates.fairness import error_rates_by, median_intervals
+    from keydyn.evaluation.rates.fairness import (
+        error_rates_by,
+        group_differences,
+        group_rates,
+        median_intervals,
+    )
     from keydyn.evaluation.rates.identification import Identification, identification
     from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr, reliability
+    from keydyn.evaluation.rates.requirements import Shown, limit_shown, people_needed, upper_bound
     from keydyn.evaluation.rates.system_figures import SystemFigures
     from keydyn.evaluation.rates.verification import (
         TITLES,
@@ -82,6 +88,7 @@ __all__ += ["signed_rank_p", "trials_needed", "verification", "zero_miss_rate", 
 __all__ += ["ChosenElsewhere", "DetectionCost", "ScoredClaims", "Scores", "SystemFigures", "actual_dcf"]
 __all__ += ["chosen_elsewhere", "half_total_error_rate", "hull_equal_error_rate", "min_dcf", "nearest_eer"]
 __all__ += ["EXPORTS", "nearest_fnmr_at_fmr", "nearest_threshold", "per_user_eer", "read_scores"]
+__all__ += ["Shown", "group_differences", "group_rates", "limit_shown", "people_needed", "upper_bound"]
 __all__ += ["write_scores"]
 __getattr__, __dir__ = on_demand(
     __name__,
@@ -102,9 +109,10 @@ __getattr__, __dir__ = on_demand(
         ".rates.detection_cost": "DetectionCost actual_dcf half_total_error_rate min_dcf",
         ".rates.error_curve": "ErrorCurve equal_error_rate fnmr_at_fmr hull_equal_error_rate zero_miss_rate "
         "zero_rejection_rate",
-        ".rates.fairness": "error_rates_by median_intervals",
+        ".rates.fairness": "error_rates_by group_differences group_rates median_intervals",
         ".rates.identification": "Identification identification",
         ".rates.likelihood_ratios": "cllr min_cllr reliability",
+        ".rates.requirements": "Shown limit_shown people_needed upper_bound",
         ".rates.system_figures": "SystemFigures",
         ".rates.verification": "TITLES MeanCurve Verification mean_curve recognition verification",
         ".score_files.reading": "read_scores",

@@ -78,7 +78,8 @@ def save_figure(figure: Figure, folder: str | Path, name: str) -> tuple[Path, Pa
         with replacing(pdf) as temporary:
             figure.savefig(temporary, metadata={"CreationDate": None})
         with replacing(png) as temporary:
-            figure.savefig(temporary, dpi=DPI)
+            # Without its own entry, Matplotlib's version would be part of the file.
+            figure.savefig(temporary, dpi=DPI, metadata={"Software": None})
     return pdf, png
 
 

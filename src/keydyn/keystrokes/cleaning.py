@@ -6,7 +6,7 @@ No time is changed. A keystroke is dropped, or its release is marked as missing,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,7 @@ class CleaningReport:
     steps : one row for each rule that was on, in the order applied: `rule`, `setting`; `found`, the
         keystrokes, samples or intervals it applied to; `keystrokes` and `samples`, how many were left
     keystrokes, samples : how many there were before
+    lost : `rule`, `user` and how many `keystrokes` of the user it dropped, where it dropped any
 
     Examples
     --------
@@ -110,12 +111,15 @@ class CleaningReport:
     {'longest': 24}
     >>> report.steps[["rule", "setting", "keystrokes"]].values.tolist()
     [['longest', 8, 64]]
+    >>> report.lost.values.tolist()
+    [['longest', 0, 12], ['longest', 1, 12]]
     """
 
     rules: CleaningRules
     steps: pd.DataFrame
     keystrokes: int
     samples: int
+    lost: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["rule", "user", "keystrokes"]))
 
     __repr__ = short_repr
 
@@ -180,18 +184,22 @@ def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame,
         raise ValueError(f"rules must be CleaningRules, not {type(rules).__name__}")
     cleaned = check_keystrokes(keystrokes, negative_holds=rules.negative_holds)
     before = len(cleaned), len(sample_starts(cleaned))
-    steps = []
-    for field in fields(rules):
-        setting = getattr(rules, field.name)
+    steps, lost = [], []
+    for rule in fields(rules):
+        setting = getattr(rules, rule.name)
         if setting is None or setting is False:
             continue
-        cleaned, affected = STEPS[field.name](cleaned, setting)
+        there = cleaned["user"].value_counts(sort=False)
+        cleaned, affected = STEPS[rule.name](cleaned, setting)
         if len(cleaned) == 0:
-            raise ValueError(f"the rule {field.name}={setting!r} leaves no keystrokes")
-        steps.append((field.name, setting, affected, len(cleaned), len(sample_starts(cleaned))))
+            raise ValueError(f"the rule {rule.name}={setting!r} leaves no keystrokes")
+        steps.append((rule.name, setting, affected, len(cleaned), len(sample_starts(cleaned))))
+        gone = there.sub(cleaned["user"].value_counts(sort=False), fill_value=0)
+        lost += [(rule.name, user, int(n)) for user, n in gone[gone > 0].items()]
     columns = ["rule", "setting", "found", "keystrokes", "samples"]
     table = pd.DataFrame(steps, columns=columns).astype({"setting": object})
-    return cleaned, CleaningReport(rules, table, *before)
+    by_user = pd.DataFrame(lost, columns=["rule", "user", "keystrokes"])
+    return cleaned, CleaningReport(rules, table, *before, by_user)
 
 
 Step = tuple[pd.DataFrame, int]

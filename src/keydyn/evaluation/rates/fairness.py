@@ -2,11 +2,15 @@
 
 One threshold for all is not the same for all. A decision is a row of `user`, in whose name a sample was sent,
 `genuine`, whether that user typed it, and `answer`; whatever is not "accept" is a refusal.
+
+How far groups differ is summed up by the figures that the Keystroke Verification Challenge reports
+(Stragapede and others, IEEE Access 12, 2024); `group_differences` says where each of them was published.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +18,8 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from keydyn.arrays import Floats
 from keydyn.evaluation.rates.confidence import REPLICATES, Rate, interval, mean_rate, user_weights
+from keydyn.evaluation.rates.error_curve import ErrorCurve
+from keydyn.evaluation.scores import Scores
 from keydyn.keystrokes.samples import Samples
 
 ACCEPT = "accept"
@@ -24,6 +30,16 @@ WORST_SHARE = 0.1
 # Numbers with more different values than this are divided into thirds.
 MOST_VALUES = 5
 THIRDS = ("lowest third", "middle third", "highest third")
+# A group of fewer people says more about them than about the group.
+LEAST_PEOPLE = 10
+DIFFERENCES = {
+    "std": "Standard deviation of EERs",
+    "ser": "SER",
+    "fdr": "FDR",
+    "ir": "IR",
+    "garbe": "GARBE",
+    "sir": "SIR",
+}
 
 
 def median_intervals(samples: Samples) -> pd.Series:
@@ -88,6 +104,131 @@ def error_rates_by(decisions: pd.DataFrame, columns: Sequence[str] = (), seed: i
             rate = _worst(chosen, reported, n_worst, int(len(trials) / 2 * n_worst / len(chosen)), seed)
             rows.append(_row("", WORST, error, n_worst, rate))
     return pd.DataFrame(rows)
+
+
+def group_rates(scores: Scores, groups: Mapping[Any, Any], seed: int = 0) -> pd.DataFrame:
+    """The errors of each group of users at one threshold, where the error rates of all users are equal.
+
+    `groups` has the group of each user, by name; numbers with many values are divided into thirds, and users
+    who are in no group are left out. One row per group: group, users, enough (whether they are `LEAST_PEOPLE`
+    or more), eer (at a threshold of the group's own), and fmr and fnmr with their intervals `_low` and
+    `_high`. The impostors of a group are those who claim to be one of its users; fmr_same and fmr_other are
+    of impostors of the same group and of others, NaN where there are none.
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.evaluation import LeaveOneOut, group_rates, score_protocol
+    >>> from keydyn.keystrokes import Samples
+    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(6, 5)))
+    >>> table = group_rates(scores, {user: "left" if user < 2 else "right" for user in range(6)})
+    >>> table[["group", "users", "enough"]].values.tolist()
+    [['left', 2, False], ['right', 4, False]]
+    """
+    query, template = np.nonzero(scores.trials)
+    claims = pd.DataFrame({"user": scores.users[template], "typist": scores.owners[query]})
+    claims["genuine"] = claims["user"] == claims["typist"]
+    claims["score"] = scores.normalised[query, template]
+    known = pd.Series(groups, dtype=object).dropna().infer_objects()
+    people = pd.DataFrame({"user": known.index, "group": known.to_numpy()})
+    group_of = dict(zip(people["user"], _groups(people, "group"), strict=True))
+    curve = _curve(claims)
+    threshold = curve.thresholds[np.argmax(curve.fmr >= curve.fnmr)]
+    claims["answer"] = np.where(claims["score"] >= threshold, ACCEPT, "reject")
+    claims["group"], own = claims["user"].map(group_of), claims["typist"].map(group_of)
+    if claims["group"].nunique() < 2:
+        raise ValueError("all users are of one group, so there are no groups to compare")
+    rates = error_rates_by(claims, ["group"], seed)
+    rows = []
+    for group in dict.fromkeys(rates.loc[rates["column"] == "group", "group"]):
+        of_group = claims["group"].astype(str) == group
+        some = claims[of_group]
+        row: dict[str, object] = {"group": group, "users": int(some["user"].nunique())}
+        row["enough"] = int(some["user"].nunique()) >= LEAST_PEOPLE
+        row["eer"] = _curve(some).eer if 0 < some["genuine"].sum() < len(some) else np.nan
+        for error in ERRORS:
+            found = rates[
+                (rates["group"] == group) & (rates["column"] == "group") & (rates["error"] == error)
+            ]
+            values = found.iloc[0] if len(found) else dict.fromkeys(("rate", "low", "high"), np.nan)
+            row |= {error: values["rate"], f"{error}_low": values["low"], f"{error}_high": values["high"]}
+            row[f"{error}_trials"] = int(found["trials"].sum())
+        same = of_group & ~claims["genuine"] & (own == claims["group"])
+        other = of_group & ~claims["genuine"] & own.notna() & (own != claims["group"])
+        for name, which in (("fmr_same", same), ("fmr_other", other)):
+            row[name] = (claims.loc[which, "answer"] == ACCEPT).mean() if which.any() else np.nan
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def group_differences(rates: pd.DataFrame, weight: float = 0.5) -> dict[str, float | None]:
+    """How far groups differ, by the columns eer, fmr, fnmr, fmr_same and fmr_other of `group_rates`.
+
+    `weight` is that of the false match rate, 1 − `weight` that of the false non-match rate. None where a
+    figure has no value, as a ratio to a rate of zero. With F the FMR and N the FNMR of groups, at one
+    threshold:
+
+    - std: standard deviation of the groups' EERs, divisor G; ser, skewed error ratio: their largest by their
+      smallest (Wang and Deng, CVPR 2020)
+    - fdr, fairness discrepancy rate: 1 − weight · (max F − min F) − (1 − weight) · (max N − min N); 1 is fair
+      (de Freitas Pereira and Marcel, IEEE T-BIOM 4, 2022)
+    - ir, inequity rate: (max F / min F)^weight · (max N / min N)^(1 − weight); 1 is fair (Grother, NIST IR
+      8429, 2022)
+    - garbe: weight · Gini(F) + (1 − weight) · Gini(N), where Gini(x) is the sum over all pairs of groups of
+      |x_i − x_j| by 2 G (G − 1) · mean(x); 0 is fair (Howard and others, ICPR 2022)
+    - sir, skewed impostor ratio: the mean FMR of impostors of the same group by that of impostors of others;
+      1 is fair. The challenge introduced the name for how impostors within and across groups differ; that it
+      is a ratio of these two rates is our reading
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from keydyn.evaluation import group_differences
+    >>> rates = pd.DataFrame({"eer": [0.02, 0.04], "fmr": [0.01, 0.02], "fnmr": [0.03, 0.03]})
+    >>> found = group_differences(rates.assign(fmr_same=[0.02, 0.03], fmr_other=[0.01, 0.01]))
+    >>> {name: round(value, 3) for name, value in found.items()}
+    {'std': 0.01, 'ser': 2.0, 'fdr': 0.995, 'ir': 1.414, 'garbe': 0.167, 'sir': 2.5}
+    """
+    if not 0.0 <= weight <= 1.0:
+        raise ValueError(f"weight must lie from 0 to 1, not {weight}")
+    if len(rates) < 2:
+        raise ValueError(f"differences need two groups or more, not {len(rates)}")
+    eer, fmr, fnmr, same, other = (
+        rates[name].to_numpy(dtype=np.float64) for name in ("eer", "fmr", "fnmr", "fmr_same", "fmr_other")
+    )
+    ratios = [_ratio(one.max(), one.min()) ** part for one, part in ((fmr, weight), (fnmr, 1.0 - weight))]
+    found = {
+        "std": float(eer.std()),
+        "ser": _ratio(eer.max(), eer.min()),
+        "fdr": 1.0 - weight * float(np.ptp(fmr)) - (1.0 - weight) * float(np.ptp(fnmr)),
+        "ir": ratios[0] * ratios[1],
+        "garbe": weight * _gini(fmr) + (1.0 - weight) * _gini(fnmr),
+        "sir": _ratio(same[~np.isnan(same)].mean(), other[~np.isnan(other)].mean())
+        if (~np.isnan(same)).any() and (~np.isnan(other)).any()
+        else np.nan,
+    }
+    return {name: value if np.isfinite(value) else None for name, value in found.items()}
+
+
+def _curve(claims: pd.DataFrame) -> ErrorCurve:
+    genuine = claims["genuine"].to_numpy(dtype=bool)
+    values = claims["score"].to_numpy(dtype=np.float64)
+    return ErrorCurve.of(values[genuine], values[~genuine])
+
+
+def _ratio(largest: float, smallest: float) -> float:
+    """1 where both are zero, as nothing differs; infinite where only the smaller is."""
+    if smallest == 0.0:
+        return 1.0 if largest == 0.0 else np.inf
+    return float(largest / smallest)
+
+
+def _gini(values: Floats) -> float:
+    """Gini coefficient, corrected for few groups; 0 where all are equal."""
+    if np.ptp(values) == 0.0:
+        return 0.0
+    n = len(values)
+    return float(np.abs(values[:, None] - values[None, :]).sum() / (2 * n * (n - 1) * values.mean()))
 
 
 def _groups(decisions: pd.DataFrame, column: str) -> pd.Series:

@@ -28,6 +28,8 @@ SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "rep
 WORDS = "words.md"
 # The folder of scores in the forms of other tools; all files in it are ours.
 EXPORTED = "exported"
+# The report of `keydyn evaluate --report standard`.
+STANDARD = ("standard.html", "standard.json")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 
 
@@ -54,7 +56,7 @@ class Outputs:
         `files` are the tables, figures and frames that any study may leave. Other files are not touched:
         the folder may hold other people's too.
         """
-        for name in (RUN, REPORT, WORDS, SCORES, RANKS, *files):
+        for name in (RUN, REPORT, WORDS, SCORES, RANKS, *STANDARD, *files):
             (self.folder / name).unlink(missing_ok=True)
         for path in self.folder.glob(f"{EXPORTED}/*.*"):
             path.unlink()

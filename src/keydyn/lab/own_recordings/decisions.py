@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.decision import ROUNDING
 from keydyn.decisions.verifier import Verifier
 from keydyn.evaluation.protocols.protocol import Chronological, OpenSet, Protocol
 from keydyn.evaluation.rates.confidence import Claims, percentage
@@ -21,29 +22,38 @@ from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.tables import Table, plain_table
+from keydyn.lab.standard_report.attacked import accepted_by_person, forged_claims
 
 GROUPS = 4
 # Each sample of a stranger is claimed to be of at most this many people.
 MOST_CLAIMED = 20
 ANSWERS = ("accept", "unsure", "reject")
+# The false-match rates of verify's own point and of its strictest level.
+STATED = (0.01, 0.001)
 Same = Collection[frozenset[str]]
 
 
 def decided(
-    samples: Samples, protocol: Protocol, chosen: Callable[[Samples], tuple[Background, str]], same: Same
+    samples: Samples,
+    protocol: Protocol,
+    chosen: Callable[[Samples], tuple[Background, str]],
+    same: Same,
+    attacks_seed: int | None = None,
 ) -> dict[str, Any]:
     """How many claims get which answer, genuine ones and those of strangers, for run.json.
 
     `chosen` gives the background that `keydyn fit` uses for the samples of people who are not left out, and
     where it comes from. If it cannot, neither `fit` nor this decides, and `left_out` says why. Users in a
-    pair of `same` are likely one person, and do not claim to be each other.
+    pair of `same` are likely one person, and do not claim to be each other. With `attacks_seed`, forgeries
+    are sent in the name of those with genuine claims, by this seed.
     """
     typed = replace(samples, feature_table=None)
     split = _enrolling_once(protocol).splits(typed)[0]
     codes, users = typed.people
     groups = np.arange(len(users)) % min(GROUPS, len(users))
-    rows: list[tuple[int, int, str]] = []
+    rows: list[tuple[int, int, str, float]] = []
     origins: list[str] = []
+    attacks: list[pd.DataFrame] = []
     for group in range(int(groups.max()) + 1):
         training = split.train & (groups[codes] != group)
         enrolled = np.unique(codes[training]).tolist()
@@ -62,9 +72,21 @@ def decided(
             asked = np.flatnonzero(own | (split.impostor & np.isin(codes, strange)))
             if len(asked):
                 answers = verifier.verify_many(str(users[claimed]), typed[asked])
-                rows += [(claimed, int(codes[n]), one.answer) for n, one in zip(asked, answers, strict=True)]
-    claims = _shares(pd.DataFrame(rows, columns=["claimed", "typist", "answer"]))
-    return {"population": " or ".join(dict.fromkeys(origins)), "claims": claims}
+                rows += [
+                    (claimed, int(codes[n]), one.answer, one.false_match_rate)
+                    for n, one in zip(asked, answers, strict=True)
+                ]
+        if attacks_seed is not None:
+            victims = {
+                str(users[u]): (typed[training & (codes == u)], typed[split.genuine & (codes == u)])
+                for u in enrolled
+                if groups[u] == genuine and (split.genuine & (codes == u)).any()
+            }
+            attacks.append(forged_claims(verifier, victims, attacks_seed))
+    claims = pd.DataFrame(rows, columns=["claimed", "typist", "answer", "false_match_rate"])
+    found: dict[str, Any] = {"population": " or ".join(dict.fromkeys(origins)), "claims": _shares(claims)}
+    found["people"] = [_errors_of_people(claims, stated) for stated in STATED]
+    return found | ({"attacks": accepted_by_person(pd.concat(attacks))} if attacks else {})
 
 
 def _enrolling_once(protocol: Protocol) -> Protocol:
@@ -90,6 +112,20 @@ def _shares(claims: pd.DataFrame) -> list[dict[str, Any]]:
             row |= people.rate((some["answer"] == answer).to_numpy()).columns(answer)
         rows.append(row)
     return rows
+
+
+def _errors_of_people(claims: pd.DataFrame, stated: float) -> dict[str, Any]:
+    """The share of each typist's claims with a wrong answer, if strangers are stated to match this often.
+
+    Wrong is a genuine claim that is not accepted, or another's that is.
+    """
+    own = claims["claimed"] == claims["typist"]
+    accepted = (claims["answer"] == ANSWERS[0]) & (claims["false_match_rate"] <= stated * ROUNDING)
+    shares = {
+        name: wrong[which].astype(float).groupby(claims.loc[which, "typist"], sort=True).mean().tolist()
+        for name, which, wrong in (("fmr", ~own, accepted), ("fnmr", own, ~accepted))
+    }
+    return {"stated": stated, **shares}
 
 
 def decisions_table(facts: Mapping[str, Any]) -> Table | None:

@@ -30,11 +30,13 @@ from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.outputs import RANKS, Outputs, read_ranks, read_scores
 from keydyn.lab.frame.published import DATASETS
 from keydyn.lab.frame.report import Section
-from keydyn.lab.frame.score_datasets import ranked_of
+from keydyn.lab.frame.score_datasets import Scored, protocol_names, ranked_of, scored_of
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.own_recordings.decisions import decisions_section, decisions_table
 from keydyn.lab.own_recordings.twice import twice_paragraphs, without_twice
 from keydyn.lab.recognition.report import lead_of, recognition_sections
+from keydyn.lab.standard_report.groups import groups_section
+from keydyn.lab.standard_report.page import write_standard
 from keydyn.lab.system_scores.report import write as write_systems
 
 OPEN = ", open set"
@@ -153,6 +155,14 @@ def write(
         sections.append(section)
         for_terminal = [*for_terminal, tables[0]]
     sections.append(_failures(outputs, facts))
+    counted = _counted(scores, facts) if "groups" in facts or "standard" in facts else {}
+    if facts.get("groups"):
+        by_group = groups_section(counted, facts["groups"], facts.get("seed", 0))
+        for table in by_group.tables:
+            outputs.table(table)
+        sections.append(by_group)
+    if "standard" in facts:
+        for_terminal = [*for_terminal, *write_standard(outputs, counted, sections, facts)]
     outputs.report(
         f"Typing recognised: {facts.get('file', '')}",
         [verdict, *_warnings(facts), *twice_paragraphs(facts), *lead_of(facts)],
@@ -160,6 +170,13 @@ def write(
         facts,
     )
     return for_terminal
+
+
+def _counted(scores: pa.Table, facts: Mapping[str, Any]) -> Scored:
+    """The scores that claims and groups are judged by: those of open sets, where there are any."""
+    scored = scored_of(without_twice(scores, facts))
+    opened = {name for name, protocol in protocol_names(scores).items() if protocol == OpenSet.name}
+    return {key: one for key, one in scored.items() if not opened or key[0] in opened}
 
 
 def read(folder: Path) -> tuple[pa.Table, pa.Table | None]:
@@ -171,6 +188,10 @@ def failures_facts(failures: Failures) -> dict[str, Any]:
     """Who cannot take part, for run.json."""
     return {
         "text": failures.text(),
+        "fta": failures.fta.value,
+        "fte": failures.fte.value,
+        "fta_text": failures.fta.text(),
+        "fte_text": failures.fte.text(),
         "to acquire": failures.to_acquire.astype(str).to_dict("records"),
         "to enrol": failures.to_enrol.astype(str).to_dict("records"),
     }

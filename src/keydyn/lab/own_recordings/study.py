@@ -34,7 +34,14 @@ if TYPE_CHECKING:
 
 # A folder is no recording.
 NO_FILE = Path()
-OWN_TABLES = ("decisions", "failures_to_acquire", "failures_to_enrol")
+OWN_TABLES = ("decisions", "failures_to_acquire", "failures_to_enrol", "groups", "group_differences")
+# As in keydyn.lab.standard_report.page, which needs the numerical stack.
+STANDARD_TABLES = (
+    *("facts_test", "facts_people", "facts_recording", "facts_system", "facts_limits"),
+    *("recorded", "noticed", "left_out", "left_out_by_user", "operating_points"),
+    *("presentation_attacks", "limits"),
+)
+STANDARD = "standard"
 # Where a protocol fits more templates than this, others that fit fewer are pointed out.
 MANY_TEMPLATES = 10_000
 
@@ -93,9 +100,54 @@ class RecordingOrScores(Reading):
     ] = NO_FILE
 
 
+@dataclass(frozen=True)
+class Reporting:
+    """What is reported beside the usual tables, as the options say."""
+
+    report: Annotated[
+        str,
+        typer.Option(
+            metavar="standard",
+            help="Write standard.html and standard.json too: a test report in the order of ISO/IEC 19795-1, "
+            "with attacks in the terms of ISO/IEC 30107-3 and the claims that it supports.",
+        ),
+    ] = ""
+    facts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="What only those who ran the test know, for --report standard. Without it a template is "
+            "written, facts.toml, and the report marks what is missing.",
+        ),
+    ] = None
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Compare people by these columns, comma-separated, such as age,layout: error rates of each "
+            "group, and how far groups differ.",
+        ),
+    ] = ""
+
+    def stated(self) -> dict[str, dict[str, str]] | None:
+        """What was stated for the standard report; None if it was not asked for."""
+        from keydyn.lab.standard_report.stated_facts import read_facts
+
+        if self.report not in ("", STANDARD):
+            raise UsageError(f"--report must be {STANDARD}, not {self.report!r}")
+        if self.facts is not None and not self.report:
+            raise UsageError("--facts are for --report standard")
+        if not self.report:
+            return None
+        return read_facts(self.facts) if self.facts is not None else {}
+
+
 @study(
     "evaluate",
-    tables=(*recognition.TABLES, *continuous.TABLES, *OWN_TABLES, *system_scores.TABLES),
+    tables=(
+        *(*recognition.TABLES, *continuous.TABLES, *OWN_TABLES),
+        *(*STANDARD_TABLES, *system_scores.TABLES),
+    ),
     figures=(*recognition.FIGURES, *continuous.FIGURES, *system_scores.FIGURES),
     subcommand=False,
     report=report_beside(__name__),
@@ -105,6 +157,7 @@ def evaluate(
     reading: RecordingOrScores,
     given: system_scores.ScoreOptions,
     design: Design,
+    reporting: Reporting,
     detector: DetectorOption = None,
     population: PopulationOption = None,
     sensors: Annotated[str, typer.Option(help="Further columns to use, comma-separated.")] = "",
@@ -128,6 +181,10 @@ def evaluate(
     With --scores, files of any system's scores take the place of recordings, and options about detectors and
     protocols do not apply. Several files, and several detectors in one, are compared side by side.
 
+    --report standard writes what an auditor asks for: who was tested, what was left out, error rates with
+    intervals over people, attacks, and which claims so many people can support. The same input gives the same
+    bytes.
+
     Examples:
     `keydyn evaluate typing.csv --out results/`
 
@@ -136,6 +193,10 @@ def evaluate(
     `keydyn evaluate typing.csv --enrol-on device=laptop --test-on device=desktop`
 
     `keydyn evaluate --scores svm.txt --scores network.csv --prior 0.99`
+
+    `keydyn evaluate typing.csv --by age,layout`
+
+    `keydyn evaluate typing.csv --report standard --facts facts.toml --out report/`
     """
     if bool(given.scores) == (reading.file != NO_FILE):
         raise UsageError("name either a FILE of recordings or files of scores with --scores")
@@ -150,10 +211,16 @@ def evaluate(
     from keydyn.lab.own_recordings.report import failures_facts, own_rows, write
     from keydyn.lab.own_recordings.twice import twice_facts
     from keydyn.lab.recognition.report import DETECTORS, draw_densities
+    from keydyn.lab.standard_report.groups import groups_of
+    from keydyn.lab.standard_report.recorded import recorded_facts
+    from keydyn.lab.standard_report.stated_facts import write_template
     from keydyn.population import PopulationModel
 
     names = known_detectors(detector) or [PopulationDetector.name, *DETECTORS]
+    stated = reporting.stated()
     whole, notes = reading.recording()
+    with checking_options():
+        groups = groups_of(whole.keystrokes, listed(reporting.by))
     recording, chosen = design.applied(whole)
     used = tuple(listed(sensors))
     typed = recorded_samples(recording.keystrokes, used)
@@ -187,7 +254,9 @@ def evaluate(
         same = {frozenset((str(pair.user), str(pair.other))) for pair in twice.itertuples(index=False)}
         with working("deciding"):
             chosen_for = partial(new_background, population=population)
-            return decided(rows[0].samples, chosen, chosen_for, () if twice_as_impostors else same)
+            apart = () if twice_as_impostors else same
+            attacks_seed = None if stated is None else seed
+            return decided(rows[0].samples, chosen, chosen_for, apart, attacks_seed)
 
     def facts(measured: ScoresAndRanks) -> Facts:
         return recognition_facts(rows, detectors, seed, measured[0]) | {
@@ -198,10 +267,14 @@ def evaluate(
             "failures": failures_facts(failures),
             "twice": twice_facts(twice, twice_as_impostors),
             "decisions": decisions(),
+            **({"groups": groups} if groups else {}),
+            **({} if stated is None else {"standard": {"stated": stated}, "recorded": recorded_facts(whole)}),
         }
 
     def with_densities(outputs: Outputs, measured: ScoresAndRanks, facts: Facts) -> list[Table]:
         draw_densities(outputs, rows[:1])
+        if stated is not None and reporting.facts is None:
+            write_template(outputs.folder)
         return write(outputs, measured, facts)
 
     return Plan(work, facts, with_densities, warnings)

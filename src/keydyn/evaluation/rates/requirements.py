@@ -1,0 +1,143 @@
+"""Whether a limit on an error rate is shown by a test, and how many people that takes.
+
+What is independent in a test of people is people, so one attempt of each is counted: with n people of whom
+each errs in a share of their attempts, one attempt drawn from each gives as many errors as these shares add
+up to. That number, rounded up, has an exact upper bound (Clopper and Pearson, 1934). A limit is shown if the
+bound, with 95 % confidence, is not above it. Without any error the bound is 1 − 0.05^(1/n), of which the rule
+of three, 3/n, is the simple form.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keydyn.evaluation.rates.confidence import CONFIDENCE
+from keydyn.short_repr import short_repr
+
+MET, NOT_MET, NOT_SHOWN = "met", "not met", "cannot be shown"
+# A share that is a quotient of whole numbers may differ from it in its last digits.
+ROUNDING = 1e-9
+# A rate so near to its limit that more errors than this would have to be seen is not told from it.
+MOST_ERRORS = 10_000
+
+
+def upper_bound(errors: int, people: int, confidence: float = CONFIDENCE) -> float:
+    """The largest rate at which so few errors, one attempt per person, are not improbable.
+
+    Examples
+    --------
+    >>> from keydyn.evaluation import upper_bound
+    >>> round(upper_bound(0, 60), 4), round(upper_bound(3, 60), 4)
+    (0.0487, 0.1242)
+    """
+    if people < 1 or not 0 <= errors <= people:
+        raise ValueError(f"{errors} errors of {people} people are not possible")
+    if errors == people:
+        return 1.0
+    from scipy.special import betaincinv
+
+    return float(betaincinv(errors + 1, people - errors, confidence))
+
+
+def people_needed(limit: float, rate: float = 0.0, confidence: float = CONFIDENCE) -> int | None:
+    """The least number of people who show that a rate is not above the limit, if this rate is observed.
+
+    None if no number does: the observed rate is not below the limit, or cannot be told from it.
+
+    Examples
+    --------
+    >>> from keydyn.evaluation import people_needed
+    >>> people_needed(1 / 10_000), people_needed(0.05), people_needed(0.05, rate=0.02)
+    (29956, 59, 181)
+    """
+    if not 0.0 < limit < 1.0:
+        raise ValueError(f"a limit on a rate lies between 0 and 1, not {limit}")
+    if not 0.0 <= rate <= 1.0:
+        raise ValueError(f"a rate lies from 0 to 1, not {rate}")
+    if rate >= limit * (1.0 - ROUNDING):
+        return None
+    from scipy.stats import nbinom
+
+    first = 0
+    while first <= MOST_ERRORS:
+        errors = np.arange(first, 2 * first + 16)
+        # The n-th attempt is the one by which more errors would have been seen, were the rate at its limit.
+        enough = nbinom.ppf(confidence, errors + 1, limit) + errors + 1
+        if rate == 0.0:
+            return int(enough[0])
+        # Of n people ⌈rate · n⌉ err.
+        most = np.floor(errors / rate + ROUNDING)
+        least = np.floor((errors - 1) / rate + ROUNDING) + 1
+        found = np.flatnonzero(np.maximum(enough, least) <= most)
+        if len(found):
+            return int(max(enough[found[0]], least[found[0]]))
+        first = int(errors[-1]) + 1
+    return None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a test shows of a limit.
+
+    Attributes
+    ----------
+    outcome : "met", "not met" where the observed rate is above the limit, or "cannot be shown"
+    limit, rate : the limit; the rate that was observed, the mean over people
+    people : how many were observed; bound : the rate is below this with 95 % confidence
+    needed : how many people would show it if the same rate were observed; None where no number would
+
+    Examples
+    --------
+    >>> from keydyn.evaluation import limit_shown
+    >>> shown = limit_shown([0.0] * 50, 0.05)
+    >>> shown.outcome, shown.people, shown.needed, round(shown.bound, 3)
+    ('cannot be shown', 50, 59, 0.058)
+    """
+
+    outcome: str
+    limit: float
+    rate: float
+    people: int
+    bound: float
+    needed: int | None
+
+    __repr__ = short_repr
+
+    def text(self) -> str:
+        """For a table: "met", "not met", or how many people are needed.
+
+        Examples
+        --------
+        >>> from keydyn.evaluation import limit_shown
+        >>> limit_shown([0.0] * 60, 1 / 10_000).text()
+        'cannot be shown with 60 people: 29,956 are needed'
+        """
+        if self.outcome != NOT_SHOWN:
+            return self.outcome
+        needed = "no number is enough at this rate" if self.needed is None else f"{self.needed:,} are needed"
+        return f"cannot be shown with {self.people:,} people: {needed}"
+
+
+def limit_shown(shares: ArrayLike, limit: float, confidence: float = CONFIDENCE) -> Shown:
+    """What is shown of a limit by people who err in these shares of their attempts, (n,) from 0 to 1.
+
+    Examples
+    --------
+    >>> from keydyn.evaluation import limit_shown
+    >>> limit_shown([0.0] * 60, 0.05).outcome, limit_shown([0.0, 0.2] * 30, 0.05).outcome
+    ('met', 'not met')
+    """
+    each = np.asarray(shares, dtype=np.float64)
+    if each.ndim != 1 or len(each) == 0:
+        raise ValueError("there are no people of whom to show anything")
+    if not ((each >= 0.0) & (each <= 1.0)).all():
+        raise ValueError("each person errs in a share of their attempts, from 0 to 1")
+    rate, people = float(each.mean()), len(each)
+    bound = upper_bound(min(people, math.ceil(each.sum() - ROUNDING)), people, confidence)
+    needed = people_needed(limit, rate, confidence)
+    outcome = NOT_MET if rate > limit * (1.0 + ROUNDING) else MET if bound <= limit else NOT_SHOWN
+    return Shown(outcome, limit, rate, people, bound, needed)

@@ -1,0 +1,182 @@
+"""The limits that standards set on error rates, and what a test shows of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.evaluation.rates.confidence import Rate, mean_rate, percentage
+from keydyn.evaluation.rates.error_curve import ErrorCurve
+from keydyn.evaluation.rates.requirements import limit_shown
+from keydyn.evaluation.scores import Scores
+from keydyn.lab.frame.tables import Column, Table, rate_column
+
+FMR, FNMR, FAR, FRR, IAPAR = "fmr", "fnmr", "far", "frr", "iapar"
+ONE_IN_TEN_THOUSAND = 1 / 10_000
+NIST, PROOFING = "NIST SP 800-63B-4", "NIST SP 800-63A-4, remote proofing"
+FIDO = "FIDO Biometrics Requirements"
+UNBROKEN = "\u00a0"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit on a rate, by the document that sets it; `below` says that the rate must be less."""
+
+    rate: str
+    most: float
+    source: str
+    below: bool = False
+
+    @property
+    def text(self) -> str:
+        """The limit in words: "FMR ≤ 0.01 %"."""
+        return f"{self.rate.upper()} {'<' if self.below else '≤'} {100 * self.most:g} %"
+
+
+LIMITS = (
+    Limit(FMR, ONE_IN_TEN_THOUSAND, NIST),
+    Limit(FNMR, 0.05, NIST, below=True),
+    Limit(FAR, ONE_IN_TEN_THOUSAND, FIDO),
+    Limit(FRR, 0.03, FIDO),
+    Limit(IAPAR, 0.15, NIST, below=True),
+    Limit(IAPAR, 0.07, PROOFING, below=True),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """An operating point: what it is, and the share of errors of each person, by the name of the rate."""
+
+    name: str
+    policy: str
+    shares: Mapping[str, Any]
+
+    def with_failures(self, to_acquire: float) -> Point:
+        """False acceptance and rejection of single attempts beside FMR and FNMR.
+
+        A failure to acquire is a rejection (ISO/IEC 19795-1).
+        """
+        taken = 1.0 - to_acquire
+        further: dict[str, list[float]] = {}
+        if FMR in self.shares:
+            further[FAR] = [taken * share for share in self.shares[FMR]]
+        if FNMR in self.shares:
+            further[FRR] = [to_acquire + taken * share for share in self.shares[FNMR]]
+        return Point(self.name, self.policy, {**self.shares, **further})
+
+
+def point_of_scores(name: str, scores: Scores, most: float = ONE_IN_TEN_THOUSAND) -> Point:
+    """The laxest threshold for everybody at which no more impostors of the test match than `most`."""
+    values, own = scores.normalised, scores.own
+    genuine, impostor = scores.trials & own, scores.trials & ~own
+    curve = ErrorCurve.of(values[genuine], values[impostor])
+    threshold = curve.thresholds[np.searchsorted(curve.fmr, most, side="right") - 1]
+    accepted = values >= threshold
+    shares = {
+        FMR: _by_person(scores, impostor, accepted),
+        FNMR: _by_person(scores, genuine, ~accepted),
+    }
+    policy = (
+        f"one threshold for everybody, chosen on these scores so that at most {100 * most:g} % of impostors' "
+        "claims match. A threshold chosen on other people would do worse."
+    )
+    return Point(name, policy, shares)
+
+
+def _by_person(scores: Scores, trials: Any, wrong: Any) -> list[float]:
+    """The share of wrong answers to the samples of each person who typed any of these trials."""
+    counted = pd.DataFrame({"n": trials.sum(axis=1), "k": (trials & wrong).sum(axis=1)})
+    sums = counted.groupby(np.asarray(scores.owners, dtype=object).astype(str), sort=False).sum()
+    some = sums[sums["n"] > 0]
+    shares: list[float] = (some["k"] / some["n"]).tolist()
+    return shares
+
+
+def rate_over_people(shares: Sequence[float], seed: int = 0) -> Rate:
+    """The mean share with its interval over people; without errors, below 3 by their number."""
+    return mean_rate(np.asarray(shares, dtype=np.float64), len(shares), seed=seed)
+
+
+def points_table(points: Sequence[Point], seed: int = 0) -> Table:
+    """FMR, FNMR, FAR and FRR at each operating point."""
+    rows = []
+    for point in points:
+        for rate in (FMR, FNMR, FAR, FRR):
+            if point.shares.get(rate):
+                found = rate_over_people(point.shares[rate], seed)
+                rows.append(
+                    {"point": point.name, "rate": rate, "people": len(point.shares[rate])}
+                    | found.columns("share")
+                )
+    names = ["point", "rate", "people", "share", "share_low", "share_high"]
+    columns = [
+        Column("Operating point", "point"),
+        Column("Rate", "rate", str.upper),
+        Column("People", "people", lambda n: f"{n:,}"),
+        rate_column("Observed", "share", "people", 2),
+    ]
+    note = (
+        "Mean of people's own rates, with 95 % intervals over people (bootstrap). FMR counts impostors by "
+        "the person who typed, FNMR by the owner. FAR and FRR count a failure to acquire as a rejection; one "
+        "attempt is one transaction. No error among n people is < 3/n."
+    )
+    return Table(
+        "operating_points",
+        "Error rates at the operating points",
+        note,
+        pd.DataFrame(rows, columns=names),
+        columns,
+        2,
+    )
+
+
+def limits_table(points: Sequence[Point], attacks: Mapping[str, Sequence[float]]) -> Table:
+    """Every limit at every operating point: met, not met, or how many people are needed.
+
+    `attacks` has, by kind of attack, the share of attempts on each person that were accepted.
+    """
+    rows = [
+        _judged(point.name, limit, point.shares[limit.rate])
+        for point in points
+        for limit in LIMITS
+        if point.shares.get(limit.rate)
+    ]
+    worst = max(attacks, key=lambda name: float(np.mean(attacks[name])), default=None)
+    if worst is not None:
+        of_attacks = [limit for limit in LIMITS if limit.rate == IAPAR]
+        rows += [_judged(f"worst attack: {worst}", limit, attacks[worst]) for limit in of_attacks]
+    names = ["point", "limit", "source", "people", "observed", "bound", "needed", "outcome"]
+    columns = [
+        Column("Operating point", "point"),
+        Column("Limit", "limit", lambda text: text.replace(" ", UNBROKEN)),
+        Column("Set by", "source"),
+        Column("People", "people", lambda n: f"{n:,}"),
+        Column("Observed", "observed", lambda rate: f"{percentage(rate, 2)} %"),
+        Column("Below, with 95 % confidence", "bound", lambda rate: f"{percentage(rate, 2, upwards=True)} %"),
+        Column("Claim", "outcome", bold=lambda line: line["outcome"] == "met"),
+    ]
+    note = (
+        "A claim is met if the exact binomial bound over people, one attempt of each, is within the limit; "
+        "not met if the observed rate is above it. Otherwise this many people cannot show it; the number "
+        "that could is given for the rate that was observed."
+    )
+    frame = pd.DataFrame(rows, columns=names).astype({"needed": "Int64"})
+    return Table("limits", "Claims", note, frame, columns, labels=2)
+
+
+def _judged(point: str, limit: Limit, shares: Sequence[float]) -> dict[str, Any]:
+    found = limit_shown(shares, limit.most)
+    return {
+        "point": point,
+        "limit": limit.text,
+        "source": limit.source,
+        "people": found.people,
+        "observed": found.rate,
+        "bound": found.bound,
+        "needed": found.needed,
+        "outcome": found.text(),
+    }
