@@ -53,6 +53,26 @@ def client(service):
     return service.client(service.key(next(TENANTS)))
 
 
+@pytest.fixture(scope="module")
+def kept_tab(browser: Browser) -> Iterator[Page]:
+    """A tab for the tests of a file, one after the other: a new one is a new process, and takes a second."""
+    context = browser.new_context(locale="en-GB")
+    context.set_default_timeout(120_000)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def tab(kept_tab: Page) -> Iterator[Page]:
+    """The kept tab, as if it were new: what a test leaves in it is gone."""
+    yield kept_tab
+    kept_tab.evaluate("localStorage.clear(), sessionStorage.clear()")
+    kept_tab.context.clear_cookies()
+    for other in kept_tab.context.pages:
+        if other is not kept_tab:
+            other.close()
+
+
 @pytest.fixture
 def open_page(browser: Browser, service: Service) -> Iterator[Opened]:
     """Opens a page of the service's origin, in which `recorder` records one or several fields.
@@ -68,27 +88,31 @@ def open_page(browser: Browser, service: Service) -> Iterator[Opened]:
         contexts.append(context)
         context.set_default_timeout(120_000)
         context.add_init_script(script)
-        page = context.new_page()
-        page.goto(f"{url}/page")
-        page.evaluate(
-            f"""async () => {{
-                window.module = await import("/recorder.js");
-                const fields = [...document.querySelectorAll("{fields}")];
-                window.recorder = new module.Recorder(fields.length > 1 ? fields : fields[0], {options});
-            }}"""
-        )
-        page.focus(fields.split(",")[0])
-        return page
+        return recorded_in(context.new_page(), url, fields, options)
 
     yield open_page
     for context in contexts:
         context.close()
 
 
+def recorded_in(page: Page, url: str, fields: str = "#text", options: str = "{}") -> Page:
+    """The page with fields of the service at this address, with a recorder."""
+    page.goto(f"{url}/page")
+    page.evaluate(
+        f"""async () => {{
+            window.module = await import("/recorder.js");
+            const fields = [...document.querySelectorAll("{fields}")];
+            window.recorder = new module.Recorder(fields.length > 1 ? fields : fields[0], {options});
+        }}"""
+    )
+    page.focus(fields.split(",")[0])
+    return page
+
+
 @pytest.fixture
-def page(open_page: Opened) -> Page:
+def page(tab: Page, service: Service) -> Page:
     """A page in which one field is recorded."""
-    return open_page()
+    return recorded_in(tab, service.url)
 
 
 @pytest.fixture

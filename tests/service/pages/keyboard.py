@@ -38,6 +38,7 @@ Row = dict[str, Any]
 # A browser is told the times of events by a clock that a busy machine reads late now and then. In a page with
 # this script, key events have exactly the times that `Keyboard.type` gives.
 EXACT_TIMES = """(() => {
+    if (window.keyTimes) return;
     const own = Object.getOwnPropertyDescriptor(Event.prototype, "timeStamp").get, times = new WeakMap();
     window.keyTimes = [];
     const note = (event) => keyTimes.length && times.set(event, keyTimes.shift() - performance.timeOrigin);

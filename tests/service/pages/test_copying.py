@@ -6,7 +6,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from keydyn.datasets.simulated.keyboard import spelled
 from tests.service.pages.people import typed
@@ -18,15 +18,12 @@ GERMAN = {"ä": "'", "ö": ";", "ü": "=", "ß": "-"}
 
 
 @pytest.fixture
-def visitor(browser: Browser, service):
+def visitor(tab, service):
     """Somebody who is asked for the first text."""
-    context = browser.new_context(locale="en-GB")
-    context.set_default_timeout(120_000)
-    visitor = Visitor(context.new_page())
+    visitor = Visitor(tab)
     visitor.open(service, next(TENANTS))
     visitor.create("ada")
-    yield visitor
-    context.close()
+    return visitor
 
 
 def shown(visitor: Visitor, kind: str) -> str:

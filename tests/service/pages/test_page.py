@@ -111,6 +111,7 @@ def verdict(visitor):
     return visitor.page.locator("#decision .verdict")
 
 
+@pytest.mark.slow
 def test_two_people_enrol_and_are_told_apart(visit, service, tenant):
     """People who were recorded, where the recordings are there; otherwise simulated ones."""
     # Two whom the shipped population can tell from most others.
