@@ -202,7 +202,7 @@ def _templates(
 ) -> dict[str, Enrolled]:
     """The templates of these people, in the order of their rows; those that are not in memory are read."""
     found = {row.user_id: context.people.get(row.id, row.version) for row in rows}
-    missing = [row.id for row in rows if found[row.user_id] is None]
+    missing, nothing = [row.id for row in rows if found[row.user_id] is None], Fingerprints.none()
     for begin in range(0, len(missing), AT_A_TIME):
         some = connection.execute(
             select(profiles.c.id, profiles.c.version, profiles.c.template, users.c.id, users.c.wrapped_key)
@@ -212,7 +212,7 @@ def _templates(
         for profile, version, sealed, user, wrapped in some:
             key = context.keys.unwrap(wrapped, f"users/{user}")
             template = key.open(sealed, f"profiles/{profile}/template")
-            one = enrolled_of(template, background.pattern, Fingerprints.none())
+            one = enrolled_of(template, background.pattern, nothing)
             context.people.put(profile, version, one)
             found[user] = one
     return {user: one for user, one in found.items() if one is not None}
