@@ -8,15 +8,19 @@ Space are typing, and so is AltGr with the characters it writes.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.keystrokes.key_names import key_name
 from keydyn.keystrokes.schema import sample_of_row, sample_starts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MODIFIERS = {"ctrl", "alt", "windows", "command"}
 ALT_GR = "altgr"
@@ -39,11 +43,11 @@ def shortcuts_and_navigation(
 ) -> tuple[Truths, Truths]:
     """Which keystrokes are shortcuts, and which are navigation, in order of press within each sample.
 
-    `sample` is the number of each keystroke's sample. A Ctrl, Alt or Meta whose release was not seen is a
-    shortcut by itself: how long it was held is not known.
+    `sample` is the number of each keystroke's sample, in ascending order. A Ctrl, Alt or Meta whose release
+    was not seen is a shortcut by itself: how long it was held is not known.
     """
-    codes, distinct = pd.factorize(names)
-    known = [key_name(str(name)) for name in distinct]
+    distinct, codes = np.unique(names.astype(str), return_inverse=True)
+    known = [_known(name) for name in distinct.tolist()]
     modifier, navigation, control, alt_gr = (
         np.array([name in group for name in known], dtype=bool)[codes]
         for group in (MODIFIERS, NAVIGATION, {"ctrl"}, {ALT_GR})
@@ -52,7 +56,19 @@ def shortcuts_and_navigation(
     beside = (press[1:] - press[:-1] <= TOGETHER) & (sample[1:] == sample[:-1])
     phantom[:-1] = control[:-1] & alt_gr[1:] & beside
     # A release that was not seen is no bound.
-    until = np.where(modifier & ~phantom & ~np.isnan(release), release, -np.inf)
-    held: Truths = press < pd.Series(until).groupby(sample).cummax().to_numpy()
-    shortcut = modifier | held
+    holds = modifier & ~phantom & ~np.isnan(release)
+    until, shortcut = np.where(holds, release, -np.inf), modifier.copy()
+    for number in np.unique(sample[holds]):
+        own = slice(*np.searchsorted(sample, [number, number + 1]))
+        shortcut[own] |= press[own] < np.maximum.accumulate(until[own])
     return shortcut, navigation & ~shortcut
+
+
+def all_type(names: Iterable[str]) -> bool:
+    """Whether keys of these names write or mend text, so that there is nothing to leave out."""
+    return MODIFIERS.isdisjoint(known := {_known(name) for name in names}) and NAVIGATION.isdisjoint(known)
+
+
+@lru_cache(maxsize=4096)
+def _known(name: str) -> str:
+    return key_name(name)

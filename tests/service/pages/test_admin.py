@@ -199,6 +199,7 @@ def test_one_person_is_unblocked_exported_reset_and_erased(open_admin, service, 
         office.client.post("/v1/users/ada/verify", json={"keystrokes": keystrokes_of(1, 6)})
     page = open_admin(office.key, "people/ada")
     assert (fact(page, "Failed attempts in a row"), fact(page, "Next attempt")) == ("5", "in 30 s")
+    assert fact(page, "Spent of the takeover chance").endswith(" of 5 % in 30 days")
     page.get_by_role("button", name="Clear failed attempts").click()
     expect(page.locator("dt:text-is('Next attempt') + dd")).to_have_text("any time")
     assert office.get("/v1/users/ada")["failed_attempts"] == 0

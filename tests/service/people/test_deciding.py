@@ -11,6 +11,7 @@ from keydyn.service.accounts import find_tenant, tenant_named
 from keydyn.service.people import deciding, enrolment, registry, stored_templates
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import Typed, TypedSample
+from keydyn.service.people.own_people import Place
 from keydyn.service.people.rows import person_named
 from keydyn.service.wall_clock import wall_clock
 from keydyn.service.wire.both_ways import Text
@@ -34,7 +35,7 @@ def verified(context, tenant, sample):
 
 def known(context, tenant):
     """What a process keeps of ada's fingerprints, and what is in the database."""
-    kept = deciding.subject_of(context, tenant, "ada", TEXT, "keyboard").known
+    kept = deciding.subject_of(context, Place(tenant, TEXT, "keyboard"), "ada").known
     with context.database.reading() as connection:
         person = person_named(connection, context, tenant, "ada")
         stored = stored_templates.remembered(connection, Context(context.database, KEYS, wall_clock), person)

@@ -43,6 +43,37 @@ def test_events_and_keystrokes_make_the_same_sample():
     assert received(keystrokes=rows) == received(events=events)
 
 
+def test_shortcuts_and_navigation_are_left_out_of_keystrokes_as_of_events():
+    """Names as programs have them: of browsers, of pynput and of keydyn."""
+    typed = [("h", 0, 90), ("Control", 100, 400), ("c", 200, 250), ("i", 500, 590), ("Key.left", 600, 640)]
+    typed += [("shift", 700, 900), ("j", 800, 860)]
+    rows = [{"keyname": key, "timepress": at, "timerelease": until} for key, at, until in typed]
+    happened = sorted(
+        (at, kind, key)
+        for key, press, release in typed
+        for kind, at in (("press", press), ("release", release))
+    )
+    events = [{"type": kind, "key": key, "time": at} for at, kind, key in happened]
+    kept = ("h", "i", "shift", "j")
+    assert received(keystrokes=rows).typed.keys == received(events=events).typed.keys == kept
+    assert received(keystrokes=rows).typed.release == (90.0, 590.0, 900.0, 860.0)
+
+
+def test_keystrokes_of_which_none_types_are_refused():
+    for sent in (
+        {"keystrokes": [{"keyname": "left", "timepress": 0, "timerelease": 50}]},
+        {
+            "events": [
+                {"type": "press", "key": "left", "time": 0},
+                {"type": "release", "key": "left", "time": 9},
+            ]
+        },
+    ):
+        with pytest.raises(Problem) as caught:
+            received(**sent)
+        assert caught.value.kind == "unusable-keystrokes"
+
+
 def test_times_of_nothing_are_resolved():
     rows = [
         {"keyname": "a", "timepress": 0, "timerelease": 0},

@@ -65,9 +65,8 @@ def tenant_of(service, name="default"):
 def background_of(service, context=None):
     """The background in use, with the names of the people in its cohort."""
     with service.database.reading() as connection:
-        found = find_background(
-            connection, context or service.app.state.context, tenant_of(service), Text(), "keyboard"
-        )
+        place = Place(tenant_of(service), Text(), "keyboard")
+        found = find_background(connection, context or service.app.state.context, place)
         names = dict(map(tuple, connection.execute(select(users.c.id, users.c.name))))
     return found, [names[one] for one in found.members if one]
 
@@ -215,7 +214,7 @@ def test_the_background_is_found_with_one_query(service, client):
     found, _ = background_of(service)
     context, tenant = service.app.state.context, tenant_of(service)
     with service.database.reading() as connection, statements(connection) as seen:
-        assert find_background(connection, context, tenant, Text(), "keyboard") is found
+        assert find_background(connection, context, Place(tenant, Text(), "keyboard")) is found
     assert len([one for one in seen if one.startswith("SELECT")]) == 1
 
 
@@ -234,7 +233,8 @@ def test_texts_and_tenants_are_apart(service, client):
     other.get("/v1/users")
     with service.database.reading() as connection:
         for tenant, text in (("another", Text()), ("default", Text("fixed", "motto"))):
-            found = find_background(connection, context, tenant_of(service, tenant), text, "keyboard")
+            place = Place(tenant_of(service, tenant), text, "keyboard")
+            found = find_background(connection, context, place)
             assert found is shipped_background()
 
 

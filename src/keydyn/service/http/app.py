@@ -15,7 +15,7 @@ from keydyn import __version__
 from keydyn.service.http.access import Door
 from keydyn.service.http.bodies import Bodies
 from keydyn.service.http.counted_notes import CountedNotes
-from keydyn.service.http.gate import AnyOrigin, Gate
+from keydyn.service.http.gate import Gate
 from keydyn.service.http.heavy_work import HeavyWork
 from keydyn.service.http.openapi import add_reference
 from keydyn.service.http.problem_answers import ANSWERS, add_handlers
@@ -137,6 +137,5 @@ def create_app(
     app.include_router(watch_router(engine, admission.admit, admission.may_unlock))
     add_reference(app)
 
-    app.add_middleware(AnyOrigin)
     app.add_middleware(Gate, deployment=deployment, metrics=metrics)
     return app

@@ -44,7 +44,9 @@ HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 )
-# What a page may send with a token, and the headers of the answers.
+# What pages of all origins may send with a token, and the headers that let them read what is answered.
+# Whether a token may come from a page is checked by the request, which carries no cookies. The headers are
+# the same for every origin, so that they do not tell which origins a tenant has named.
 TAKES_TOKENS = re.compile(r"/v1/users/[^/]+/(samples|verify)")
 CORS = (
     (b"access-control-allow-origin", b"*"),
@@ -105,13 +107,15 @@ class Gate:
 
     async def _request(self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes]) -> None:
         began, answered, request_id = time.perf_counter(), [0], scope["state"]["request_id"]
+        cors = CORS if TAKES_TOKENS.fullmatch(scope["path"]) else ()
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 answered[0] = message["status"]
-                own = {name for name, _ in message["headers"]}
+                given = [*message["headers"], *cors]
+                own = {name for name, _ in given}
                 message["headers"] = [
-                    *message["headers"],
+                    *given,
                     (b"x-request-id", request_id.encode()),
                     *(pair for pair in HEADERS if pair[0] not in own),
                     # What is left of such a request would be taken for the next one.
@@ -124,7 +128,11 @@ class Gate:
         try:
             try:
                 self._check(scope["path"], headers)
-                await self.app(scope, receive, sending)
+                if cors and scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+                    await sending({"type": "http.response.start", "status": 204, "headers": [*PREFLIGHT]})
+                    await sending({"type": "http.response.body", "body": b""})
+                else:
+                    await self.app(scope, receive, sending)
             except Problem as problem:
                 await _answer(problem, request_id, sending)
             except Exception as error:
@@ -196,35 +204,6 @@ async def _answer(problem: Problem, request_id: str, send: Send) -> None:
     headers, body = _composed(problem, request_id)
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-class AnyOrigin:
-    """Middleware that lets pages of all origins send tokens, and read what is answered.
-
-    Whether a token may come from a page is checked by the request, which carries no cookies. The headers are
-    the same for every origin, so that they do not tell which origins a tenant has named.
-    """
-
-    def __init__(self, app: App) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, with the headers that browsers need."""
-        if scope["type"] != "http" or not TAKES_TOKENS.fullmatch(scope["path"]):
-            await self.app(scope, receive, send)
-            return
-        headers = dict(scope["headers"])
-        if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
-            await send({"type": "http.response.start", "status": 204, "headers": [*CORS, *PREFLIGHT]})
-            await send({"type": "http.response.body", "body": b""})
-            return
-
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *CORS]
-            await send(message)
-
-        await self.app(scope, receive, sending)
 
 
 class HttpProtocol(HttpToolsProtocol):

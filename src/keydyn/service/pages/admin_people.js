@@ -107,6 +107,8 @@ function decisions(service, entries, name) {
     more);
 }
 
+const percent = (share) => Number((100 * share).toPrecision(2));
+
 async function person(service, name) {
   const path = userPath(name);
   const said = element("div", { role: "alert" });
@@ -117,7 +119,7 @@ async function person(service, name) {
       element("section", { class: "card", "aria-label": "State" }, facts([
         ["Created", moment(one.created_at)],
         ["Failed attempts in a row", one.failed_attempts],
-        ["Spent of the takeover chance", `${Number((100 * one.takeover_chance_spent).toPrecision(2))} % in 30 days`],
+        ["Spent of the takeover chance", `${percent(one.takeover_chance_spent)} of ${percent(settings.takeover_chance)} % in 30 days`],
         ["Next attempt", one.wait_s > 0 ? `in ${seconds(one.wait_s)}` : "any time"],
       ])),
       element("section", { class: "card", "aria-labelledby": "profiles" },
@@ -163,8 +165,12 @@ async function person(service, name) {
         location.hash = "#people";
       });
   };
-  fill(await service.get(path));
-  const decided = decisions(service, (await service.get("/v1/audit", { user: name, action: "verified", limit: MOST })).entries, name);
+  const claims = { user: name, action: "verified", limit: MOST };
+  const [settings, one, { entries }] = await Promise.all([
+    service.get("/v1/settings"), service.get(path), service.get("/v1/audit", claims),
+  ]);
+  fill(one);
+  const decided = decisions(service, entries, name);
   return [
     element("div", { class: "stack close" },
       element("a", { href: "#people" }, "← Everybody"),

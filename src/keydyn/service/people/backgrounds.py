@@ -18,7 +18,7 @@ from keydyn.service.people.rows import ProfileRow
 from keydyn.service.problems import Problem
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import members, own_places, populations, users
-from keydyn.service.wire.both_ways import KEYBOARD, KEYS, PHONE, Device, Text
+from keydyn.service.wire.both_ways import KEYBOARD, KEYS, PHONE
 
 logger = logging.getLogger(__name__)
 # Both in one query, which every decision makes.
@@ -58,13 +58,6 @@ _MEMBERS = Prepared(
 )
 
 
-def find_background(
-    connection: Connection, context: Context, tenant: Tenant, text: Text, device: Device
-) -> Background | None:
-    """The tenant's own background, or the shipped one where it serves, as own people change it; or None."""
-    return background_with(connection, context, Place(tenant, text, device))
-
-
 def background_of(
     connection: Connection, context: Context, tenant: Tenant, profile: ProfileRow
 ) -> Background | None:
@@ -73,14 +66,17 @@ def background_of(
     None if there is neither, or if the template does not know all samples: then it has to be learnt.
     """
     place = Place(tenant, profile.text, profile.device)
-    found = background_with(connection, context, place, profile.background)
+    found = find_background(connection, context, place, profile.background)
     return found if found is not None and profile.is_fitted(found) else None
 
 
-def background_with(
+def find_background(
     connection: Connection, context: Context, place: Place, made_with: str | None = None
 ) -> Background | None:
-    """The background in use, or the one that templates were made with, as own people change it; or None."""
+    """The background in use, or the one that templates were made with, as own people change it; or None.
+
+    It is the tenant's own, or the shipped one where it serves.
+    """
     found, version = _with_version(connection, context, place)
     if made_with is not None and (found is None or found.sha256 != made_with):
         found = _earlier(connection, context, place, made_with)
@@ -103,14 +99,12 @@ def given_background(connection: Connection, context: Context, place: Place) -> 
     return _with_version(connection, context, place)[0]
 
 
-def background_for(
-    connection: Connection, context: Context, tenant: Tenant, text: Text, device: Device
-) -> Background:
-    """The background for this text and device; a `Problem` says why there is none."""
-    found = find_background(connection, context, tenant, text, device)
+def background_for(connection: Connection, context: Context, place: Place) -> Background:
+    """The background in use; a `Problem` says why there is none."""
+    found = find_background(connection, context, place)
     if found is not None:
         return found
-    if device == PHONE:
+    if place.device == PHONE:
         detail = (
             "The population that comes with keydyn was learnt on keyboards. Learn one from typing on phones "
             "(keydyn population fit) and install it (keydyn service population install)."

@@ -30,6 +30,7 @@ from keydyn.service.people.backgrounds import background_for, background_of
 from keydyn.service.people.context import Context, Known, Remembered, Write
 from keydyn.service.people.decision_rows import Answered, Decided
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
+from keydyn.service.people.own_people import Place
 from keydyn.service.people.rows import PersonRow, ProfileRow, Stale, person_and_profile
 from keydyn.service.people.stored_templates import (
     count_remembered,
@@ -46,7 +47,7 @@ from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import profiles
 from keydyn.service.wall_clock import SECOND
 from keydyn.service.wire.answers import Decision, Evidence, Spoke, Verdict
-from keydyn.service.wire.both_ways import Device, Level, Text
+from keydyn.service.wire.both_ways import Level
 
 # JSON has no infinity: a certain answer has an llr of this size.
 LARGEST_LLR = 1e300
@@ -68,8 +69,9 @@ _SEEN = Prepared(_OWN, "version")
 _FOLLOWED = Prepared(_OWN, "version", "template", "drift", "drift_reported_at")
 
 
-def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: Device) -> Subject:
+def subject_of(context: Context, place: Place, name: str) -> Subject:
     """A person as enrolled now; samples that were acknowledged are learnt from first."""
+    tenant, text, device = place
 
     def attempt() -> Subject:
         with context.database.reading() as connection:
@@ -80,7 +82,7 @@ def subject_of(context: Context, tenant: Tenant, name: str, text: Text, device: 
                     one = enrolled_from(connection, context, person, profile, beside)
                     counts = counts_of(connection, tenant, person.id, context.clock())
                     return Subject(person, profile, beside, one, counts)
-            background = background_for(connection, context, tenant, text, device)
+            background = background_for(connection, context, place)
             if profile is None or profile.complete_at is None:
                 raise not_enrolled(0 if profile is None else profile.samples, tenant)
         fit(context, tenant, person, profile, background)
@@ -104,9 +106,10 @@ def verify(context: Context, write: Write, name: str, typed: TypedSample, level:
     scores, and so is a `Decision`, unless a browser asks.
     """
     sample = samples_of([typed.typed], typed.text)
+    place = Place(write.tenant, typed.text, typed.device)
 
     def attempt() -> Verdict:
-        subject, now = subject_of(context, write.tenant, name, typed.text, typed.device), context.clock()
+        subject, now = subject_of(context, place, name), context.clock()
         if now < subject.counts.failed_at:
             context.database.write(lambda c: clock_set_back(c, subject.person, now))
             raise Stale

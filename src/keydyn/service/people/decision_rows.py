@@ -7,7 +7,6 @@ from typing import Literal
 
 from sqlalchemy import Connection, insert, select
 
-from keydyn.service import receipts
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.context import Write
 from keydyn.service.problems import Problem
@@ -15,7 +14,7 @@ from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import decisions, users
 from keydyn.service.wire.answers import DecisionRecord
 from keydyn.service.wire.both_ways import Device, Level, Moment, Text
-from keydyn.service.wire.receipts import Receipt
+from keydyn.service.wire.receipts import Receipt, url_safe
 
 Kind = Literal["verify", "identify", "watch"]
 Answered = Literal["accept", "reject", "unsure"]
@@ -44,8 +43,9 @@ class Decided:
         if self.kind == "watch":
             raise ValueError("a lock has no receipt")
         about = Moment.at(self.created_at), self.kind, user, self.answer
-        claims = Receipt(self.id, tenant.id, *about, self.judged_level, str(self.text), self.device)
-        return receipts.signed(tenant, claims)
+        receipt = Receipt(self.id, tenant.id, *about, self.judged_level, str(self.text), self.device)
+        claims = receipt.claims()
+        return f"{claims}.{url_safe(tenant.signing_key.sign(claims.encode()))}"
 
 
 def find_decision(connection: Connection, tenant: Tenant, decision_id: str) -> DecisionRecord:

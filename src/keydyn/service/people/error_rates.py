@@ -56,9 +56,10 @@ _MEASURING = threading.Lock()
 def stated(context: Context, tenant: Tenant, text: Text, device: Device) -> StatedAnswer:
     """What the calibration in use states about decisions, at the levels of the settings."""
     with context.database.reading() as connection:
-        background = background_for(connection, context, tenant, text, device)
-        own = _population(connection, tenant, text, device)
-        compared = _compared(connection, context, Place(tenant, text, device), background)
+        place = Place(tenant, text, device)
+        background = background_for(connection, context, place)
+        own = _population(connection, place)
+        compared = _compared(connection, context, place, background)
     calibration = background.calibrations.typical
 
     def at(level: Level) -> StatedLevelAnswer:
@@ -121,15 +122,16 @@ def counted(context: Context, write: Write, text: Text, device: Device) -> Count
 def _counted(context: Context, write: Write, text: Text, device: Device) -> CountedAnswer:
     tenant = write.tenant
     with context.database.reading() as connection:
-        background = background_for(connection, context, tenant, text, device)
-        own = _population(connection, tenant, text, device)
+        place = Place(tenant, text, device)
+        background = background_for(connection, context, place)
+        own = _population(connection, place)
         if own is not None and own.learnt_here:
             detail = (
                 "It knows them already. Its own calibration was measured among them, with each left out: "
                 "see the rates that it states."
             )
             raise Problem(409, "learnt-from-them", "The population was learnt from these people", detail)
-        kept = _kept_samples(connection, context, tenant, text, device)
+        kept = _kept_samples(connection, context, place)
     if len(kept) < 2:
         detail = (
             "At least two people are needed who are enrolled and have at least two stored samples; "
@@ -168,20 +170,15 @@ def _targets(tenant: Tenant, level: Level) -> Targets:
     return Targets(getattr(tenant.settings.levels, level))
 
 
-def _population(
-    connection: Connection, tenant: Tenant, text: Text, device: Device
-) -> PopulationAnswer | None:
-    place = device, text.vocabulary
-    own = list_populations(connection, tenant)
-    return next((one for one in own if (one.device, one.vocabulary) == place), None)
+def _population(connection: Connection, place: Place) -> PopulationAnswer | None:
+    kind, own = (place.device, place.text.vocabulary), list_populations(connection, place.tenant)
+    return next((one for one in own if (one.device, one.vocabulary) == kind), None)
 
 
-def _kept_samples(
-    connection: Connection, context: Context, tenant: Tenant, text: Text, device: Device
-) -> dict[str, list[Typed]]:
+def _kept_samples(connection: Connection, context: Context, place: Place) -> dict[str, list[Typed]]:
     """The newest samples of people who have two or more; of many people, a part that is evenly spread."""
     number = select(func.count()).select_from(samples).where(samples.c.profile_id == profiles.c.id)
-    several = everybody(tenant, device, text).where(number.scalar_subquery() >= 2)
+    several = everybody(place.tenant, place.device, place.text).where(number.scalar_subquery() >= 2)
     rows = connection.execute(several).all()
     found: dict[str, list[Typed]] = {}
     keystrokes = 0

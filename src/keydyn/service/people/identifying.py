@@ -22,7 +22,7 @@ from keydyn.decisions.folder.enrolled_bytes import enrolled_of
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
-from keydyn.service.people.backgrounds import background_for, background_with
+from keydyn.service.people.backgrounds import background_for, find_background
 from keydyn.service.people.context import Context, Crowd, Write
 from keydyn.service.people.deciding import evidence_answer, finite, subject_of
 from keydyn.service.people.decision_rows import Decided
@@ -135,7 +135,6 @@ def _ranked(
 
     Only that one has fingerprints, which are read here: whether a sample is a copy is asked in one name.
     """
-    tenant, text, device = place
     crowd, parts = _crowd(context, place), []
     if not crowd.verifiers:
         detail = "Nobody's enrolment in this kind of text is complete."
@@ -143,16 +142,16 @@ def _ranked(
     for each in crowd.verifiers:
         # The same people, laid out once, at the level of this request.
         verifier = copy(each)
-        verifier.at = operating_point(tenant, level)
+        verifier.at = operating_point(place.tenant, level)
         parts.append(verifier.identify(sample))
     found = together(parts)
     best = found.candidates[0].user
     try:
-        subject = subject_of(context, tenant, crowd.names[best], text, device)
+        subject = subject_of(context, place, crowd.names[best])
     except Problem:
         # Erased or reset meanwhile.
         raise Stale from None
-    verifier = verifier_for(tenant, subject.background, {best: subject.known.enrolled}, level)
+    verifier = verifier_for(place.tenant, subject.background, {best: subject.known.enrolled}, level)
     return crowd.names, found, verifier.verify(best, sample)
 
 
@@ -169,7 +168,7 @@ def _crowd(context: Context, place: Place) -> Crowd:
             detail = f"Up to {MOST_PEOPLE:,} people are compared with one sample; verify a claim instead."
             raise Problem(409, "too-many-people", "Too many people to identify among", detail)
         made_with = dict.fromkeys(map(itemgetter(0), plain))
-        backgrounds = {one: background_with(connection, context, place, one) for one in made_with}
+        backgrounds = {one: find_background(connection, context, place, one) for one in made_with}
         held = context.crowds.latest(name)
         if held is not None and held.is_of(plain, backgrounds):
             return held
@@ -185,9 +184,9 @@ def _crowd(context: Context, place: Place) -> Crowd:
                 templates = _templates(connection, context, beside, fitted)
                 verifiers.append(verifier_for(tenant, beside, templates))
         late = connection.execute(with_users().where(profiles.c.id.in_(behind))).all() if behind else []
-        background = background_with(connection, context, place)
+        background = find_background(connection, context, place)
         if background is None and not verifiers:
-            background = background_for(connection, context, tenant, text, device)
+            background = background_for(connection, context, place)
     if late and background is not None:
         for row in late:
             fit(context, tenant, person_row(context, row, "user_"), profile_row(row), background)
@@ -202,7 +201,7 @@ def _templates(
 ) -> dict[str, Enrolled]:
     """The templates of these people, in the order of their rows; those that are not in memory are read."""
     found = {row.user_id: context.people.get(row.id, row.version) for row in rows}
-    missing = [row.id for row in rows if found[row.user_id] is None]
+    missing, nothing = [row.id for row in rows if found[row.user_id] is None], Fingerprints.none()
     for begin in range(0, len(missing), AT_A_TIME):
         some = connection.execute(
             select(profiles.c.id, profiles.c.version, profiles.c.template, users.c.id, users.c.wrapped_key)
@@ -212,7 +211,7 @@ def _templates(
         for profile, version, sealed, user, wrapped in some:
             key = context.keys.unwrap(wrapped, f"users/{user}")
             template = key.open(sealed, f"profiles/{profile}/template")
-            one = enrolled_of(template, background.pattern, Fingerprints.none())
+            one = enrolled_of(template, background.pattern, nothing)
             context.people.put(profile, version, one)
             found[user] = one
     return {user: one for user, one in found.items() if one is not None}

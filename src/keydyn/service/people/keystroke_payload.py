@@ -6,12 +6,15 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
+import numpy as np
 from msgspec import structs
 
 from keydyn.keystrokes import Samples, one_sample
 from keydyn.keystrokes.one_sample import recorded_samples
+from keydyn.keystrokes.typing_keys import all_type, shortcuts_and_navigation
 from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import POSITIONS, Device, Text
 from keydyn.service.wire.requests import SampleBody
@@ -45,6 +48,20 @@ class Typed:
         ]
         keys, presses, releases = zip(*kept, strict=True)
         return Typed(keys, presses, releases)
+
+    def typing(self) -> Typed:
+        """The keystrokes without shortcuts and navigation, which `pair_events` leaves out of events."""
+        if all_type(set(self.keys)):
+            return self
+        names, press = np.array(self.keys), np.array(self.press)
+        release = np.array([np.nan if at is None else at for at in self.release])
+        shortcut, moving = shortcuts_and_navigation(names, press, release, np.zeros(len(self), np.int64))
+        kept = ~(shortcut | moving)
+        return Typed(
+            tuple(compress(self.keys, kept)),
+            tuple(compress(self.press, kept)),
+            tuple(compress(self.release, kept)),
+        )
 
     def first(self, n: int) -> Typed:
         """The first n keystrokes."""
@@ -90,7 +107,9 @@ class TypedSample:
                 tuple([row.keyname for row in rows]),
                 tuple([row.timepress for row in rows]),
                 tuple([row.timerelease for row in rows]),
-            )
+            ).typing()
+        if not typed:
+            raise unusable("they are all shortcuts or navigation: none of them writes text")
         return cls(typed.resolved(), text, device)
 
 

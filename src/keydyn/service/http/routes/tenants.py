@@ -19,10 +19,10 @@ from keydyn.service.people.own_people import forget_everyone
 from keydyn.service.people.populations import list_populations
 from keydyn.service.people.stored_templates import keep_shorter
 from keydyn.service.problems import Problem
-from keydyn.service.receipts import public_key
 from keydyn.service.storage.tables import tenants
 from keydyn.service.wire.answers import NewWebhook, PopulationsAnswer, ReceiptKey, Webhook, WebhooksAnswer
 from keydyn.service.wire.both_ways import decoded, encoded
+from keydyn.service.wire.receipts import url_safe
 from keydyn.service.wire.requests import PopulationBody, TenantSettings, WebhookBody
 
 routes = Routes("/v1", "administration")
@@ -68,7 +68,8 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
 @routes.route("GET", "/receipts/key", Rule("verify"))
 def read_receipt_key(call: Call) -> ReceiptKey:
     """Show the key that checks receipts. It is not secret; it changes only with the tenant's own key."""
-    return ReceiptKey(public_key(call.caller.tenant))
+    public = call.caller.tenant.signing_key.public_key()
+    return ReceiptKey(url_safe(public.public_bytes_raw()))
 
 
 @routes.route("POST", "/webhooks", ADMIN, status=201)
