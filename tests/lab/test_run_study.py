@@ -74,9 +74,9 @@ def test_a_new_study_is_declared_in_one_place(command, tmp_path):
 
 
 def test_options_of_the_run_stand_around_jobs_and_seed():
-    """As in every study: --out, --jobs, --engine, --seed, --fresh, --json, --quiet."""
+    """As in every study: --out, --jobs, --engine, --seed, --fresh, --export, --json, --quiet."""
     assert list(inspect.signature(command_of(made_up())).parameters) == [
-        *("number", "out", "jobs", "engine", "seed", "fresh", "as_json", "quiet")
+        *("number", "out", "jobs", "engine", "seed", "fresh", "export", "as_json", "quiet")
     ]
 
 

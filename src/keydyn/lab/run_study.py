@@ -83,8 +83,9 @@ def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
         outputs.clear(name for each in STUDIES.values() for name in each.files())
         facts = {"study": study.name, **environment(), **plan.facts(result)}
         tables = plan.write(outputs, result, facts)
-        export_scores(folder, run.export)
         outputs.finish({**facts, **resumed}, began)
+        # Last: a study without scores is complete all the same.
+        export_scores(folder, run.export)
     if not run.as_json:
         show_results(tables, folder, began)
     return results_of(study.name, tables, folder, began) | {"warnings": plan.warnings}
