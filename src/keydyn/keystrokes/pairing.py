@@ -102,7 +102,7 @@ def pair_events(
     begins = (np.diff(sample, prepend=-1) != 0) | (np.diff(part, prepend=0) != 0)
     segment: Integers = np.cumsum(begins) - 1
     # Segments are in order already: the segment of the n-th event is the same before and after.
-    order = np.lexsort((since_start, segment))
+    order = np.lexsort((since_start, segment)) if late.any() else np.arange(len(segment))
     release_of, fate = np.empty((2, len(order)), dtype=np.int64)
     _pair(segment, raw.kind[order], raw.key[order], raw.repeat[order], release_of, fate)
     fate = _mark_lost_to_focus(fate, raw.kind[order], segment)
@@ -122,7 +122,7 @@ def pair_events(
     set_back = begins & (part > 0)
     findings = _findings(raw.kind[order], fate, since_start[order], segment, late[order], set_back)
     for kind, flags in findings.items():
-        segments[kind] = np.bincount(segment, flags, minlength=len(segments)).astype(np.int64)
+        segments[kind] = np.bincount(segment[flags], minlength=len(segments))
     samples = segments.merge(report.samples, how="left", on=SAMPLE)
     numbers = [column for column in report.samples.columns if column not in SAMPLE]
     samples[numbers] = samples[numbers].fillna(0).astype(report.samples[numbers].dtypes.to_dict())
@@ -202,7 +202,7 @@ def _findings(
     """For each kind of finding, which events count as it, in order of time within their segments."""
     unnamed = fate == UNNAMED
     return {
-        "events": np.ones(len(kind)),
+        "events": np.ones(len(kind), dtype=bool),
         "presses": kind == PRESS,
         "releases": kind == RELEASE,
         "repeats": fate == REPEAT,
@@ -214,7 +214,7 @@ def _findings(
         "lost_to_focus": fate == LOST_TO_FOCUS,
         "pressed_again": fate == PRESSED_AGAIN,
         "equal_times": (np.diff(times, prepend=np.nan) == 0) & (np.diff(segment, prepend=-1) == 0),
-        "backward_times": late,
+        "backward_times": late > 0,
         "clock_jumps": set_back,
         "pastes": kind == PASTE,
         "focus_losses": kind == BLUR,
