@@ -258,7 +258,8 @@ def fill_copy_evidence(
         size *= 2
     last = np.uint32(size - 1)
     first, following = np.empty(size, dtype=np.int64), np.empty(v * m, dtype=np.int64)
-    nearest, lost, scale = np.empty(v, dtype=np.int64), np.empty(v), np.empty(v)
+    nearest, lost = np.empty(v, dtype=np.int64), np.empty(v)
+    scale, expected = np.empty(v), np.empty(v)
     for time in range(v):
         near = fresh.often * (_below(fresh, time, m - m // 2) - _below(fresh, time, -(m // 2)))
         scale[time] = fresh.often * min(1.0, NEAR / near)
@@ -281,15 +282,16 @@ def fill_copy_evidence(
                         if nearest[time] == m or away < least or (away == least and move > nearest[time]):
                             nearest[time] = move
                     i = following[i]
+            for time in range(v):
+                expected[time], move = lost[time], nearest[time] - m // 2
+                if nearest[time] < m:
+                    share = _below(fresh, time, move + 1) - _below(fresh, time, move)
+                    expected[time] = math.log(max(scale[time] * share, LEAST))
             evidence[c, s] = -np.inf
             for j in range(len(copied)):
                 ratio, part = 0.0, 0.0
                 for time in range(v):
-                    expected, move = lost[time], nearest[time] - m // 2
-                    if nearest[time] < m:
-                        share = _below(fresh, time, move + 1) - _below(fresh, time, move)
-                        expected = math.log(max(scale[time] * share, LEAST))
-                    gain = copied[j, nearest[time]] - expected
+                    gain = copied[j, nearest[time]] - expected[time]
                     ratio, part = ratio + gain, max(part, 0.0) + gain
                     evidence[c, s, 1] = max(evidence[c, s, 1], part)
                 evidence[c, s, 0] = max(evidence[c, s, 0], ratio)
