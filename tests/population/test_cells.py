@@ -91,7 +91,9 @@ def test_cells_and_effects_as_written_again(texts, n_features, seed):
     observed = seen(texts, n_features, values)
     around = observed.around(cells.spaces)
     contexts = Contexts.of(cells, (location, scale), WideEffects(codes, effects))
-    y, cell, log_scale = contexts.standardised(values, around)
+    values[random.random(values.shape) < 0.1] = np.nan
+    logs = np.arange(n_features) < 2
+    y, cell, shift = contexts.standardised(values, around, logs)
     listed, row = context_codes(around, m), 0
     for text in texts:
         in_word = 0
@@ -112,6 +114,9 @@ def test_cells_and_effects_as_written_again(texts, n_features, seed):
                     known = codes[f][k].tolist()
                     total += effects[f][k][known.index(own[f][k])] if own[f][k] in known else 0.0
                 assert cell[row, f] == c
-                assert y[row, f] == pytest.approx((values[row, f] - location[c]) / scale[c] - total)
-                assert log_scale[row, f] == pytest.approx(np.log(scale[c]))
+                x = values[row, f]
+                assert y[row, f] == pytest.approx((x - location[c]) / scale[c] - total, nan_ok=True)
+                # The density of what was measured: y = (ln t − …) / scale, or (x − …) / scale.
+                expected = 0.0 if np.isnan(x) else -np.log(scale[c]) - (x if logs[f] else 0.0)
+                assert shift[row, f] == pytest.approx(expected)
             row += 1

@@ -245,25 +245,25 @@ class Contexts(NamedTuple):
         begin, codes, effects = (wide or WideEffects.none(cells.n_features)).flat
         return cls(cells.n_codes, *pairs, cells.begins, *own, begin, codes, effects)
 
-    def standardised(self, values: Floats, around: Around) -> tuple[Floats, Integers, Floats]:
-        """y, the cells, and the logarithms of the cells' scales, (N, F) each.
+    def standardised(
+        self, values: Floats, around: Around, logs: Truths | bool = False
+    ) -> tuple[Floats, Integers, Floats]:
+        """y, which is a value without what people share, its cell, and its shift, (N, F) each.
 
-        y is a value without what people share.
+        The shift makes the log-density of y that of what was measured, of which `logs` says whether values
+        are the logarithms; it is 0 where a value is missing.
         """
-        y, cell, log_scale = (
-            np.empty(values.shape),
-            np.empty(values.shape, dtype=np.int64),
-            np.empty(values.shape),
-        )
-        standardise(np.ascontiguousarray(values), around, self, y, cell, log_scale)
-        return y, cell, log_scale
+        y, cell = np.empty(values.shape), np.empty(values.shape, dtype=np.int64)
+        shift = np.where(logs, -values, 0.0)
+        standardise(np.ascontiguousarray(values), around, self, y, cell, shift)
+        return y, cell, shift
 
 
 @without_counting
 def standardise(
-    values: Floats, around: Around, contexts: Contexts, y: Floats, cell: Integers, log_scale: Floats
+    values: Floats, around: Around, contexts: Contexts, y: Floats, cell: Integers, shift: Floats
 ) -> None:
-    """Fill in y, the cell of each value, and the logarithm of its scale.
+    """Fill in y and the cell of each value, and take the logarithm of its scale from the shift.
 
     The cell is that of the pair of keys or, where it has none, of the key.
     """
@@ -288,7 +288,8 @@ def standardise(
                     at = _found(codes, begin, end, _context(around, m, n, f, k))
                     if at >= 0:
                         total += contexts.effects[at]
-            cell[n, f], log_scale[n, f] = c, contexts.log_scale[c]
+            cell[n, f] = c
+            shift[n, f] = 0.0 if np.isnan(values[n, f]) else shift[n, f] - contexts.log_scale[c]
             y[n, f] = (values[n, f] - contexts.location[c]) / contexts.scale[c] - total
 
 

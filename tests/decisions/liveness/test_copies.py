@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from keydyn.decisions.liveness.copies import (
     MARK,
     MOVES,
     Fingerprints,
+    Fresh,
     copy_evidence,
     fill_copy_evidence,
     fingerprints_of,
@@ -90,6 +92,16 @@ def test_a_coarse_clock_makes_no_copies():
     assert (copy_evidence(samples(*half), known, SECRET) > COPY_LIMIT).all()
 
 
+def fresh_moves(x, kind, tick):
+    """(v, moves + 1) ln P of each number of steps of 5 ms to a fresh time, whose logarithm is Student t."""
+    x = np.maximum(x, 1.0)
+    edges = (np.floor(x / 5.0)[:, None] + np.arange(-7, 9)) * 5.0
+    z = np.log(np.maximum(edges, 0.01) / x[:, None]) / np.array([0.2, 0.15])[kind][:, None]
+    near = np.diff(stats.t(2).cdf(z), axis=1) * max(1.0, tick / 5.0)
+    near *= np.minimum(1.0, 0.95 / near.sum(axis=1, keepdims=True))
+    return np.log(np.maximum(np.column_stack([near, 1.0 - near.sum(axis=1)]), 1e-4))
+
+
 def test_matching_agrees_with_a_search_through_everything():
     """Few different hashes, so that they collide within the sample, among known ones and in the table."""
     random = np.random.default_rng(7)
@@ -98,9 +110,16 @@ def test_matching_agrees_with_a_search_through_everything():
         probes = random.integers(0, 40, (v, moves)).astype(np.uint32) * 0x01000001
         hashes = random.integers(0, 40, sum(lengths)).astype(np.uint32) * 0x01000001
         known = Fingerprints(hashes, np.concatenate([[0], np.cumsum(lengths)]))
-        fresh, copied = random.normal(size=(v, moves + 1)), random.normal(size=(3, moves + 1))
-        found = np.empty((len(lengths), 2))
-        fill_copy_evidence(probes, known.hashes, known.offsets, fresh, copied, found)
+        x, kind, copied = (
+            random.lognormal(4, 1, v),
+            random.integers(0, 2, v),
+            random.normal(size=(3, moves + 1)),
+        )
+        tick = (1.0, 15.625)[v % 2]
+        fresh, found = fresh_moves(x, kind, tick), np.empty((2, len(lengths), 2))
+        both, of = np.stack([probes[::-1], probes]), Fresh.of(x, kind, tick)
+        fill_copy_evidence(both, known.hashes, known.offsets, of, copied, found)
+        found = found[1]
         for s in range(len(lengths)):
             mine = set(hashes[known.offsets[s] : known.offsets[s + 1]].tolist())
             hits = [[m for m in range(moves) if int(row[m]) in mine] for row in probes]

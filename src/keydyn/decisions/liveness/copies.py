@@ -44,8 +44,8 @@ MOST_SAMPLES, MOST_HASHES = 200, 400_000
 # Nats that evidence from places has to have beyond that from keys: false alarms stay as rare as with keys
 # alone, and what it is for, a sample sent as another text, has hundreds.
 BY_PLACE = math.log(1000.0)
-# No difference between fresh samples is less probable than this.
-LEAST = 1e-4
+# No difference between fresh samples is less probable than this, and they are near with at most the second.
+LEAST, NEAR = 1e-4, 0.95
 
 Hashes = NDArray[np.uint32]
 MARK, PURPOSE = b"KDF1", "keydyn copies"
@@ -64,6 +64,19 @@ class Probes(NamedTuple):
     sample: Integers
     times: Floats
     kind: Integers
+
+
+class Fresh(NamedTuple):
+    """What is expected of V times if they are not copied, from another sample of the person."""
+
+    times: Floats  # milliseconds
+    spread: Floats  # of the logarithm of each
+    often: float  # how much more often each step occurs on a coarse clock, which has fewer
+
+    @classmethod
+    def of(cls, times: Floats, kind: Integers, tick: float) -> Fresh:
+        """Of intervals and holds, as `kind` says, by a clock with this tick."""
+        return cls(np.maximum(times, 1.0), np.array(SPREAD)[kind], max(1.0, tick / STEP))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,17 +159,14 @@ def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Float
         check_secret(secret)
         return evidence
     probes = _probes(samples, secret, MOVES)
-    ends = np.searchsorted(probes.sample, np.arange(len(samples) + 1))
-    of_known = np.empty((len(known), 2))
-    for s in range(len(samples)):
-        mine = slice(ends[s], ends[s + 1])
-        if ends[s] < ends[s + 1]:
-            x, kind = probes.times[mine], probes.kind[mine]
+    ends = np.searchsorted(probes.sample, np.arange(len(samples) + 1)).tolist()
+    for s, mine in enumerate(map(slice, ends[:-1], ends[1:])):
+        if mine.start < mine.stop:
+            x, kind, hashes = probes.times[mine], probes.kind[mine], probes.hashes[:, mine]
             tick = SampleTimes.of(samples).tick if len(samples) == 1 else tick_of(x)
-            fresh = _fresh(x, kind, tick)
-            for hashes, less in zip(probes.hashes[:, mine], (0.0, BY_PLACE), strict=True):
-                fill_copy_evidence(hashes, known.hashes, known.offsets, fresh, _copied(), of_known)
-                evidence[s] = max(evidence[s], of_known[:, 0].max() - math.log(len(known)) - less)
+            whole = _evidence(np.ascontiguousarray(hashes), known, Fresh.of(x, kind, tick))[:, :, 0]
+            by_keys, by_place = whole.max(axis=1).tolist()
+            evidence[s] = max(by_keys, by_place - BY_PLACE) - math.log(len(known))
     return evidence
 
 
@@ -164,11 +174,16 @@ def part_evidence(probes: Probes, known: Fingerprints, tick: float) -> float:
     """The evidence that any part of one sample is a copy of a part of a known one, by the last keys."""
     if len(known.hashes) == 0 or len(probes.times) == 0:
         return -math.inf
-    of_known = np.empty((len(known), 2))
-    fresh = _fresh(probes.times, probes.kind, tick)
-    fill_copy_evidence(probes.hashes[0], known.hashes, known.offsets, fresh, _copied(), of_known)
+    parts = _evidence(probes.hashes[:1], known, Fresh.of(probes.times, probes.kind, tick))[0, :, 1]
     # Each known sample, and each place where a part may begin, is a chance to be mistaken.
-    return float(of_known[:, 1].max()) - math.log(len(known) * len(probes.times))
+    return float(parts.max()) - math.log(len(known) * len(probes.times))
+
+
+def _evidence(hashes: Hashes, known: Fingerprints, fresh: Fresh) -> Floats:
+    """(C, n, 2) the evidence for a copy of each known sample, of the whole and of the best part."""
+    found = np.empty((len(hashes), len(known), 2))
+    fill_copy_evidence(hashes, known.hashes, known.offsets, fresh, _copied(), found)
+    return found
 
 
 def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
@@ -189,10 +204,10 @@ def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
     words = np.array(list(map(word_of(secret), names)), dtype=np.uint64)[sequences.codes + 1]
     number = np.repeat(np.arange(len(samples)), sequences.lengths)
     place = np.arange(len(words)) - sequences.offsets[number]
-    context = np.zeros((2, len(words), KEYS), dtype=np.uint64)
+    context = np.zeros((KEYS, 2, len(words)), dtype=np.uint64)
     for back in range(KEYS):
-        context[0, back:, back] = words[: len(words) - back] * (place[back:] >= back)
-    context[1, :, 0] = 1 + place
+        context[back, 0, back:] = words[: len(words) - back] * (place[back:] >= back)
+    context[0, 1] = 1 + place
     times = SampleTimes.of(samples).times if len(samples) == 1 else times_of(samples)
     key = key_for(PURPOSE, secret)
     return probes_of(keyed_hashes(context, key), number, times, moves, key)
@@ -211,19 +226,6 @@ def probes_of(
     return Probes(hashes, number[row], x, kind)
 
 
-def _fresh(x: Floats, kind: Integers, tick: float) -> Floats:
-    """(v, moves + 1) ln P of each number of steps to another fresh sample's time; the last is of farther."""
-    x = np.maximum(x, 1.0)
-    edges = (np.floor(x / STEP)[:, None] + np.arange(-FARTHEST, FARTHEST + 2)) * STEP
-    z = np.log(np.maximum(edges, 0.01) / x[:, None]) / np.array(SPREAD)[kind][:, None]
-    near = np.diff(0.5 + z / (2 * np.sqrt(2 + z * z)), axis=1)
-    # On a coarse clock fewer steps occur, each more often.
-    near *= max(1.0, tick / STEP)
-    near *= np.minimum(1.0, 0.95 / near.sum(axis=1, keepdims=True))
-    probability: Floats = np.maximum(np.column_stack([near, 1.0 - near.sum(axis=1)]), LEAST)
-    return np.asarray(np.log(probability))
-
-
 @cache
 def _copied() -> Floats:
     """(jitters, moves + 1) ln P of each number of steps to a copy's time; the last is of farther."""
@@ -240,47 +242,68 @@ def _copied() -> Floats:
 
 @compiled
 def fill_copy_evidence(
-    probes: Hashes, known: Hashes, offsets: Integers, fresh: Floats, copied: Floats, evidence: Floats
+    probes: Hashes, known: Hashes, offsets: Integers, fresh: Fresh, copied: Floats, evidence: Floats
 ) -> None:
     """Fill the log-likelihood ratio for a copy of each known sample, with the jitter that fits best.
 
-    The first column of `evidence` is that of the whole sample, the second that of its best part.
-    `probes` (v, m) are the hashes of each time of the sample, moved by −m // 2 to m // 2 steps, and `known`
-    those of the known samples, sample s from offsets[s] to offsets[s + 1]. `fresh` (v, m + 1) and `copied`
-    (jitters, m + 1) are the logarithms of the probability of each move, the last of none. Where several moves
-    lead to a known sample, the smallest counts; of two equally small ones, the one forward.
+    `evidence` is (C, n, 2), of whole samples and of their best parts. `probes` (C, v, m) are hashes of each
+    time of the sample, moved by −m // 2 to m // 2 steps, and `known` those of the known samples, sample s
+    from offsets[s] to offsets[s + 1]. `copied` (jitters, m + 1) are the logarithms of the probability of each
+    move to a copy, the last of none. Where several moves lead to a known sample, the smallest counts; of two
+    equally small ones, the one forward.
     """
-    v, m = probes.shape
+    C, v, m = probes.shape
     size = 64
     while size < 2 * v * m:
         size *= 2
-    # A table of the probes: the first of each place, and the next of the same place.
     last = np.uint32(size - 1)
-    first, following = np.full(size, -1), np.empty(v * m, dtype=np.int64)
-    for i in range(v * m):
-        place = np.int64(probes[i // m, i % m] & last)
-        following[i] = first[place]
-        first[place] = i
-    nearest = np.empty(v, dtype=np.int64)
-    for s in range(len(offsets) - 1):
-        nearest[:] = m
-        for k in range(offsets[s], offsets[s + 1]):
-            i = first[np.int64(known[k] & last)]
-            while i >= 0:
-                time, move = i // m, i % m
-                if probes[time, move] == known[k]:
-                    away, least = abs(move - m // 2), abs(nearest[time] - m // 2)
-                    if nearest[time] == m or away < least or (away == least and move > nearest[time]):
-                        nearest[time] = move
-                i = following[i]
-        evidence[s] = -np.inf
-        for j in range(len(copied)):
-            ratio, part = 0.0, 0.0
+    first, following = np.empty(size, dtype=np.int64), np.empty(v * m, dtype=np.int64)
+    nearest, lost = np.empty(v, dtype=np.int64), np.empty(v)
+    scale, expected = np.empty(v), np.empty(v)
+    for time in range(v):
+        near = fresh.often * (_below(fresh, time, m - m // 2) - _below(fresh, time, -(m // 2)))
+        scale[time] = fresh.often * min(1.0, NEAR / near)
+        lost[time] = math.log(max(1.0 - min(near, NEAR), LEAST))
+    for c in range(C):
+        # A table of the probes: the first of each place, and the next of the same place.
+        first[:] = -1
+        for i in range(v * m):
+            place = np.int64(probes[c, i // m, i % m] & last)
+            following[i] = first[place]
+            first[place] = i
+        for s in range(len(offsets) - 1):
+            nearest[:] = m
+            for k in range(offsets[s], offsets[s + 1]):
+                i = first[np.int64(known[k] & last)]
+                while i >= 0:
+                    time, move = i // m, i % m
+                    if probes[c, time, move] == known[k]:
+                        away, least = abs(move - m // 2), abs(nearest[time] - m // 2)
+                        if nearest[time] == m or away < least or (away == least and move > nearest[time]):
+                            nearest[time] = move
+                    i = following[i]
             for time in range(v):
-                gain = copied[j, nearest[time]] - fresh[time, nearest[time]]
-                ratio, part = ratio + gain, max(part, 0.0) + gain
-                evidence[s, 1] = max(evidence[s, 1], part)
-            evidence[s, 0] = max(evidence[s, 0], ratio)
+                expected[time], move = lost[time], nearest[time] - m // 2
+                if nearest[time] < m:
+                    share = _below(fresh, time, move + 1) - _below(fresh, time, move)
+                    expected[time] = math.log(max(scale[time] * share, LEAST))
+            evidence[c, s] = -np.inf
+            for j in range(len(copied)):
+                ratio, part = 0.0, 0.0
+                for time in range(v):
+                    gain = copied[j, nearest[time]] - expected[time]
+                    ratio, part = ratio + gain, max(part, 0.0) + gain
+                    evidence[c, s, 1] = max(evidence[c, s, 1], part)
+                evidence[c, s, 0] = max(evidence[c, s, 0], ratio)
+
+
+@inner
+def _below(fresh: Fresh, time: int, steps: int) -> float:
+    """The share of fresh times below the beginning of a step, counted from the one that a time is in."""
+    x = fresh.times[time]
+    z = math.log(max((math.floor(x / STEP) + steps) * STEP, 0.01) / x) / fresh.spread[time]
+    share: float = 0.5 + z / (2.0 * math.sqrt(2.0 + z * z))
+    return share
 
 
 def fingerprints_bytes(fingerprints: Fingerprints) -> bytes:
@@ -343,17 +366,16 @@ def word_of(secret: bytes) -> Callable[[str], int]:
 
 
 def keyed_hashes(messages: Words, key: tuple[int, int]) -> Words:
-    """(…) hashes of messages of whole words, (…, w)."""
-    length = np.uint64((8 * messages.shape[-1] % 256) << 56)
-    return siphash([*np.moveaxis(messages, -1, 0), np.full(messages.shape[:-1], length)], key)
+    """(…) hashes of messages of whole words, (w, …)."""
+    length = np.full((1, *messages.shape[1:]), (8 * len(messages) % 256) << 56, dtype=np.uint64)
+    return siphash(np.concatenate([messages, length]), key)
 
 
-def siphash(blocks: list[Words], key: tuple[int, int]) -> Words:
-    """The hash of messages given block by block, the last block with the length as its highest byte."""
-    words = np.stack([block.ravel() for block in blocks])
-    hashes = np.empty(words.shape[1], dtype=np.uint64)
-    fill_hashes(words, start_of(key), hashes)
-    return hashes.reshape(blocks[0].shape)
+def siphash(blocks: Words, key: tuple[int, int]) -> Words:
+    """The hash of messages given as blocks, (w, …), the last block with the length as its highest byte."""
+    hashes = np.empty(blocks.shape[1:], dtype=np.uint64)
+    fill_hashes(blocks.reshape(len(blocks), -1), start_of(key), hashes.reshape(-1))
+    return hashes
 
 
 def start_of(key: tuple[int, int]) -> Words:

@@ -99,7 +99,7 @@ class Recording:
         times = _times(np.array(self._press[block]), np.array(self._release[block]))[BEFORE:]
         tick = tick_of(times)
         words: Words = np.array(self._words[block], dtype=np.uint64)
-        context = np.column_stack([words[BEFORE - back : len(words) - back] for back in range(KEYS)])
+        context = np.stack([words[BEFORE - back : len(words) - back] for back in range(KEYS)])
         hashes = keyed_hashes(context, self._key)
         # Of keys that come several times, a password's or a key's that is held, one is always near another.
         first = np.unique(hashes, return_index=True)[1]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.cells import Observations, observations
 from keydyn.population.chain import Chain
@@ -172,9 +172,10 @@ class Fitted:
         known = self.parameters
         places = known.cells.places(samples.sequences.event_types)
         seen = observations(samples, known.features, places)
-        y, cell, log_scale = known.contexts.standardised(seen.values, seen.around(known.cells.spaces))
+        around = seen.around(known.cells.spaces)
+        y, cell, shift = known.contexts.standardised(seen.values, around, seen.logs)
         typing = Typing(y, cell, seen.offsets, known.classes[seen.codes])
-        return Ready(seen, typing, shift_of(seen.values, seen.logs, log_scale))
+        return Ready(seen, typing, shift)
 
     def score(
         self,
@@ -231,11 +232,6 @@ class Fitted:
             "log_likelihood": np.bincount(group, of_person)[found],
             "evidence": evidence[found],
         }
-
-
-def shift_of(values: Floats, logs: Truths, log_scale: Floats) -> Floats:
-    """(N, F) what makes the log-density of y that of what was measured; 0 where that is missing."""
-    return np.where(np.isfinite(values), -np.where(logs, values, 0.0) - log_scale, 0.0)
 
 
 def _some(templates: Templates, users: slice) -> Templates:

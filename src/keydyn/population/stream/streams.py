@@ -14,7 +14,7 @@ from keydyn.model.data.label_codes import LabelCodes
 from keydyn.population.cells import LAST_IN_WORD, place_in_word
 from keydyn.population.features import HOLD, INTERVAL, Around, Typing
 from keydyn.population.parameters import Template
-from keydyn.population.score.fitted import Fitted, filled, one_by_one, shift_of, side_by_side, together
+from keydyn.population.score.fitted import Fitted, filled, one_by_one, side_by_side, together
 from keydyn.population.score.kernel import Asked, Columns, Sessions, parts_left
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
 
@@ -34,10 +34,15 @@ class Runs(NamedTuple):
     @classmethod
     def of(cls, sessions: Integers) -> Runs:
         """The runs of events of these sessions, (B,)."""
+        if len(sessions) == 1:
+            return cls(_ONE[:1], sessions, _ONE)
         order = np.argsort(sessions, kind="stable")
         s = sessions[order]
         begins = np.flatnonzero(begins_of(s))
         return cls(order, s[begins], np.append(begins, len(s)))
+
+
+_ONE: Integers = np.arange(2)
 
 
 def begins_of(sessions: Integers) -> Truths:
@@ -237,7 +242,7 @@ class PopulationStreams:
         NaN where the position is before a sample.
         """
         known, offsets = self._known, runs.offsets
-        y, cell, log_scale = known.contexts.standardised(values, around)
+        y, cell, shift = known.contexts.standardised(values, around, self._times)
         found = Asked(events=np.empty((len(y), self.n_templates)), states=np.empty((len(y), self.n_states)))
         first, classes = offsets[:-1], self._classes[around.key]
         position, before = around.position[first], self._classes[around.before[first]]
@@ -252,7 +257,7 @@ class PopulationStreams:
             part = Asked(events=found.events[b], states=found.states[b])
             filled(typing, self._templates, self._fitted.shared, part, sessions)
             begin = end
-        found.events[:] += shift_of(values, self._times, log_scale).sum(axis=1)[:, None]
+        found.events[:] += shift.sum(axis=1)[:, None]
         return found
 
     def _check(self, templates: Sequence[Template]) -> None:
