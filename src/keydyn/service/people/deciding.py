@@ -140,6 +140,7 @@ def _decided(
         id=kept.id,
         claimed=person.name,
         answer=answer,
+        typed=decision.typed.answer,
         level=asked,
         judged_level=level,
         wait_s=0,
