@@ -74,6 +74,7 @@ serve: $(VENV)/.service
 .PHONY: population
 population: $(VENV)/.run
 	$(BIN)/python -m keydyn.lab.shipped
+	$(BIN)/python -m keydyn.lab.typed_or_forged
 
 .PHONY: lint
 lint: $(VENV)/.dev

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
         counted_rates,
         stated_rates,
     )
-    from keydyn.decisions.decision import Candidate, Costs, Decision, Evidence, Identification, Targets
+    from keydyn.decisions.decision import (
+        Candidate,
+        Costs,
+        Decision,
+        Evidence,
+        Identification,
+        Targets,
+        Typed,
+    )
     from keydyn.decisions.enrolled import DRIFTED, Enrolled, EnrolmentQuality, enrolment_quality
     from keydyn.decisions.folder.enrolled_bytes import (
         background_bytes,
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     )
     from keydyn.decisions.known_twice import find_twice
     from keydyn.decisions.liveness.copies import Fingerprints, fingerprints_bytes, fingerprints_of
+    from keydyn.decisions.liveness.hands import typed
     from keydyn.decisions.verifier import Verifier
     from keydyn.decisions.watching.sessions import WatchedSessions
     from keydyn.decisions.watching.watch import Watch
@@ -48,6 +57,7 @@ __all__ = [
     "MatchRate",
     "StatedRates",
     "Targets",
+    "Typed",
     "Verifier",
     "Watch",
     "Watched",
@@ -66,6 +76,7 @@ __all__ = [
     "shipped_background",
     "stated_rates",
     "template_bytes",
+    "typed",
 ]
 __getattr__, __dir__ = on_demand(
     __name__,
@@ -74,11 +85,12 @@ __getattr__, __dir__ = on_demand(
         ".calibration.background": "Background shipped_background",
         ".calibration.calibration": "Calibration MatchRate",
         ".calibration.error_rates": "CountedRates StatedRates claims_among counted_rates stated_rates",
-        ".decision": "Candidate Costs Decision Evidence Identification Targets",
+        ".decision": "Candidate Costs Decision Evidence Identification Targets Typed",
         ".enrolled": "DRIFTED Enrolled EnrolmentQuality enrolment_quality",
         ".folder.enrolled_bytes": "background_bytes background_of enrolled_of template_bytes",
         ".known_twice": "find_twice",
         ".liveness.copies": "Fingerprints fingerprints_bytes fingerprints_of",
+        ".liveness.hands": "typed",
         ".verifier": "Verifier",
         ".watching.sessions": "WatchedSessions",
         ".watching.watch": "Watch",

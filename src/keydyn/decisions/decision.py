@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ACCEPT, REJECT, UNSURE = "accept", "reject", "unsure"
 LOCKOUTS_PER_HOUR = 1.0
+# The share of people's samples that are rejected as forged.
+ALARMS = 0.01
 # A rate that was rounded is not above its target.
 ROUNDING = 1.0 + 1e-9
 # Probability that a sample to identify is a stranger's, before it is looked at.
@@ -41,6 +43,7 @@ class Targets:
     false_match : the largest share of strangers accepted
     false_non_match : the largest share of genuine samples rejected; in between the answer is unsure
     lockouts_per_hour : how often a watched session may be locked although the right person types
+    alarms : the share of people's samples that may be rejected as forged; 0 to reject none as such
 
     Examples
     --------
@@ -53,9 +56,11 @@ class Targets:
     false_match: float = 0.01
     false_non_match: float = 0.01
     lockouts_per_hour: float = LOCKOUTS_PER_HOUR
+    alarms: float = ALARMS
 
     def __post_init__(self) -> None:
         """Check that the rates are rates."""
+        _check_alarms(self.alarms)
         for name in ("false_match", "false_non_match"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ValueError(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
@@ -75,7 +80,7 @@ class Costs:
     ----------
     false_match, false_non_match : the cost of each error, in any unit
     prior : probability that a claim is genuine
-    lockouts_per_hour : as of `Targets`
+    lockouts_per_hour, alarms : as of `Targets`
 
     Examples
     --------
@@ -90,9 +95,11 @@ class Costs:
     false_non_match: float
     prior: float = 0.5
     lockouts_per_hour: float = LOCKOUTS_PER_HOUR
+    alarms: float = ALARMS
 
     def __post_init__(self) -> None:
         """Check that costs are positive and the prior is a probability."""
+        _check_alarms(self.alarms)
         for name in ("false_match", "false_non_match"):
             if not 0.0 < getattr(self, name) < math.inf:
                 raise ValueError(f"the cost {name} must be positive, not {getattr(self, name)}")
@@ -111,6 +118,39 @@ class Costs:
 
 
 OperatingPoint = Targets | Costs
+
+
+def _check_alarms(alarms: float) -> None:
+    if not 0.0 <= alarms < 1.0:
+        raise ValueError(f"alarms must be from 0 to below 1, not {alarms}")
+
+
+class Typed(NamedTuple):
+    """Whether a hand typed a sample.
+
+    Attributes
+    ----------
+    answer : "yes", "no" or "unsure"
+    llr : natural logarithm of the likelihood ratio of typed against forged
+    rate : the share of people's samples of this length that have as low a ratio
+    reason : in words, what speaks against a hand, if the answer is "no"
+
+    Examples
+    --------
+    >>> from keydyn.decisions import typed
+    >>> from keydyn.population import PopulationModel
+    >>> people = PopulationModel.shipped()
+    >>> typed(people.retyped(people.draw(1, 0), 1, 100, 0)).answer
+    'yes'
+    """
+
+    answer: Literal["yes", "no", "unsure"] = "unsure"
+    llr: float = 0.0
+    rate: float = 1.0
+    reason: str | None = None
+
+
+NOT_JUDGED = Typed()
 
 
 @dataclass(frozen=True)
@@ -210,6 +250,7 @@ class Decision:
     reasons : in words, why the answer is not the score's alone, or why the score deserves doubt
     spoke_for, spoke_against : what spoke loudest, if the detector can say so
     score : what was calibrated
+    typed : whether a hand typed it, whoever it was
 
     Examples
     --------
@@ -235,6 +276,7 @@ class Decision:
     spoke_for: tuple[Spoke, ...]
     spoke_against: tuple[Spoke, ...]
     score: float
+    typed: Typed = NOT_JUDGED
 
     __repr__ = short_repr
 
@@ -262,7 +304,7 @@ class Identification:
     candidates : the enrolled people, most probable first
     nobody : whether the answer is that none of them did
     nobody_probability : how probable that is
-    evidence, reasons : as of a decision, for the first candidate
+    evidence, reasons, typed : as of a decision, for the first candidate
 
     Examples
     --------
@@ -281,6 +323,7 @@ class Identification:
     nobody_probability: float
     evidence: Evidence
     reasons: tuple[str, ...]
+    typed: Typed = NOT_JUDGED
 
     __repr__ = short_repr
 
@@ -300,7 +343,7 @@ def together(found: Sequence[Identification]) -> Identification:
     nobody = first.nobody or bool(posterior[-1] >= posterior[0])
     shares = zip(candidates, posterior[:-1].tolist(), strict=True)
     ranked = tuple(one._replace(probability=share) for one, share in shares)
-    return Identification(ranked, nobody, float(posterior[-1]), first.evidence, first.reasons)
+    return Identification(ranked, nobody, float(posterior[-1]), first.evidence, first.reasons, first.typed)
 
 
 def posterior_of(llr: Floats) -> Floats:
@@ -328,4 +371,7 @@ def as_json(decision: Decision) -> dict[str, Any]:
             "spoke_against": [vars(one) for one in decision.spoke_against],
         },
         "reasons": list(decision.reasons),
+        "typed": decision.typed.answer,
+        "typed_llr": decision.typed.llr,
+        "typed_false_alarm_rate": decision.typed.rate,
     }

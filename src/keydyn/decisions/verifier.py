@@ -31,6 +31,7 @@ from keydyn.decisions.decision import (
     OperatingPoint,
     Spoke,
     Targets,
+    Typed,
     evidence,
     posterior_of,
 )
@@ -38,6 +39,7 @@ from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.enrolling import CONFIDENT, EnrolledPeople, State, of_population, person_of
 from keydyn.decisions.folder.folder import new_secret, read_folder
 from keydyn.decisions.liveness.copies import copy_evidence
+from keydyn.decisions.liveness.hands import REJECTED_FROM, typed_in_name_of
 from keydyn.decisions.liveness.not_typed import not_typed, remarks
 from keydyn.decisions.watching.recordings import Recording
 from keydyn.decisions.watching.sessions import WatchedSessions, watched_sessions
@@ -322,16 +324,21 @@ class Verifier(EnrolledPeople):
         llr, rates, low, high, _ = (each.tolist() for each in meanings)
         found = []
         for n, sample in enumerate(_each(samples)):
-            answer, reasons = self._answer(sample, counts[n], copies[n], answers[n])
+            by_hand = typed_in_name_of(one.template, sample)
+            answer, reasons = self._answer(sample, counts[n], copies[n], answers[n], by_hand)
             own = None if terms is None else terms[ends[n] : ends[n + 1]]
             spoke, rate = _loudest(one.template, sample, own), (rates[n], (low[n], high[n]))
             score = float(scores[n])
-            found.append(Decision(user, answer, llr[n], *rate, counts[n], reasons, *spoke, score))
+            found.append(Decision(user, answer, llr[n], *rate, counts[n], reasons, *spoke, score, by_hand))
         return found
 
-    def _answer(self, sample: Samples, counts: Evidence, copied: float, answer: str) -> tuple[str, Reasons]:
+    def _answer(
+        self, sample: Samples, counts: Evidence, copied: float, answer: str, by_hand: Typed
+    ) -> tuple[str, Reasons]:
         """The answer and its reasons: what was not typed is rejected, and too little is unsure."""
         attacks, doubts = not_typed(sample, copied), remarks(sample, counts)
+        if by_hand.reason is not None and by_hand.rate <= self.at.alarms and counts.known >= REJECTED_FROM:
+            attacks.append(by_hand.reason)
         if attacks:
             return REJECT, (*attacks, *doubts)
         shortage = counts.shortage(*self.least)
@@ -353,11 +360,12 @@ class Verifier(EnrolledPeople):
         counts = evidence(sample, first.template)[0]
         copied = float(copy_evidence(sample, first.fingerprints, self.secret)[0])
         (said,) = self.at.answers(Meanings(*(each[best : best + 1] for each in meanings)))
-        answer, reasons = self._answer(sample, counts, copied, said)
+        by_hand = typed_in_name_of(first.template, sample)
+        answer, reasons = self._answer(sample, counts, copied, said, by_hand)
         columns = (values[order].tolist() for values in (posterior, meanings.llr, meanings.false_match))
         candidates = tuple(map(Candidate, [users[u] for u in order], *columns))
         nobody = answer != ACCEPT or bool(posterior[-1] >= posterior[best])
-        return Identification(candidates, nobody, float(posterior[-1]), counts, reasons)
+        return Identification(candidates, nobody, float(posterior[-1]), counts, reasons, by_hand)
 
 
 def _telling(counts: list[Evidence]) -> Integers:

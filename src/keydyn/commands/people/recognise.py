@@ -103,6 +103,7 @@ def identify(
                 "nobody_probability": one.nobody_probability,
                 "enough_evidence": not short,
                 "reasons": list(one.reasons),
+                "typed": one.typed.answer,
             }
         )
         answer = "unsure" if short else "nobody" if one.nobody else one.candidates[0].user

@@ -143,6 +143,7 @@ def _decided(
         id=kept.id,
         claimed=person.name,
         answer=answer,
+        typed=decision.typed.answer,
         level=asked,
         judged_level=level,
         wait_s=0,

@@ -109,6 +109,7 @@ def identify(context: Context, write: Write, typed: TypedSample, level: Level, m
         nobody_probability=found.nobody_probability,
         evidence=evidence_answer(found.evidence),
         reasons=tuple(claim.reasons),
+        typed=claim.typed.answer,
     )
     return answer if write.told == "everything" else rounded_candidates(answer)
 

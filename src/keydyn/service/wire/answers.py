@@ -98,6 +98,10 @@ class Evidence(Answer, frozen=True):
     spoke_against: Annotated[tuple[Spoke, ...], about("What spoke most strongly against it.")] = ()
 
 
+TypedBy = Literal["yes", "no", "unsure"]
+TYPED = 'Whether a hand typed it, whoever it was; "unsure" of short samples.'
+
+
 class Verdict(Answer, frozen=True):
     """The answer to a claim, as a browser gets it: what was decided, and nothing about how close it was."""
 
@@ -106,6 +110,7 @@ class Verdict(Answer, frozen=True):
     answer: Annotated[
         Literal["accept", "reject", "unsure"], about('"unsure" if the sample says too little to decide.')
     ]
+    typed: Annotated[TypedBy, about(TYPED)]
     level: Annotated[Level, about("The security level that was asked for.")]
     judged_level: Annotated[
         Level, about("The level that was applied: a stricter one if failed attempts have left no other.")
@@ -187,6 +192,7 @@ class Identification(Answer, frozen=True):
     nobody_probability: Annotated[float, about("The probability that nobody who is enrolled typed it.")]
     evidence: Annotated[Evidence, about("How much of the sample counts.")]
     reasons: Annotated[tuple[str, ...], about("Why, in words.")]
+    typed: Annotated[TypedBy, about(TYPED)]
 
 
 class Token(Answer, frozen=True):

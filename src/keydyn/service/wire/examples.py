@@ -43,6 +43,7 @@ EXAMPLES: tuple[Answer, ...] = (
         id=ID,
         claimed="ada",
         answer="accept",
+        typed="yes",
         level="standard",
         judged_level="standard",
         wait_s=0,
@@ -64,6 +65,7 @@ EXAMPLES: tuple[Answer, ...] = (
         nobody_probability=0.01,
         evidence=EVIDENCE,
         reasons=(),
+        typed="yes",
     ),
     Token(
         token="kdt_eyJ1c2VyIjoiYWRhIiwiLi4uIjoiIn0.c2lnbmF0dXJl",

@@ -1,0 +1,214 @@
+"""Whether a hand typed a sample: a likelihood ratio of typed against forged, and how rare it is in people.
+
+It is a logistic regression on the measures of `measures.py`, learnt in the laboratory from people and from
+forgeries of them (`keydyn.lab.typed_or_forged`). A measure is compared with people's of as many keys: how
+much it varies among people, and by chance in a sample of that length.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keydyn import files
+from keydyn.arrays import Floats, Integers
+from keydyn.decisions.decision import ALARMS, NOT_JUDGED, Typed
+from keydyn.decisions.liveness.measures import GROUPS, MEASURES, measured
+from keydyn.decisions.liveness.not_typed import SampleTimes, times_of
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
+from keydyn.files import Kind, Tensor, Tensors, Values, declared, finite, within
+from keydyn.keystrokes.one_sample import recorded_samples
+from keydyn.keystrokes.samples import Samples, families_of
+from keydyn.model.data.sequences import Sequences
+from keydyn.population.features import HOLD, INTERVAL
+from keydyn.population.model import PopulationModel
+from keydyn.population.parameters import Template
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What tells typing from forgeries beside anyone, and beside the template of the person who is claimed.
+ANYONE, CLAIMED = (Path(__file__).parent / f"hands_{name}.keydyn" for name in ("anyone", "claimed"))
+# Samples with fewer keys that the population knows, or a smaller share of them, are not judged.
+LEAST_KEYS, LEAST_KNOWN_SHARE = 40, 0.75
+# A claim is rejected as forged from this many keys on: in shorter samples more than half of all forgeries are
+# not noticed, so that a rejection would rarely stop an attacker.
+REJECTED_FROM = 100
+# A standardised measure counts up to this size, its square up to the second.
+FURTHEST, FURTHEST_SQUARE = 8.0, 16.0
+# The number of keys by which lengths are measured, and those at which weights stop changing.
+USUAL, SHORTEST, LONGEST = 100.0, 40.0, 400.0
+K = len(MEASURES)
+
+#: Why a sample is taken for a forgery, by the group of measures that says so most.
+REASONS = (
+    "forged: its times vary in another way than those of hands",
+    "forged: its times do not follow the keys before and after as in people's typing",
+    "forged: its times do not depend on each other as in people's typing",
+    "forged: the same times return with the same keys",
+    "forged: its keys do not overlap as in people's typing",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Hands:
+    """What people's measures are like, what weight each has, and how low people's ratios are.
+
+    K measures, P terms, J lengths, Q rates; levels are those of fine clocks, then of coarse ones.
+    """
+
+    centre: Floats  # (K,)
+    # (K,) variance among people, and the part that falls with the number of keys, of one key
+    among: Floats
+    chance: Floats
+    precision: Floats  # (K, K) inverse correlations of people's standardised measures
+    weights: Floats  # (P,)
+    lengths: Floats  # (J,)
+    rates: Floats  # (Q,)
+    levels: Floats  # (2, J, Q) the ratio below which a share of people's samples are
+
+    def standardised(self, values: Floats, keys: Integers) -> Floats:
+        """(n, K) measures in people's deviations at these numbers of keys."""
+        n = np.maximum(keys, 1)[:, None]
+        z = (values - self.centre) / np.sqrt(self.among + self.chance / n)
+        return np.asarray(np.clip(z, -FURTHEST, FURTHEST))
+
+    def terms(self, values: Floats, keys: Integers) -> Floats:
+        """(n, P) what the weights are of: measures, squares, how unusual all are together; by length."""
+        z = self.standardised(values, keys)
+        unusual = np.log1p(np.einsum("nk,kl,nl->n", z, self.precision, z) / K)[:, None]
+        plain = np.hstack([np.ones_like(unusual), z, np.minimum(z * z, FURTHEST_SQUARE) - 1.0, unusual])
+        longer = np.log(np.clip(keys, SHORTEST, LONGEST) / USUAL)[:, None]
+        return np.hstack([plain, longer * plain])
+
+    def llr(self, values: Floats, keys: Integers) -> Floats:
+        """(n,) natural logarithms of the likelihood ratios of typed against forged."""
+        return np.asarray(self.terms(values, keys) @ self.weights)
+
+    def rate(self, llr: float, keys: int, coarse: bool) -> float:
+        """The share of people's samples whose ratio is as low."""
+        place = float(np.interp(math.log(keys), np.log(self.lengths), np.arange(len(self.lengths))))
+        low = min(int(place), len(self.lengths) - 2)
+        first, second = self.levels[int(coarse), low : low + 2]
+        levels = first + (place - low) * (second - first)
+        return float(np.exp(np.interp(llr, levels, np.log(self.rates))))
+
+    def judged(
+        self,
+        people: PopulationModel,
+        samples: Samples,
+        template: Template | None = None,
+        alarms: float = ALARMS,
+    ) -> list[Typed]:
+        """Whether a hand typed each of these samples, as a population, and a template of it, see them."""
+        values, keys = measured(people, samples, template)
+        lengths = samples.sequences.lengths
+        terms = self.terms(values, keys) * self.weights
+        found = []
+        for n, llr in enumerate(terms.sum(axis=1).tolist()):
+            known = int(keys[n])
+            if known < max(LEAST_KEYS, LEAST_KNOWN_SHARE * int(lengths[n])):
+                found.append(NOT_JUDGED)
+                continue
+            one = samples if len(samples) == 1 else samples[[n]]
+            rate = self.rate(llr, known, SampleTimes.of(one).tick > 0.0)
+            if llr < 0.0 and rate <= alarms:
+                found.append(Typed("no", llr, rate, REASONS[_loudest(terms[n])]))
+            else:
+                found.append(Typed("yes" if llr > 0.0 else "unsure", llr, rate))
+        return found
+
+    def packed(self) -> bytes:
+        """The contents of a file."""
+        names = ("centre", "among", "chance", "precision", "weights", "lengths", "rates", "levels")
+        return HANDS.packed({"measures": list(MEASURES)}, {name: getattr(self, name) for name in names})
+
+
+def _loudest(terms: Floats) -> int:
+    """The group of measures that speaks loudest against a hand."""
+    plain, longer = terms.reshape(2, -1)
+    of_measures = (plain + longer)[1:-1].reshape(2, K).sum(axis=0)
+    return int(np.argmin(np.bincount(GROUPS, of_measures)))
+
+
+def typed(sample: Samples | pd.DataFrame, alarms: float = ALARMS) -> Typed:
+    """Whether a hand typed one sample at all, whoever it was; nobody needs to be enrolled.
+
+    At most a share `alarms` of people's samples get the answer "no".
+
+    Examples
+    --------
+    >>> from keydyn.datasets import make_typists
+    >>> from keydyn.decisions import typed
+    >>> typed(make_typists(1, 1, "free", 20)).answer  # too short to tell
+    'unsure'
+    """
+    if not 0.0 < alarms < 1.0:
+        raise ValueError(f"alarms must lie between 0 and 1, not {alarms}")
+    samples = recorded_samples(sample)
+    if len(samples) != 1:
+        raise ValueError(f"typed takes one sample, not {len(samples)}")
+    return _read(ANYONE).judged(_shipped(), with_times_alone(samples), None, alarms)[0]
+
+
+def typed_in_name_of(claimed: Detector, sample: Samples) -> Typed:
+    """Whether a hand typed one sample that is claimed to be from the owner of a template.
+
+    A forger imitates the owner, so that the template says what a hand would have done.
+    """
+    if sample.sequences.n_events < LEAST_KEYS:
+        return NOT_JUDGED
+    if isinstance(claimed, PopulationDetector):
+        return _read(CLAIMED).judged(claimed.people, sample, claimed.template_)[0]
+    return _read(ANYONE).judged(_shipped(), with_times_alone(sample))[0]
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path) -> Hands:
+    return HANDS.parsed(files.read(path), path)
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> PopulationModel:
+    return PopulationModel.shipped()
+
+
+def with_times_alone(samples: Samples) -> Samples:
+    """The samples without further features."""
+    if samples.sequences.feature_names == (HOLD, INTERVAL):
+        return samples
+    sequences, features = samples.sequences, (HOLD, INTERVAL)
+    parts = times_of(samples)[:, ::-1], sequences.codes, sequences.event_types, sequences.offsets
+    return Samples(samples.names, Sequences(*parts, features), families_of(features))
+
+
+def _declared(values: Values) -> dict[str, Tensor]:
+    positive = within(1e-9, 1e9)
+    return {
+        "centre": Tensor((K,), finite),
+        "among": Tensor((K,), positive),
+        "chance": Tensor((K,), within(0.0, 1e9)),
+        "precision": Tensor((K, K), finite),
+        "weights": Tensor((4 * K + 4,), finite),
+        "lengths": Tensor(("J",), within(1.0, 1e6)),
+        "rates": Tensor(("Q",), within(1e-9, 1.0)),
+        "levels": Tensor((2, "J", "Q"), finite),
+    }
+
+
+def _built(values: Values, tensors: Tensors) -> Hands:
+    if values["measures"] != list(MEASURES):
+        raise ValueError("its measures are not those of this version")
+    for name in ("lengths", "rates", "levels"):
+        if tensors[name].shape[-1] < 2 or not (np.diff(tensors[name]) > 0.0).all():
+            raise ValueError(f"{name} must increase, and have two entries or more")
+    return Hands(**tensors)
+
+
+HANDS = declared(Kind("Hands", {"measures": files.many(files.text)}, _declared, _built))
