@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from keydyn.evaluation import Scores
+from keydyn.evaluation import ScoredClaims, Scores
 from keydyn.lab.standard_report.limits import (
     LIMITS,
     Point,
     limits_table,
+    point_of_claims,
     point_of_scores,
     points_table,
 )
@@ -75,6 +77,20 @@ def test_the_point_of_scores_lets_no_more_impostors_in():
     lax = point_of_scores("lax", scores, most=0.25)
     assert lax.shares == {"fmr": [0.0, 0.5], "fnmr": [0.0, 0.0]}
     assert points_table([strict]).shown["Observed"].tolist() == ["< 100.00 %", "25.00 % (0.00–50.00)"]
+
+
+def test_claims_of_any_system_have_a_point_and_attacks():
+    """As above; a robot is accepted as a in one of two attempts, and never as b."""
+    columns = ["claimed", "real", "sample", "score"]
+    rows = [("a", "a", 0, 9.0), ("b", "a", 0, 1.0), ("a", "a", 1, 5.0), ("b", "a", 1, 2.0)]
+    rows += [("a", "b", 0, 3.0), ("b", "b", 0, 9.0), ("a", "b", 1, 6.0), ("b", "b", 1, 8.0)]
+    robots = [("a", "c", 2, 8.5), ("a", "c", 3, 1.0), ("b", "c", 4, 1.0)]
+    frame = pd.DataFrame(rows + robots, columns=columns).assign(attack=[""] * 8 + ["robot"] * 3)
+    point, attacks = point_of_claims("mine", ScoredClaims.of(frame))
+    assert point.shares == {"fmr": [0.0, 0.0], "fnmr": [0.5, 0.0]}
+    assert [(one["attack"], one["attempts"], one["shares"]) for one in attacks] == [
+        ("robot (mine)", 3, [0.5, 0.0])
+    ]
 
 
 def test_where_no_threshold_is_strict_enough_everybody_is_refused():

@@ -143,6 +143,40 @@ def test_without_facts_there_is_a_template(typing, tmp_path):
     assert (tmp_path / "facts.toml").exists()
 
 
+def evaluate_scores(scores, folder):
+    options = ["--scores", str(scores), "--report", "standard", "--out", str(folder)]
+    result = runner.invoke(app, ["evaluate", *options])
+    assert result.exit_code == 0, result.output
+    assert (folder / "facts.toml").exists()
+    return json.loads((folder / "standard.json").read_text())
+
+
+def test_scores_of_any_system_have_a_report(tmp_path):
+    """Twenty people and no error are too few for every limit on claims."""
+    people = [f"person{n}" for n in range(20)]
+    lines = [f"{a} {b} {b}1 {9 if a == b else 1}" for a in people for b in people]
+    (tmp_path / "mine.txt").write_text("\n".join(lines) + "\n")
+    document = evaluate_scores(tmp_path / "mine.txt", tmp_path / "out")
+    titles = [section["title"] for section in document["sections"]]
+    assert titles == [title for title in ORDER if title != "Groups of people"]
+    claims = document["sections"][-1]["tables"]["limits"]
+    assert [(claim["people"], claim["observed"], claim["needed"]) for claim in claims] == [
+        (20, 0.0, 29956),
+        (20, 0.0, 59),
+        (20, 0.0, 29956),
+        (20, 0.0, 99),
+    ]
+
+
+def test_scores_without_people_support_no_claim(tmp_path):
+    for name, values in (("genuine", "9\n8\n7\n"), ("impostor", "1\n2\n3\n")):
+        (tmp_path / f"{name}.txt").write_text(values)
+    pair = f"{tmp_path / 'genuine.txt'},{tmp_path / 'impostor.txt'}"
+    claims = evaluate_scores(pair, tmp_path / "out")["sections"][-1]
+    assert claims["tables"] == {}
+    assert "do not say whose they are" in claims["text"][0]
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [

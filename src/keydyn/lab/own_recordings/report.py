@@ -36,7 +36,7 @@ from keydyn.lab.own_recordings.decisions import decisions_section, decisions_tab
 from keydyn.lab.own_recordings.twice import twice_paragraphs, without_twice
 from keydyn.lab.recognition.report import lead_of, recognition_sections
 from keydyn.lab.standard_report.groups import groups_section
-from keydyn.lab.standard_report.page import write_standard
+from keydyn.lab.standard_report.page import points_of, write_standard
 from keydyn.lab.system_scores.report import write as write_systems
 
 OPEN = ", open set"
@@ -162,7 +162,9 @@ def write(
             outputs.table(table)
         sections.append(by_group)
     if "standard" in facts:
-        for_terminal = [*for_terminal, *write_standard(outputs, counted, sections, facts)]
+        attacks = facts.get("decisions", {}).get("attacks", [])
+        points = points_of(counted, facts)
+        for_terminal = [*for_terminal, *write_standard(outputs, points, attacks, sections, facts)]
     outputs.report(
         f"Typing recognised: {facts.get('file', '')}",
         [verdict, *_warnings(facts), *twice_paragraphs(facts), *lead_of(facts)],

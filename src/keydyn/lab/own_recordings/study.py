@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -141,6 +141,19 @@ class Reporting:
             return None
         return read_facts(self.facts) if self.facts is not None else {}
 
+    def with_template(self, plan: Plan[Any]) -> Plan[Any]:
+        """The plan, which also writes the template of facts where they are to be stated and were not."""
+        if not self.report or self.facts is not None:
+            return plan
+
+        def write(outputs: Outputs, measured: Any, facts: Facts) -> list[Table]:
+            from keydyn.lab.standard_report.stated_facts import write_template
+
+            write_template(outputs.folder)
+            return plan.write(outputs, measured, facts)
+
+        return replace(plan, write=write)
+
 
 @study(
     "evaluate",
@@ -197,11 +210,16 @@ def evaluate(
     `keydyn evaluate typing.csv --by age,layout`
 
     `keydyn evaluate typing.csv --report standard --facts facts.toml --out report/`
+
+    `keydyn evaluate --scores svm.txt --report standard`
     """
     if bool(given.scores) == (reading.file != NO_FILE):
         raise UsageError("name either a FILE of recordings or files of scores with --scores")
+    stated = reporting.stated()
     if given.scores:
-        return system_scores.plan(given, seed)
+        if reporting.by:
+            raise UsageError("--by takes columns of recordings, which files of scores do not have")
+        return reporting.with_template(system_scores.plan(given, seed, stated))
     from keydyn.decisions.known_twice import twice_noticed
     from keydyn.detectors import PopulationDetector, make_detector
     from keydyn.evaluation.protocols.running import n_templates
@@ -213,11 +231,9 @@ def evaluate(
     from keydyn.lab.recognition.report import DETECTORS, draw_densities
     from keydyn.lab.standard_report.groups import groups_of
     from keydyn.lab.standard_report.recorded import recorded_facts
-    from keydyn.lab.standard_report.stated_facts import write_template
     from keydyn.population import PopulationModel
 
     names = known_detectors(detector) or [PopulationDetector.name, *DETECTORS]
-    stated = reporting.stated()
     whole, notes = reading.recording()
     with checking_options():
         groups = groups_of(whole.keystrokes, listed(reporting.by))
@@ -273,8 +289,6 @@ def evaluate(
 
     def with_densities(outputs: Outputs, measured: ScoresAndRanks, facts: Facts) -> list[Table]:
         draw_densities(outputs, rows[:1])
-        if stated is not None and reporting.facts is None:
-            write_template(outputs.folder)
         return write(outputs, measured, facts)
 
-    return Plan(work, facts, with_densities, warnings)
+    return reporting.with_template(Plan(work, facts, with_densities, warnings))

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from keydyn.arrays import Floats, Truths
 from keydyn.evaluation.rates.confidence import Rate, mean_rate, percentage
 from keydyn.evaluation.rates.error_curve import ErrorCurve
 from keydyn.evaluation.rates.requirements import limit_shown
+from keydyn.evaluation.scored_claims import ScoredClaims
 from keydyn.evaluation.scores import Scores
 from keydyn.lab.frame.tables import Column, Table, rate_column
 
@@ -71,28 +73,42 @@ class Point:
 
 def point_of_scores(name: str, scores: Scores, most: float = ONE_IN_TEN_THOUSAND) -> Point:
     """The laxest threshold for everybody at which no more impostors of the test match than `most`."""
-    values, own = scores.normalised, scores.own
-    genuine, impostor = scores.trials & own, scores.trials & ~own
-    curve = ErrorCurve.of(values[genuine], values[impostor])
-    threshold = curve.thresholds[np.searchsorted(curve.fmr, most, side="right") - 1]
-    accepted = values >= threshold
+    query, template = np.nonzero(scores.trials)
+    owner, user = scores.owners[query], scores.users[template]
+    return _point(name, scores.normalised[query, template], owner == user, owner, most)[0]
+
+
+def point_of_claims(name: str, claims: ScoredClaims) -> tuple[Point, list[dict[str, Any]]]:
+    """Likewise of the claims of any system whose people are known; and its attacks at that threshold."""
+    plain = claims.plain
+    point, threshold = _point(name, plain.score, plain.genuine, plain.typist, ONE_IN_TEN_THOUSAND)
+    attacks = []
+    for place, attack in enumerate(claims.attacks):
+        tried = claims.where(np.asarray(claims.attack) == place)
+        shares = _by_person(tried.score >= threshold, tried.claimed)
+        words = {"attack": f"{attack} ({name})", "family": name, "knowledge": "not known from the scores"}
+        attacks.append(words | {"attempts": len(tried), "shares": shares})
+    return point, attacks
+
+
+def _point(name: str, score: Floats, genuine: Truths, typist: Any, most: float) -> tuple[Point, float]:
+    curve = ErrorCurve.of(score[genuine], score[~genuine])
+    threshold = float(curve.thresholds[np.searchsorted(curve.fmr, most, side="right") - 1])
+    accepted = score >= threshold
     shares = {
-        FMR: _by_person(scores, impostor, accepted),
-        FNMR: _by_person(scores, genuine, ~accepted),
+        FMR: _by_person(accepted[~genuine], typist[~genuine]),
+        FNMR: _by_person(~accepted[genuine], typist[genuine]),
     }
     policy = (
         f"one threshold for everybody, chosen on these scores so that at most {100 * most:g} % of impostors' "
         "claims match. A threshold chosen on other people would do worse."
     )
-    return Point(name, policy, shares)
+    return Point(name, policy, shares), threshold
 
 
-def _by_person(scores: Scores, trials: Any, wrong: Any) -> list[float]:
-    """The share of wrong answers to the samples of each person who typed any of these trials."""
-    counted = pd.DataFrame({"n": trials.sum(axis=1), "k": (trials & wrong).sum(axis=1)})
-    sums = counted.groupby(np.asarray(scores.owners, dtype=object).astype(str), sort=False).sum()
-    some = sums[sums["n"] > 0]
-    shares: list[float] = (some["k"] / some["n"]).tolist()
+def _by_person(wrong: Truths, person: Any) -> list[float]:
+    """The share of each person's claims that went wrong."""
+    shares: list[float] = pd.Series(wrong, dtype=float).groupby(person, sort=False).mean().tolist()
     return shares
 
 

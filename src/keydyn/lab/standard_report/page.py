@@ -29,6 +29,8 @@ from keydyn.lab.standard_report.recorded import (
 from keydyn.lab.standard_report.stated_facts import MISSING, QUESTIONS, missing_facts
 
 PAGE, JSON = STANDARD
+# Tables of the usual reports that are shown here too.
+SHOWN_TOO = ("error_rates", "rates", "ranks", "systems")
 STANDARDS = ("ISO/IEC 19795-1", "ISO/IEC 30107-3")
 TABLES = (
     *(f"facts_{section}" for section in QUESTIONS),
@@ -36,11 +38,24 @@ TABLES = (
     *("presentation_attacks", "limits"),
 )
 # What run.json says that is the same whenever and wherever the same input is evaluated.
-LASTING = ("version", "file", "data", "reading", "seed", "sensors", "protocols", "detectors")
+LASTING = (
+    *("version", "file", "data", "reading", "seed", "sensors", "protocols", "detectors"),
+    *("systems", "cost", "ratios", "distances"),
+)
 POLICY = (
     "a claim is accepted where at most the stated share of strangers would score as high, and rejected where "
     "at most one genuine sample in a hundred would score as low. In between the answer is unsure, which "
     "counts as a non-match here. One threshold for everybody; strangers had no part in how it was set."
+)
+ATTACKED = (
+    "Impostor attack presentations: an attacker's machine sends a victim's keys with times that it makes up, "
+    "and everything that decides is under attack. Victims enrolled as in the protocol. The standard asks for "
+    "the rate of each instrument, since a mean over instruments hides the worst."
+)
+ATTACKED_SCORES = "Attacks as the files of scores name them, at the same threshold as other claims."
+UNKNOWN_FAILURES = (
+    "Failures to acquire and to enrol are not known from scores. FAR and FRR count none, and are too low if "
+    "there were any."
 )
 NOT_TESTED = (
     "Transactions of several attempts, and what happens after a refusal: one sample is one attempt.",
@@ -50,15 +65,20 @@ NOT_TESTED = (
 
 
 def write_standard(
-    outputs: Outputs, scored: Scored, found: Sequence[Section], facts: Mapping[str, Any]
+    outputs: Outputs,
+    points: Sequence[Point],
+    attacks: Sequence[Mapping[str, Any]],
+    found: Sequence[Section],
+    facts: Mapping[str, Any],
 ) -> list[Table]:
     """Write standard.html and standard.json; returns the tables for the terminal.
 
-    `scored` are the scores that claims are judged by, unless there are decisions. `found` are the sections of
-    the usual report, whose tables of error rates and ranks are shown here too.
+    Claims are judged at the `points` and by the worst of the `attacks`, entries as of `accepted_by_person`.
+    `found` are the sections of the usual report, whose tables of error rates are shown here too.
     """
     stated: dict[str, dict[str, str]] = facts["standard"]["stated"]
-    points, attacks = _points(scored, facts), facts.get("decisions", {}).get("attacks", [])
+    fta = facts.get("failures", {}).get("fta") or 0.0
+    points = [point.with_failures(fta) for point in points]
     usual = {table.name: table for section in found for table in section.tables}
     sections = [
         Section("What was tested", _tested(facts), [_facts(stated, "test"), _facts(stated, "system")]),
@@ -69,35 +89,34 @@ def write_standard(
         Section("Decision policy", _policies(points)),
         _error_rates(outputs, points, usual, facts),
         *(section for section in found if section.title == "Groups of people"),
-        Section("What was not tested", _not_tested(facts), [_facts(stated, "limits")]),
+        Section("What was not tested", _not_tested(attacks, facts), [_facts(stated, "limits")]),
         _attacks(attacks, facts),
     ]
     claims = limits_table(points, {one["attack"]: one["shares"] for one in attacks})
-    sections.append(Section("Claims", _claims(claims), [claims]))
+    shown = [claims] if len(claims.frame) else []
+    sections.append(Section("Claims", _claims(claims), shown))
     written = {table.name: table for section in sections for table in section.tables}
     for name, table in written.items():
         if name in TABLES:
             outputs.table(table)
-    title = stated.get("test", {}).get("title") or f"Test report: {facts.get('file', '')}"
+    of = facts.get("file") or listed([detector_name(name) for name in facts.get("systems", [])])
+    title = stated.get("test", {}).get("title") or f"Test report: {of}"
     lasting = {name: facts[name] for name in LASTING if name in facts}
     write_report(outputs.folder / PAGE, title, _lead(claims, stated), sections, lasting)
     write_json(outputs.folder / JSON, _document(title, stated, sections, facts) | {"made": lasting})
-    return [claims]
+    return shown
 
 
-def _points(scored: Scored, facts: Mapping[str, Any]) -> list[Point]:
+def points_of(scored: Scored, facts: Mapping[str, Any]) -> list[Point]:
     """What verify decides; without decisions, each detector at a threshold."""
-    points = [
+    decided = [
         Point(f"verify, stated FMR {100 * people['stated']:g} %", POLICY, people)
         for people in facts.get("decisions", {}).get("people", [])
     ]
-    if not points:
-        points = [
-            point_of_scores(f"{detector_name(detector)}, {dataset_name(dataset)}", scores)
-            for (dataset, detector), scores in scored.items()
-        ]
-    fta = facts.get("failures", {}).get("fta") or 0.0
-    return [point.with_failures(fta) for point in points]
+    return decided or [
+        point_of_scores(f"{detector_name(detector)}, {dataset_name(dataset)}", scores)
+        for (dataset, detector), scores in scored.items()
+    ]
 
 
 def _policies(points: Sequence[Point]) -> list[str]:
@@ -169,7 +188,9 @@ def _recorded(stated: Mapping[str, Mapping[str, str]], facts: Mapping[str, Any])
 def _left_out(facts: Mapping[str, Any]) -> Section:
     failures = facts.get("failures", {})
     rows = left_out_rows(facts.get("recorded") or {}, failures)
-    texts = [_title(failures["text"]) + "."] if failures.get("text") else []
+    texts = [_title(failures["text"]) + "."] if failures.get("text") else [UNKNOWN_FAILURES]
+    if not rows and not failures:
+        return Section("What was left out, and why", texts)
     if not rows:
         return Section("What was left out, and why", [*texts, "Nothing else was left out."])
     by_reason, by_user = left_out_tables(rows)
@@ -194,8 +215,8 @@ def _error_rates(
         ("fte_text", "Failure to enrol: {} of people."),
     )
     texts = [" ".join(text.format(failures[name]) for name, text in words if name in failures)]
-    tables = [points_table(points, facts.get("seed", 0))]
-    tables += [usual[name] for name in ("error_rates", "ranks") if name in usual]
+    tables = [points_table(points, facts.get("seed", 0))] if points else []
+    tables += [usual[name] for name in SHOWN_TOO if name in usual]
     det = outputs.kept_figure(
         "det",
         "DET curves of all trials pooled, one threshold for everybody.",
@@ -204,7 +225,7 @@ def _error_rates(
     return Section("Error rates", texts, tables, det)
 
 
-def _not_tested(facts: Mapping[str, Any]) -> list[str]:
+def _not_tested(attacks: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> list[str]:
     texts = list(NOT_TESTED)
     recorded = facts.get("recorded") or {}
     days = recorded.get("dates", {}).get("days", {})
@@ -214,24 +235,22 @@ def _not_tested(facts: Mapping[str, Any]) -> list[str]:
         texts.append("Time: every person was recorded within a day.")
     if not facts.get("groups"):
         texts.append("Groups of people: whether errors differ by age, sex, language or keyboard (`--by`).")
-    if not facts.get("decisions", {}).get("attacks"):
+    if not attacks:
         texts.append("Attacks of any kind.")
     return texts
 
 
 def _attacks(attacks: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> Section:
     if not attacks:
-        why = facts.get("decisions", {}).get("left_out", "only keydyn's own decisions are attacked")
+        why = facts.get("decisions", {}).get("left_out", "attacks are on the decisions of keydyn verify")
         return Section("Attacks", [f"No attacks were tried: {why}."])
-    texts = [
-        "Impostor attack presentations: an attacker's machine sends a victim's keys with times that it makes "
-        "up, and everything that decides is under attack. Victims enrolled as in the protocol. The standard "
-        "asks for the rate of each instrument, since a mean over instruments hides the worst."
-    ]
+    texts = [ATTACKED_SCORES if "systems" in facts else ATTACKED]
     return Section("Attacks", texts, [attacks_table(attacks, facts.get("seed", 0))])
 
 
 def _claims(claims: Table) -> list[str]:
+    if len(claims.frame) == 0:
+        return ["The scores do not say whose they are, and what people show cannot be told without people."]
     return [
         "What NIST and FIDO ask of a biometric factor, and whether this test shows it. The limits on FMR and "
         "FNMR, or FAR and FRR, hold at one and the same operating point. Their own procedures ask for more "
@@ -241,9 +260,9 @@ def _claims(claims: Table) -> list[str]:
 
 def _lead(claims: Table, stated: Mapping[str, Mapping[str, str]]) -> list[str]:
     outcomes = claims.frame["outcome"].astype(str)
+    asked, missing = sum(map(len, QUESTIONS.values())), len(missing_facts(stated))
     met, wrong = int((outcomes == "met").sum()), int((outcomes == "not met").sum())
     rest = len(outcomes) - met - wrong
-    missing, asked = len(missing_facts(stated)), sum(map(len, QUESTIONS.values()))
     lines = [
         f"Of {len(outcomes)} claims, {met} are met, {wrong} are not met, and {rest} cannot be shown with "
         "this many people."

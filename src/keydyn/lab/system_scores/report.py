@@ -20,6 +20,8 @@ from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.score_datasets import words
 from keydyn.lab.frame.tables import Table
+from keydyn.lab.standard_report.limits import point_of_claims
+from keydyn.lab.standard_report.page import write_standard
 from keydyn.lab.system_scores import figures
 from keydyn.lab.system_scores.tables import (
     Systems,
@@ -118,7 +120,21 @@ def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[T
         costs,
         *([] if compared is None else [compared]),
         *([] if attacked is None else [attacked]),
+        *(_standard(outputs, systems, kept, facts) if "standard" in facts else []),
     ]
+
+
+def _standard(
+    outputs: Outputs, systems: Systems, found: Sequence[Section], facts: Mapping[str, Any]
+) -> list[Table]:
+    """The report by the standard; systems whose people are not known have no claims."""
+    judged = [
+        point_of_claims(detector_name(name), one.claims)
+        for name, one in systems.items()
+        if one.claims.has_people
+    ]
+    attacks = [attack for _, tried in judged for attack in tried]
+    return write_standard(outputs, [point for point, _ in judged], attacks, found, facts)
 
 
 def verdict(systems: Systems) -> str:

@@ -65,8 +65,11 @@ class ScoreOptions:
     )
 
 
-def plan(given: ScoreOptions, seed: int) -> Plan[Any]:
-    """Read the files; the report follows from the claims alone."""
+def plan(given: ScoreOptions, seed: int, stated: dict[str, dict[str, str]] | None = None) -> Plan[Any]:
+    """Read the files; the report follows from the claims alone.
+
+    With `stated`, what only a person knows, a report by the standard is written too.
+    """
     from keydyn.evaluation.rates.detection_cost import DetectionCost
     from keydyn.lab.system_scores.report import digests, score_table, write
 
@@ -85,6 +88,7 @@ def plan(given: ScoreOptions, seed: int) -> Plan[Any]:
             "cost": asdict(cost),
             "ratios": given.ratios,
             "distances": given.distances,
+            **({} if stated is None else {"standard": {"stated": stated}}),
         }
 
     return Plan(work, facts, lambda outputs, measured, known: write(outputs, measured[0], known))
