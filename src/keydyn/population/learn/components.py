@@ -298,7 +298,7 @@ def _take_direction(cells: Typed, i: int, V: Floats, at: int, x: Floats) -> None
     """How a cell's mean moves with z, the levels and the tempos, which begin `at` for its feature."""
     x[:] = 0.0
     cell = cells.cell[i]
-    # Not a slice: with the message for lengths that differ, it takes two seconds more to compile.
+    # Not a slice: the message for lengths that differ would be compiled along.
     for j in range(V.shape[1]):
         x[j] = V[cell, j]
     for k in range(cells.parts[i], cells.parts[i + 1]):
