@@ -13,8 +13,8 @@ from keydyn.decisions import Verifier
 from keydyn.decisions.folder.folder import changing, read_manifest
 from tests.decisions.typed_samples import background, typed
 
-# Users whose names are numbers, who type as the shipped population does.
-TYPISTS = make_typists(6, 7, text="free", n_keys=150, random_state=5)
+# Users whose names are numbers; from 100 keys on, simulated typists are taken for machines.
+TYPISTS = make_typists(6, 7, text="free", n_keys=95, random_state=5)
 
 
 def run(*arguments):

@@ -102,7 +102,7 @@ TypedBy = Literal["yes", "no", "unsure"]
 TYPED = 'Whether a hand typed it, whoever it was; "unsure" of short samples.'
 
 
-class Verdict(Answer, frozen=True):
+class Verdict(Answer, frozen=True, kw_only=True):
     """The answer to a claim, as a browser gets it: what was decided, and nothing about how close it was."""
 
     id: Annotated[str, about("The decision's id, by which your server can ask for it.")]
@@ -110,7 +110,7 @@ class Verdict(Answer, frozen=True):
     answer: Annotated[
         Literal["accept", "reject", "unsure"], about('"unsure" if the sample says too little to decide.')
     ]
-    typed: Annotated[TypedBy, about(TYPED)]
+    typed: Annotated[TypedBy, about(TYPED)] = "unsure"
     level: Annotated[Level, about("The security level that was asked for.")]
     judged_level: Annotated[
         Level, about("The level that was applied: a stricter one if failed attempts have left no other.")
@@ -192,7 +192,7 @@ class Identification(Answer, frozen=True):
     nobody_probability: Annotated[float, about("The probability that nobody who is enrolled typed it.")]
     evidence: Annotated[Evidence, about("How much of the sample counts.")]
     reasons: Annotated[tuple[str, ...], about("Why, in words.")]
-    typed: Annotated[TypedBy, about(TYPED)]
+    typed: Annotated[TypedBy, about(TYPED)] = "unsure"
 
 
 class Token(Answer, frozen=True):
