@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.image import imsave
 from typer.testing import CliRunner
 
 from keydyn.cli import app
@@ -26,6 +24,8 @@ from keydyn.lab.system_scores.figures import prior_errors
 from tests.documents import DOCS
 from tests.evaluation.rates.test_system_figures import made_claims
 
+pytestmark = pytest.mark.usefixtures("sketched")
+
 
 def run(arguments: Sequence[object], code: int = 0) -> str:
     result = CliRunner().invoke(app, [str(one) for one in arguments])
@@ -33,23 +33,8 @@ def run(arguments: Sequence[object], code: int = 0) -> str:
     return result.output
 
 
-@pytest.fixture(scope="module", autouse=True)
-def drawn() -> Iterator[None]:
-    """Figures are drawn, but a white pixel is saved instead, which takes no time."""
-
-    def pixel(_: Figure, folder: Path, name: str) -> tuple[Path, Path]:
-        folder.mkdir(exist_ok=True)
-        paths = folder / f"{name}.pdf", folder / f"{name}.png"
-        imsave(paths[1], np.ones((1, 1, 3)))
-        return paths
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keydyn.lab.frame.outputs.save_figure", pixel)
-        yield
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, sketched_set_up: None) -> Path:
     """Two systems with the same people, one of them attacked; and a report of both."""
     place = tmp_path_factory.mktemp("scores")
     one, other = made_claims(8, 4, seed=1), made_claims(8, 4, seed=2)

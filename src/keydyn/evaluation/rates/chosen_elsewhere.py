@@ -103,7 +103,15 @@ def _counts(part: ScoredClaims, thresholds: Floats) -> tuple[Floats, Floats, Flo
 
 
 def nearest_threshold(curve: ErrorCurve) -> Floats:
-    """The threshold at which both errors are nearest, (1,), midway to the next score below."""
+    """The threshold at which both errors are nearest, (1,), midway to the next score below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn.evaluation import ErrorCurve, nearest_threshold
+    >>> nearest_threshold(ErrorCurve.of(np.array([3.0, 4.0]), np.array([0.0, 1.0]))).tolist()
+    [2.0]
+    """
     return midway(curve, np.array([np.argmin(np.abs(curve.fmr - curve.fnmr))]))
 
 

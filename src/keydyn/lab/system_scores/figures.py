@@ -26,7 +26,6 @@ from keydyn.lab.drawing.score_plots import (
 Systems = Mapping[str, SystemFigures]
 # Prior log-odds of the APE, natural logarithms: a thousand to one either way.
 LOG_ODDS: Floats = np.log(10.0) * np.linspace(-3.0, 3.0, 121)
-ALL = "all systems"
 
 
 def det(systems: Systems) -> Figure:
