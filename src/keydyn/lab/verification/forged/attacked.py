@@ -1,0 +1,196 @@
+"""Forgeries of every person of a place, judged by the score and by a detector that has not met their kind.
+
+Samples are sentences: those of Aalto, and pieces of fifty keys elsewhere. A person enrols with the first
+five; the attacker has some of these or of the later ones, and forges sentences of another person's text.
+What is judged, of hands and of machines alike, are sentences joined to a hundred keys, and the first forty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.operating_point import ACCEPT, Targets
+from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.detectors import Detector as DetectorOfPeople
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.forgeries import (
+    METHODS,
+    NOTHING,
+    STOLEN,
+    TEMPLATE,
+    Forger,
+    FromPopulation,
+    first_keys_of_each,
+    forgers,
+    joined,
+    stolen,
+)
+from keydyn.lab.frame.long_texts import stream
+from keydyn.lab.transfer.claims import known_keys, templates_of
+from keydyn.lab.verification.attacks import SECRET, noticed, shares
+
+FORGERIES, FALSE_ALARMS = "forgeries", "false_alarms"
+# Keys of the samples that are judged: all of those joined, and the first of them.
+WHOLE, SHORT = 100, 40
+# The kind of what hands typed, beside the families of attacks.
+OWN = "typed"
+# Sentences that people enrol with.
+ENROLMENT = 5
+# Joined texts that are forged of each person: more where there are fewer people than that.
+FEW, TEXTS = 100, (1, 2)
+BY_CONTEXT = tuple(f"{method} by {context}" for method in METHODS for context in ("pair", "context"))
+DRAWN, PICKED = "drawn from the model", "drawn from the model, best of 10 for the detector"
+OTHERS = (
+    *("expected by the model", "words cut together", "runs of 4 keys cut together"),
+    *("robot, jitter 10 ms", "robot, random delays", "browser automation, random waits"),
+)
+ATTACKS = (*BY_CONTEXT, *OTHERS, DRAWN, PICKED)
+# What those attackers have who need not be tried with everything.
+KNOWING = {
+    DRAWN: (NOTHING, *STOLEN, TEMPLATE),
+    PICKED: ("10 samples", TEMPLATE),
+    "expected by the model": (NOTHING, TEMPLATE),
+}
+
+
+class Detector(Protocol):
+    """Judges whether hands typed samples, whoever they are said to be."""
+
+    def llr(self, samples: Samples) -> Floats:
+        """(n,) evidence that each was typed."""
+
+    def alarms(self, samples: Samples) -> Truths:
+        """(n,) which are called forged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Defence:
+    """What judges the people of a place, learnt elsewhere.
+
+    `without` has a detector for each family of attacks that it was trained without; `complete` has met all.
+    """
+
+    background: Background
+    complete: Detector
+    without: Mapping[str, Detector]
+
+
+class Person(NamedTuple):
+    """A person who is attacked: sentences enrolled, those that were not, and the texts that are forged."""
+
+    user: Any
+    enrolled: Samples
+    others: Samples
+    texts: Samples
+
+
+class Sent(NamedTuple):
+    """What one attack sends in a person's name, by the attack's name and what the attacker has."""
+
+    attack: str
+    knowledge: str
+    family: str
+    samples: Samples
+
+
+def people_of(samples: Samples) -> Iterator[Person]:
+    """Everyone with more sentences than are enrolled; texts are the last sentences of the next person."""
+    codes, users = samples.people
+    numbers = np.flatnonzero(np.bincount(codes) > ENROLMENT).tolist()
+    texts = TEXTS[len(numbers) <= FEW]
+    for n, u in enumerate(numbers):
+        own, next_one = (samples[codes == number] for number in (u, numbers[(n + 1) % len(numbers)]))
+        yield Person(users.tolist()[u], own[:ENROLMENT], own[ENROLMENT:], _enough(next_one, texts))
+
+
+def _enough(sentences: Samples, texts: int) -> Samples:
+    """The last sentences that can be joined to this many texts."""
+    for n in range(1, len(sentences)):
+        if len(joined(sentences[-n:], WHOLE)) == texts:
+            return sentences[-n:]
+    return sentences
+
+
+def attacks_on(defence: Defence) -> dict[str, Forger]:
+    """The attacks that are tried, by name; the last one knows the detector that it is judged by."""
+    population = defence.background.population
+    every = forgers(population)
+    model = every[DRAWN]
+    picked = FromPopulation(population, preferred=defence.without[model.family].llr)
+    return {name: every[name] for name in ATTACKS if name != PICKED} | {PICKED: picked}
+
+
+def sent_to(person: Person, attacks: Mapping[str, Forger], random: np.random.Generator) -> Iterator[Sent]:
+    """What every attack sends, with everything that the attacker may have; sentences are joined."""
+    for name, forger in attacks.items():
+        for knowledge in KNOWING.get(name, forger.knowledge):
+            if len(person.others) < STOLEN.get(knowledge, 0):
+                continue
+            recorded = stolen(knowledge, person.enrolled, person.others)
+            forged = forger.forge(recorded, person.texts, random)
+            yield Sent(name, knowledge, forger.family, joined(forged, WHOLE))
+
+
+def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What forgers and hands achieve, by person and number of keys.
+
+    The first frame has one row per attack, knowledge, person and length, with the number of `tries` and the
+    shares `accepted` by the score, `noticed`, and `passed`, which is accepted and not noticed. The second has
+    one row per person and length: `tries`, and the shares of own samples that raise an alarm, are accepted by
+    the score, and are lost by an alarm.
+    """
+    attacks = attacks_on(defence)
+    forged, hands = [], []
+    for person in people_of(samples):
+        template = next(iter(templates_of(defence.background, person.enrolled).values()))
+        known = Fingerprints.of(person.enrolled, SECRET)
+        enrolled = np.array([person.enrolled.sequences.n_events])
+        sent = list(sent_to(person, attacks, stream(seed, "forgeries", str(person.user))))
+        own = joined(person.others, WHOLE)
+        everything = Samples.joined([*(one.samples for one in sent), own])
+        kinds = np.repeat(
+            [one.family for one in sent] + [OWN], [len(one.samples) for one in sent] + [len(own)]
+        )
+        ends = np.cumsum([len(one.samples) for one in sent])
+        for keys in (WHOLE, SHORT):
+            judged_now = everything if keys == WHOLE else first_keys_of_each(everything, keys)
+            accepted = _accepted(defence.background, template, enrolled, judged_now)
+            alarms = noticed(judged_now, known) | _alarms(defence, kinds, judged_now)
+            for one, end in zip(sent, ends.tolist(), strict=True):
+                mine = slice(end - len(one.samples), end)
+                labels = person.user, one.attack, one.knowledge, keys
+                forged.append((*labels, *shares(accepted[mine], alarms[mine])))
+            if len(own):
+                took, called = accepted[ends[-1] :], alarms[ends[-1] :]
+                shown = called.mean(), took.mean(), (took & called).mean()
+                hands.append((person.user, keys, len(own), *shown))
+    of_people = pd.DataFrame(hands, columns=["user", "keys", "tries", "alarms", "accepted", "lost"])
+    columns = ["user", "attack", "knowledge", "keys", "tries", "accepted", "noticed", "passed"]
+    return pd.DataFrame(forged, columns=columns), of_people
+
+
+def _alarms(defence: Defence, kinds: Any, samples: Samples) -> Truths:
+    """(n,) which samples are called forged, each by a detector that has not met its kind."""
+    alarms = np.zeros(len(samples), dtype=bool)
+    for kind in np.unique(kinds).tolist():
+        detector = defence.complete if kind == OWN else defence.without[kind]
+        alarms[kinds == kind] = detector.alarms(samples[kinds == kind])
+    return alarms
+
+
+def _accepted(
+    background: Background, template: DetectorOfPeople, enrolled: Integers, samples: Samples
+) -> Truths:
+    """(n,) which samples the score accepts in the name of the owner of a template."""
+    scores = background.scores({"claimed": template}, samples)
+    keys = known_keys(background, samples)
+    found = background.calibrations.meanings(scores.ravel(), keys, np.repeat(enrolled, len(samples)))
+    accepted: Truths = np.array(Targets().answers(found)) == ACCEPT
+    return accepted
