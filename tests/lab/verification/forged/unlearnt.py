@@ -17,10 +17,10 @@ class Unlearnt:
     def __init__(self, alarmed):
         self.alarmed, self.seen = alarmed, 0
 
-    def llr(self, samples):
+    def llr(self, samples, template):
         return np.arange(float(len(samples)))
 
-    def alarms(self, samples):
+    def alarms(self, samples, template):
         self.seen += len(samples)
         return np.full(len(samples), self.alarmed)
 

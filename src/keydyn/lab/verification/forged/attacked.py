@@ -17,8 +17,8 @@ import pandas as pd
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.operating_point import ACCEPT, Targets
+from keydyn.decisions.calibration.trials import open_set_scores
 from keydyn.decisions.liveness.copies import Fingerprints
-from keydyn.detectors import Detector as DetectorOfPeople
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import (
     METHODS,
@@ -33,8 +33,9 @@ from keydyn.lab.forgeries import (
     stolen,
 )
 from keydyn.lab.frame.long_texts import stream
-from keydyn.lab.transfer.claims import known_keys, templates_of
+from keydyn.lab.transfer.claims import known_keys
 from keydyn.lab.verification.attacks import SECRET, noticed, shares
+from keydyn.population import Template
 
 FORGERIES, FALSE_ALARMS = "forgeries", "false_alarms"
 # Keys of the samples that are judged: all of those joined, and the first of them.
@@ -61,12 +62,12 @@ KNOWING = {
 
 
 class Detector(Protocol):
-    """Judges whether hands typed samples, whoever they are said to be."""
+    """Judges whether hands typed samples, sent in the name of a template's owner."""
 
-    def llr(self, samples: Samples) -> Floats:
+    def llr(self, samples: Samples, template: Template) -> Floats:
         """(n,) evidence that each was typed."""
 
-    def alarms(self, samples: Samples) -> Truths:
+    def alarms(self, samples: Samples, template: Template) -> Truths:
         """(n,) which are called forged."""
 
 
@@ -149,7 +150,7 @@ def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame,
     attacks = attacks_on(defence)
     forged, hands = [], []
     for person in people_of(samples):
-        template = next(iter(templates_of(defence.background, person.enrolled).values()))
+        template = defence.background.population.enrol(person.enrolled)
         known = Fingerprints.of(person.enrolled, SECRET)
         enrolled = np.array([person.enrolled.sequences.n_events])
         sent = list(sent_to(person, attacks, stream(seed, "forgeries", str(person.user))))
@@ -162,7 +163,7 @@ def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame,
         for keys in (WHOLE, SHORT):
             judged_now = everything if keys == WHOLE else first_keys_of_each(everything, keys)
             accepted = _accepted(defence.background, template, enrolled, judged_now)
-            alarms = noticed(judged_now, known) | _alarms(defence, kinds, judged_now)
+            alarms = noticed(judged_now, known) | _alarms(defence, kinds, judged_now, template)
             for one, end in zip(sent, ends.tolist(), strict=True):
                 mine = slice(end - len(one.samples), end)
                 labels = person.user, one.attack, one.knowledge, keys
@@ -176,20 +177,19 @@ def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame,
     return pd.DataFrame(forged, columns=columns), of_people
 
 
-def _alarms(defence: Defence, kinds: Any, samples: Samples) -> Truths:
+def _alarms(defence: Defence, kinds: Any, samples: Samples, template: Template) -> Truths:
     """(n,) which samples are called forged, each by a detector that has not met its kind."""
     alarms = np.zeros(len(samples), dtype=bool)
     for kind in np.unique(kinds).tolist():
         detector = defence.complete if kind == OWN else defence.without[kind]
-        alarms[kinds == kind] = detector.alarms(samples[kinds == kind])
+        alarms[kinds == kind] = detector.alarms(samples[kinds == kind], template)
     return alarms
 
 
-def _accepted(
-    background: Background, template: DetectorOfPeople, enrolled: Integers, samples: Samples
-) -> Truths:
+def _accepted(background: Background, template: Template, enrolled: Integers, samples: Samples) -> Truths:
     """(n,) which samples the score accepts in the name of the owner of a template."""
-    scores = background.scores({"claimed": template}, samples)
+    claimed = background.population.log_likelihoods([template], samples, n_jobs=1)
+    scores = open_set_scores(claimed, background.beside_scores(samples), samples.sequences.lengths)
     keys = known_keys(background, samples)
     found = background.calibrations.meanings(scores.ravel(), keys, np.repeat(enrolled, len(samples)))
     accepted: Truths = np.array(Targets().answers(found)) == ACCEPT
