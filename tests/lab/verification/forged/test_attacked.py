@@ -41,6 +41,15 @@ def test_people_enrol_and_have_other_sentences_and_others_texts(samples):
     assert list(people_of(samples[samples.numbers < 5])) == []
 
 
+def test_of_many_people_some_are_attacked_and_all_are_judged(samples, monkeypatch):
+    monkeypatch.setattr(attacked, "ATTACKED", 2)
+    monkeypatch.setattr(attacked, "ATTACKS", ("normal by pair",))
+    assert [len(person.texts) > 0 for person in people_of(samples)] == [True, False, True]
+    forged, hands = judged(samples, unlearnt(), 0)
+    assert set(forged["user"]) == {0, 2}
+    assert set(hands["user"]) == {0, 1, 2}
+
+
 def test_every_attack_is_judged_by_the_detector_without_its_family(found):
     forged, _, complete, detectors = found
     noticed = forged.groupby("attack")["noticed"].mean()

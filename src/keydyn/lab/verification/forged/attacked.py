@@ -17,7 +17,7 @@ import pandas as pd
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.operating_point import ACCEPT, Targets
-from keydyn.decisions.calibration.trials import open_set_scores
+from keydyn.decisions.calibration.trials import open_set_scores, spread
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import (
@@ -44,8 +44,8 @@ WHOLE, SHORT = 100, 40
 OWN = "typed"
 # Sentences that people enrol with.
 ENROLMENT = 5
-# Joined texts that are forged of each person: more where there are fewer people than that.
-FEW, TEXTS = 100, (1, 2)
+# People who are attacked, evenly spread, and joined texts that are forged of each; more of few people.
+ATTACKED, FEW, TEXTS = 150, 100, (1, 2)
 BY_CONTEXT = tuple(f"{method} by {context}" for method in METHODS for context in ("pair", "context"))
 DRAWN, PICKED = "drawn from the model", "drawn from the model, best of 10 for the detector"
 OTHERS = (
@@ -84,7 +84,7 @@ class Defence:
 
 
 class Person(NamedTuple):
-    """A person who is attacked: sentences enrolled, those that were not, and the texts that are forged."""
+    """A person: sentences enrolled, those that were not, and texts to forge, none if nobody attacks."""
 
     user: Any
     enrolled: Samples
@@ -104,11 +104,13 @@ class Sent(NamedTuple):
 def people_of(samples: Samples) -> Iterator[Person]:
     """Everyone with more sentences than are enrolled; texts are the last sentences of the next person."""
     codes, users = samples.people
-    numbers = np.flatnonzero(np.bincount(codes) > ENROLMENT).tolist()
+    numbers = np.flatnonzero(np.bincount(codes) > ENROLMENT)
+    attacked = set(spread(numbers, ATTACKED).tolist())
     texts = TEXTS[len(numbers) <= FEW]
-    for n, u in enumerate(numbers):
-        own, next_one = (samples[codes == number] for number in (u, numbers[(n + 1) % len(numbers)]))
-        yield Person(users.tolist()[u], own[:ENROLMENT], own[ENROLMENT:], _enough(next_one, texts))
+    for u, other in zip(numbers.tolist(), np.roll(numbers, -1).tolist(), strict=True):
+        own, others = samples[codes == u], samples[codes == other]
+        forged = _enough(others, texts) if u in attacked else others[:0]
+        yield Person(users.tolist()[u], own[:ENROLMENT], own[ENROLMENT:], forged)
 
 
 def _enough(sentences: Samples, texts: int) -> Samples:
@@ -130,7 +132,7 @@ def attacks_on(defence: Defence) -> dict[str, Forger]:
 
 def sent_to(person: Person, attacks: Mapping[str, Forger], random: np.random.Generator) -> Iterator[Sent]:
     """What every attack sends, with everything that the attacker may have; sentences are joined."""
-    for name, forger in attacks.items():
+    for name, forger in attacks.items() if len(joined(person.texts, WHOLE)) else ():
         for knowledge in KNOWING.get(name, forger.knowledge):
             if len(person.others) < STOLEN.get(knowledge, 0):
                 continue
@@ -155,21 +157,21 @@ def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame,
         enrolled = np.array([person.enrolled.sequences.n_events])
         sent = list(sent_to(person, attacks, stream(seed, "forgeries", str(person.user))))
         own = joined(person.others, WHOLE)
-        everything = Samples.joined([*(one.samples for one in sent), own])
-        kinds = np.repeat(
-            [one.family for one in sent] + [OWN], [len(one.samples) for one in sent] + [len(own)]
-        )
-        ends = np.cumsum([len(one.samples) for one in sent])
-        for keys in (WHOLE, SHORT):
+        everything = Samples.joined([own, *(one.samples for one in sent)])
+        sizes = [len(own), *(len(one.samples) for one in sent)]
+        kinds = np.repeat([OWN, *(one.family for one in sent)], sizes)
+        for keys in (WHOLE, SHORT) if len(everything) else ():
             judged_now = everything if keys == WHOLE else first_keys_of_each(everything, keys)
             accepted = _accepted(defence.background, template, enrolled, judged_now)
             alarms = noticed(judged_now, known) | _alarms(defence, kinds, judged_now, template)
-            for one, end in zip(sent, ends.tolist(), strict=True):
-                mine = slice(end - len(one.samples), end)
+            first = len(own)
+            for one, size in zip(sent, sizes[1:], strict=True):
+                mine = slice(first, first + size)
                 labels = person.user, one.attack, one.knowledge, keys
                 forged.append((*labels, *shares(accepted[mine], alarms[mine])))
+                first += size
             if len(own):
-                took, called = accepted[ends[-1] :], alarms[ends[-1] :]
+                took, called = accepted[: len(own)], alarms[: len(own)]
                 shown = called.mean(), took.mean(), (took & called).mean()
                 hands.append((person.user, keys, len(own), *shown))
     of_people = pd.DataFrame(hands, columns=["user", "keys", "tries", "alarms", "accepted", "lost"])
