@@ -47,7 +47,7 @@ ENROLMENT = 5
 # People who are attacked, evenly spread, and joined texts that are forged of each; more of few people.
 ATTACKED, FEW, TEXTS = 150, 100, (1, 2)
 BY_CONTEXT = tuple(f"{method} by {context}" for method in METHODS for context in ("pair", "context"))
-DRAWN, PICKED = "drawn from the model", "drawn from the model, best of 10 for the detector"
+DRAWN, PICKED = "drawn from the model", "best of 10 drawn from the model"
 OTHERS = (
     *("expected by the model", "words cut together", "runs of 4 keys cut together"),
     *("robot, jitter 10 ms", "robot, random delays", "browser automation, random waits"),
