@@ -16,8 +16,9 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.calibration.operating_point import ACCEPT, Targets
-from keydyn.decisions.calibration.trials import open_set_scores, spread
+from keydyn.decisions.calibration.calibration import open_set_scores
+from keydyn.decisions.calibration.trials import spread
+from keydyn.decisions.decision import ACCEPT, Targets
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import (
