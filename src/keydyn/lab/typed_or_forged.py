@@ -203,7 +203,8 @@ def _people(humans: Measured) -> Hands:
 def _levels(hands: Hands, humans: Measured) -> Floats:
     """(2, J, Q) the lowest level of any place's people, at each clock, length and rate.
 
-    Where a place has too few samples of a clock, those of both count.
+    Where a place has too few samples of a clock, those of both count; where no place has enough of a length,
+    the level of the next shorter one stands.
     """
     llr = hands.llr(humans.values, humans.keys)
     levels = np.empty((2, len(LENGTHS), len(RATES)))
@@ -216,7 +217,7 @@ def _levels(hands: Hands, humans: Measured) -> Floats:
                 own = own if own.sum() >= FEWEST else here
                 if own.sum() >= FEWEST:
                     found.append(np.quantile(llr[own], RATES))
-            levels[clock, j] = np.min(found, axis=0)
+            levels[clock, j] = np.min(found, axis=0) if found else levels[clock, j - 1]
     # Rates and levels both increase.
     return levels + 1e-9 * np.arange(len(RATES))
 

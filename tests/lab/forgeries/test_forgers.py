@@ -149,7 +149,7 @@ def test_those_who_have_the_detector_send_the_draw_that_it_prefers():
     """A detector that likes slow typing makes it slower than the mean of draws, and draws stay draws."""
     people = PopulationModel.shipped()
 
-    def slow(samples):
+    def slow(samples, template=None):
         return np.array([np.nanmean(times_of(samples[n : n + 1])) for n in range(len(samples))])
 
     random = np.random.default_rng(0)

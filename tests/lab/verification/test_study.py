@@ -28,6 +28,7 @@ from keydyn.lab.verification.measurements import (
 )
 from keydyn.lab.verification.report import read, write
 from keydyn.lab.verification.tables import decisions_table, identification_table, targets_table
+from tests.lab.verification.forged.unlearnt import TRIED, unlearnt
 
 pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
 
@@ -41,6 +42,10 @@ def study(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("keydyn.lab.verification.all_measurements.pairs", lambda: pairs()[:2])
         patch.setattr("keydyn.lab.verification.security_measurements.VICTIMS", 3)
+        # What detectors of forgeries learn is tested with them.
+        patch.setattr("keydyn.lab.verification.forged.measurements.elsewhere", lambda *_: unlearnt())
+        patch.setattr("keydyn.lab.verification.forged.attacked.ATTACKS", TRIED)
+        patch.setattr("keydyn.lab.transfer.places.TYPISTS", 4)
         options = ["--dataset", "simulated", "--out", str(out), "--jobs", "1"]
         result = runner.invoke(app, ["study", "verification", *options])
         assert result.exit_code == 0, result.output
@@ -49,10 +54,10 @@ def study(tmp_path_factory):
 
 def test_everything_is_there(study):
     tables = ("decisions", "targets", "keys", "few_samples", "identify", "watching", "attacks", "copies")
-    for name in (*tables, "fairness"):
+    for name in (*tables, "forgeries", "false_alarms", "fairness"):
         for ending in ("csv", "md", "tex"):
             assert (study / "tables" / f"{name}.{ending}").stat().st_size > 0, name
-    for name in ("reliability", "decisions_det", "decisions_by_keys", "watching_delay"):
+    for name in ("reliability", "decisions_det", "decisions_by_keys", "watching_delay", "forgeries"):
         assert (study / "figures" / f"{name}.png").stat().st_size > 0, name
     report = (study / "report.html").read_text()
     assert "never the only factor" in report

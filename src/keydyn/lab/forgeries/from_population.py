@@ -16,8 +16,8 @@ from keydyn.lab.forgeries.made_up import made_up
 from keydyn.model import Sequences
 from keydyn.population import PopulationModel, Template
 
-# Rates samples, (n,): how much a detector takes each for a hand's.
-Preferred = Callable[[Samples], Floats]
+# Rates samples sent in the name of a template's owner, (n,): how much a detector takes each for a hand's.
+Preferred = Callable[[Samples, Template], Floats]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class FromPopulation:
             # The same person many times over.
             made = dictionary(population, [template] * self.tries, texts[s : s + 1], random)
             made = made_up(made, times_of(made), self.rounded)
-            best = int(np.argmax(self.preferred(made)))
+            best = int(np.argmax(self.preferred(made, template)))
             times[offsets[s] : offsets[s + 1]] = times_of(made[best : best + 1])
         return made_up(texts, times, self.rounded)
 

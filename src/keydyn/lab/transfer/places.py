@@ -175,3 +175,16 @@ def chosen_places(names: Sequence[str] | None, data: Path | None) -> tuple[list[
         return places, messages
     message = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
     return [load_place(name) for name in SIMULATED], [*messages, message]
+
+
+def free_places(names: Sequence[str] | None, data: Path | None) -> tuple[list[Place], list[str]]:
+    """The places of free text among the datasets named, or all, and messages about those not here."""
+    if names and SIMULATED[0] in names:
+        return [load_place(name) for name in SIMULATED], []
+    places, messages = [], []
+    for name in FREE if names is None else [name for name in names if name in FREE]:
+        try:
+            places.append(load_place(name, data))
+        except FileNotFoundError as error:
+            messages.append(str(error))
+    return places, messages

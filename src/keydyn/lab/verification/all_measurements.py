@@ -13,6 +13,9 @@ from keydyn.evaluation.rates.fairness import median_intervals
 from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces
+from keydyn.lab.transfer.places import Place
+from keydyn.lab.verification.forged.attacked import FALSE_ALARMS, FORGERIES
+from keydyn.lab.verification.forged.measurements import forged_pieces
 from keydyn.lab.verification.measurements import folds_of, pairs, strangers_piece
 from keydyn.lab.verification.security_measurements import (
     AGEING,
@@ -27,21 +30,24 @@ from keydyn.lab.verification.watching_measurements import DATASETS, watching_fra
 CLAIMS, IDENTIFIED, WATCHING, SPEED = "claims", "identified", "watching", "speed"
 CHOICES = "choices"
 SECURITY = (ATTACKS, COPIES, AGEING, POISONING, PRIVACY)
-FRAMES = (CLAIMS, IDENTIFIED, WATCHING, CHOICES, SPEED, *SECURITY)
+FORGED = (FORGERIES, FALSE_ALARMS)
+FRAMES = (CLAIMS, IDENTIFIED, WATCHING, CHOICES, SPEED, *SECURITY, *FORGED)
 
 
 # The frames of `FRAMES`, by name; those that these datasets do not allow are absent.
 Measured = dict[str, pd.DataFrame]
 
 
-def run_verification(rows: Sequence[Row], seed: int, parts: Parts) -> Measured:
+def run_verification(rows: Sequence[Row], places: Sequence[Place], seed: int, parts: Parts) -> Measured:
     """All measurements; parts that were made from the same inputs are read, not made again."""
     strangers = {row.name: [strangers_piece(row, pair, seed) for pair in pairs()] for row in rows}
     security = security_pieces(rows, seed)
+    forged = forged_pieces(places, seed)
     watched = {row.name: watching_pieces(row, seed) for row in rows if row.name in (*DATASETS, SIMULATED)}
     everything = [
         *(piece for pieces in strangers.values() for piece in pieces),
         *security,
+        *forged,
         *(piece for pieces in watched.values() for piece in pieces),
     ]
     made = run_pieces(everything, parts)
@@ -60,6 +66,8 @@ def run_verification(rows: Sequence[Row], seed: int, parts: Parts) -> Measured:
         found = [piece for piece in security if piece.names[0].endswith(f"-{name}")]
         if found:
             frames[name] = frame_of(made, found)
+    for place, name in enumerate(FORGED if forged else ()):
+        frames[name] = frame_of(made, forged, place)
     of_watching, choices = [], []
     for name, pieces in watched.items():
         tables = {table: made[table] for piece in pieces for table in piece.names}

@@ -86,7 +86,7 @@ def attack_acceptance(
         known = Fingerprints.of(victim.recorded, SECRET)
         for name, sent in sent_samples(population, victim, other, random):
             accepted = judge([victim.user], sent)[:, 0]
-            rows.append((name, victim.user, *_shares(accepted, _noticed(sent, known))))
+            rows.append((name, victim.user, *shares(accepted, noticed(sent, known))))
         rows += _from_dictionary(population, victims, n, judge, random, entries)
     return pd.DataFrame(rows, columns=["attack", "user", "tries", "accepted", "noticed", "passed"])
 
@@ -127,15 +127,15 @@ def _from_dictionary(
     sent = dictionary(population, typists, victim.queries[:1], None)
     accepted = judge(users, sent)
     best = most_accepted(np.delete(accepted, n, axis=1))
-    rows = [(BEST, victim.user, *_shares(accepted[[best], n], _noticed(sent[[best]], known)))]
+    rows = [(BEST, victim.user, *shares(accepted[[best], n], noticed(sent[[best]], known)))]
     working = np.flatnonzero(accepted[:, n])
-    noticed = _noticed(sent[working], known) if len(working) else np.zeros(0, dtype=bool)
-    share = float(noticed.mean()) if len(working) else 0.0
-    rows.append((TRIES, victim.user, entries, float(len(working) > 0), share, float((~noticed).any())))
+    alarms = noticed(sent[working], known) if len(working) else np.zeros(0, dtype=bool)
+    share = float(alarms.mean()) if len(working) else 0.0
+    rows.append((TRIES, victim.user, entries, float(len(working) > 0), share, float((~alarms).any())))
     return rows
 
 
-def _noticed(sent: Samples, known: Fingerprints) -> Truths:
+def noticed(sent: Samples, known: Fingerprints) -> Truths:
     """Which samples are called copies or too regular."""
     evidence: Floats = copy_evidence(sent, known, SECRET)
     reasons = (
@@ -144,9 +144,10 @@ def _noticed(sent: Samples, known: Fingerprints) -> Truths:
     return np.array([reason is not None for reason in reasons])
 
 
-def _shares(accepted: Truths, noticed: Truths) -> tuple[int, float, float, float]:
-    passed = accepted & ~noticed
-    return len(accepted), float(accepted.mean()), float(noticed.mean()), float(passed.mean())
+def shares(accepted: Truths, alarms: Truths) -> tuple[int, float, float, float]:
+    """The number of tries, and the shares of them accepted, noticed, and accepted without being noticed."""
+    passed = accepted & ~alarms
+    return len(accepted), float(accepted.mean()), float(alarms.mean()), float(passed.mean())
 
 
 FRESH, COPY, ROBOT = "fresh", "copy", "robot"

@@ -20,6 +20,13 @@ from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table
 from keydyn.lab.recognition.report import lead_of
 from keydyn.lab.verification.all_measurements import CLAIMS, FRAMES, IDENTIFIED, SPEED, WATCHING, Measured
+from keydyn.lab.verification.forged.attacked import FALSE_ALARMS, FORGERIES, WHOLE
+from keydyn.lab.verification.forged.tables import (
+    false_alarms_table,
+    forgeries_panels,
+    forgeries_table,
+    forgeries_words,
+)
 from keydyn.lab.verification.security_measurements import AGEING, ATTACKS, COPIES, POISONING, PRIVACY
 from keydyn.lab.verification.tables import (
     TARGET,
@@ -43,6 +50,8 @@ TABLES = {
     ATTACKS: attacks_table,
     COPIES: copies_table,
     AGEING: ageing_table,
+    FORGERIES: forgeries_table,
+    FALSE_ALARMS: false_alarms_table,
     POISONING: poisoning_table,
     PRIVACY: privacy_table,
 }
@@ -87,12 +96,14 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
         sections.append(Section("Is it still them?", said, [table], _watching(outputs, measured[WATCHING])))
     titles = {
         "What attackers get": (ATTACKS, COPIES),
+        "Forged typing": (FORGERIES, FALSE_ALARMS),
         "People change": (AGEING, POISONING),
         "What timings give away": (PRIVACY,),
     }
     for title, names in titles.items():
         tables = [outputs.table(TABLES[name](measured[name], seed)) for name in names if name in measured]
-        pictures = [_ageing(outputs, tables[0].frame)] if AGEING in names and tables else []
+        draw = DRAWINGS.get(names[0])
+        pictures = [draw(outputs, tables[0].frame)] if draw is not None and names[0] in measured else []
         if tables:
             sections.append(Section(title, (), tables, pictures))
     fairness = fairness_table(fairness_rates(claims, measured[SPEED], seed))
@@ -187,6 +198,18 @@ def _ageing(outputs: Outputs, frame: pd.DataFrame) -> Picture:
     )
 
 
+def _forgeries(outputs: Outputs, frame: pd.DataFrame) -> Picture:
+    return outputs.figure(
+        intervals_figure(forgeries_panels(frame), "forgeries that get through, %"),
+        "forgeries",
+        f"Forgeries of {WHOLE} keys or more that the score accepts and nothing notices, by attack and by "
+        "what the attacker has, with 95 % intervals over people. No detector had met the attack that it "
+        "judges.",
+        "A panel for each dataset, a row for each attack, with dots and intervals.",
+    )
+
+
+DRAWINGS = {AGEING: _ageing, FORGERIES: _forgeries}
 GENUINE, REPLAY = "genuine", "replay"
 
 
@@ -211,6 +234,8 @@ def answer(values: Values) -> str:
             if row["attack"] != GENUINE
         ]
         sentences += [_attacks(attacks)] if attacks else []
+    if FORGERIES in values and FALSE_ALARMS in values:
+        sentences.append(forgeries_words(values[FORGERIES], values[FALSE_ALARMS]))
     return " ".join(sentences)
 
 
@@ -233,7 +258,7 @@ PAGE = ResultsPage(
     "Verification and attacks",
     "How often is a stranger accepted, how often the right person, and what can an attacker do?",
     answer,
-    ("decisions", "attacks"),
+    ("decisions", "attacks", FORGERIES, FALSE_ALARMS),
     {
         "decisions": "Strangers accepted should be near the target, genuine accepted as high as possible. "
         "Cllr is the cost of the stated likelihood ratios in bits: 0 is perfect, 1 says nothing; min is what "
@@ -257,6 +282,9 @@ PAGE = ResultsPage(
         "fairness": "Compare the groups of a dataset: equal rates would be fair.",
         "attacks": "The column Gets through is what matters: attempts that are accepted and not noticed. The "
         "first line of a dataset is the person themselves.",
+        FORGERIES: "The columns Gets through are what matters: forgeries that the score accepts and nothing "
+        "notices. Read down an attack: the more the attacker has, the more is accepted.",
+        FALSE_ALARMS: "False alarms should be near 1 %; what is lost is what people pay for the alarms.",
         "copies": "Copies and robots should be noticed; fresh samples that are noticed are false alarms.",
     },
     {
@@ -269,6 +297,8 @@ PAGE = ResultsPage(
         "watching_delay": "Keys until an impostor is noticed, by way to watch and rate of false lock-outs; "
         "fewer are better. Bars are 95 % intervals over people.",
         "watching_unnoticed": "Impostors who are never noticed, in the same way.",
+        FORGERIES: "Forgeries that the score accepts and nothing notices, by attack and by what the attacker "
+        "has; the fewer the better. Bars are 95 % intervals over people.",
         "ageing": "Shares accepted, sitting by sitting after enrolment in the first, for each kind of "
         "template, with 95 % bands over people.",
     },

@@ -1,11 +1,18 @@
-"""keydyn study verification: strangers refused, sessions watched, attacks, ageing, fairness and privacy."""
+"""keydyn study verification: strangers, watched sessions, attacks, forgeries, ageing, fairness, privacy."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-from keydyn.lab.frame.chosen import DataOption, DatasetOption, SeedOption, chosen_rows, recognition_facts
+from keydyn.lab.frame.chosen import (
+    SIMULATED,
+    DataOption,
+    DatasetOption,
+    SeedOption,
+    chosen_rows,
+    recognition_facts,
+)
 from keydyn.lab.frame.study import Plan, report_beside, study
 
 
@@ -13,15 +20,15 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     "verification",
     tables=(
         *("decisions", "targets", "keys", "few_samples", "identify", "watching", "attacks"),
-        *("copies", "ageing", "poisoning", "privacy", "fairness"),
+        *("copies", "forgeries", "false_alarms", "ageing", "poisoning", "privacy", "fairness"),
     ),
     figures=(
         *("reliability", "decisions_det", "decisions_by_keys"),
-        *("watching_delay", "watching_unnoticed", "ageing"),
+        *("watching_delay", "watching_unnoticed", "forgeries", "ageing"),
     ),
     frames=(
         *("claims", "identified", "watching", "choices", "speed", "attacks", "copies"),
-        *("ageing", "poisoning", "privacy"),
+        *("forgeries", "false_alarms", "ageing", "poisoning", "privacy"),
     ),
     report=report_beside(__name__),
 )
@@ -35,16 +42,19 @@ def verification(dataset: DatasetOption = None, data: DataOption = None, seed: S
     """
     from keydyn.detectors import PopulationDetector
     from keydyn.lab.frame.published import DATASETS
+    from keydyn.lab.transfer.places import free_places
     from keydyn.lab.verification.all_measurements import choices_of, protocols_of, run_verification
     from keydyn.lab.verification.report import write
 
     rows, warnings = chosen_rows(dataset, data, DATASETS)
+    simulated = [row.name for row in rows] == [SIMULATED]
+    places, absent = free_places([SIMULATED] if simulated else dataset or None, data)
     return Plan(
-        partial(run_verification, rows, seed),
+        partial(run_verification, rows, places, seed),
         lambda measured: (
             recognition_facts(rows, [PopulationDetector.name], seed)
             | {"protocols": protocols_of(rows), "choices": choices_of(measured)}
         ),
         write,
-        warnings,
+        [*warnings, *(message for message in absent if message not in warnings)],
     )

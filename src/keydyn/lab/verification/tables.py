@@ -218,7 +218,7 @@ def attacks_table(attacks: pd.DataFrame, seed: int) -> Table:
     for (dataset, attack), of in attacks.groupby(["dataset", "attack"], sort=False):
         tries = int(of["tries"].sum())
         labels = {"dataset": dataset, "attack": attack, "victims": len(of), "tries": tries}
-        rows.append(labels | _means(of, ("accepted", "noticed", "passed"), tries, seed))
+        rows.append(labels | means_over_people(of, ("accepted", "noticed", "passed"), tries, seed))
     note = (
         f"{OPEN_SET} Shares of attempts, mean over victims: accepted by the score at the default operating "
         "point; noticed as a copy or as too regular; and accepted without being noticed. The attacker knows "
@@ -241,7 +241,7 @@ def copies_table(copies: pd.DataFrame, seed: int) -> Table:
         tries = int(of["tries"].sum())
         shares = of[["copies", "regular"]].div(of["tries"], axis=0)
         labels = {"dataset": dataset, "kind": kind, "jitter": jitter, "tries": tries}
-        rows.append(labels | _means(shares, ("copies", "regular"), tries, seed))
+        rows.append(labels | means_over_people(shares, ("copies", "regular"), tries, seed))
     note = (
         "Copies are of known samples: half of each person's, or the first 20. Robots type at a constant "
         "pace. The limits were set while looking at these people, so that others may see more false alarms."
@@ -264,7 +264,7 @@ def ageing_table(ageing: pd.DataFrame, seed: int) -> Table:
     rows = []
     for (kind, sitting), of in ageing.groupby(["kind", "sitting"], sort=False):
         labels = {"kind": kind, "sitting": int(str(sitting)) + 1, "people": len(of)}
-        rows.append(labels | _means(of, ("genuine", "impostor"), len(of), seed))
+        rows.append(labels | means_over_people(of, ("genuine", "impostor"), len(of), seed))
     note = (
         f"{OPEN_SET} Password: people enrol in the first sitting and are tested in later ones, days apart. "
         "Static templates stay as they are; retrained ones know all genuine samples of earlier sittings; "
@@ -286,7 +286,7 @@ def poisoning_table(poisoned: pd.DataFrame, seed: int) -> Table:
     rows = []
     for bound, of in poisoned.groupby("bound", sort=False):
         labels = {"bound": None if bound == UNBOUND else bound, "victims": len(of)}
-        rows.append(labels | _means(of, names, len(of), seed))
+        rows.append(labels | means_over_people(of, names, len(of), seed))
     note = (
         f"Password: the most successful impostor of each victim tries {ROUNDS} times; victims in whose name "
         "nobody is ever confidently accepted are left out. Taken over: the impostor is accepted more often "
@@ -306,7 +306,7 @@ def privacy_table(privacy: pd.DataFrame, seed: int) -> Table:
     for (dataset, model), of in privacy.groupby(["dataset", "model"], sort=False):
         names = OF_TEMPLATES if model == TEMPLATE else {**OF_TIMINGS, "bits": ""}
         labels = {"dataset": dataset, "model": model, "users": len(of)}
-        rows.append(labels | _means(of, names, len(of), seed))
+        rows.append(labels | means_over_people(of, names, len(of), seed))
     frame = pd.DataFrame(rows)
     note = (
         "Keys that `predict_events` recovers from timings alone, and bits per key that timings add to a "
@@ -325,7 +325,7 @@ def privacy_table(privacy: pd.DataFrame, seed: int) -> Table:
     return Table("privacy", title, note, frame, columns, labels=2)
 
 
-def _means(of: pd.DataFrame, names: Iterable[str], trials: int, seed: int) -> dict[str, Any]:
+def means_over_people(of: pd.DataFrame, names: Iterable[str], trials: int, seed: int) -> dict[str, Any]:
     """The means over rows of some columns with their intervals, as columns of a CSV file."""
     return columns_of({name: mean_rate(of[name].to_numpy(np.float64), trials, seed=seed) for name in names})
 

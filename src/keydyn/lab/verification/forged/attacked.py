@@ -1,0 +1,199 @@
+"""Forgeries of every person of a place, judged by the score and by a detector that has not met their kind.
+
+Samples are sentences: those of Aalto, and pieces of fifty keys elsewhere. A person enrols with the first
+five; the attacker has some of these or of the later ones, and forges sentences of another person's text.
+What is judged, of hands and of machines alike, are sentences joined to a hundred keys, and the first forty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.calibration import open_set_scores
+from keydyn.decisions.calibration.trials import spread
+from keydyn.decisions.decision import ACCEPT, Targets
+from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.forgeries import (
+    METHODS,
+    NOTHING,
+    STOLEN,
+    TEMPLATE,
+    Forger,
+    FromPopulation,
+    first_keys_of_each,
+    forgers,
+    joined,
+    stolen,
+)
+from keydyn.lab.frame.long_texts import stream
+from keydyn.lab.transfer.claims import known_keys
+from keydyn.lab.verification.attacks import SECRET, noticed, shares
+from keydyn.population import Template
+
+FORGERIES, FALSE_ALARMS = "forgeries", "false_alarms"
+# Keys of the samples that are judged: all of those joined, and the first of them.
+WHOLE, SHORT = 100, 40
+# The kind of what hands typed, beside the families of attacks.
+OWN = "typed"
+# Sentences that people enrol with.
+ENROLMENT = 5
+# People who are attacked, evenly spread, and joined texts that are forged of each; more of few people.
+ATTACKED, FEW, TEXTS = 150, 100, (1, 2)
+BY_CONTEXT = tuple(f"{method} by {context}" for method in METHODS for context in ("pair", "context"))
+DRAWN, PICKED = "drawn from the model", "best of 10 drawn from the model"
+OTHERS = (
+    *("expected by the model", "words cut together", "runs of 4 keys cut together"),
+    *("robot, jitter 10 ms", "robot, random delays", "browser automation, random waits"),
+)
+ATTACKS = (*BY_CONTEXT, *OTHERS, DRAWN, PICKED)
+# What those attackers have who need not be tried with everything.
+KNOWING = {
+    DRAWN: (NOTHING, *STOLEN, TEMPLATE),
+    PICKED: ("10 samples", TEMPLATE),
+    "expected by the model": (NOTHING, TEMPLATE),
+}
+
+
+class Detector(Protocol):
+    """Judges whether hands typed samples, sent in the name of a template's owner."""
+
+    def llr(self, samples: Samples, template: Template) -> Floats:
+        """(n,) evidence that each was typed."""
+
+    def alarms(self, samples: Samples, template: Template) -> Truths:
+        """(n,) which are called forged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Defence:
+    """What judges the people of a place, learnt elsewhere.
+
+    `without` has a detector for each family of attacks that it was trained without; `complete` has met all.
+    """
+
+    background: Background
+    complete: Detector
+    without: Mapping[str, Detector]
+
+
+class Person(NamedTuple):
+    """A person: sentences enrolled, those that were not, and texts to forge, none if nobody attacks."""
+
+    user: Any
+    enrolled: Samples
+    others: Samples
+    texts: Samples
+
+
+class Sent(NamedTuple):
+    """What one attack sends in a person's name, by the attack's name and what the attacker has."""
+
+    attack: str
+    knowledge: str
+    family: str
+    samples: Samples
+
+
+def people_of(samples: Samples) -> Iterator[Person]:
+    """Everyone with more sentences than are enrolled; texts are the last sentences of the next person."""
+    codes, users = samples.people
+    numbers = np.flatnonzero(np.bincount(codes) > ENROLMENT)
+    attacked = set(spread(numbers, ATTACKED).tolist())
+    texts = TEXTS[len(numbers) <= FEW]
+    for u, other in zip(numbers.tolist(), np.roll(numbers, -1).tolist(), strict=True):
+        own, others = samples[codes == u], samples[codes == other]
+        forged = _enough(others, texts) if u in attacked else others[:0]
+        yield Person(users.tolist()[u], own[:ENROLMENT], own[ENROLMENT:], forged)
+
+
+def _enough(sentences: Samples, texts: int) -> Samples:
+    """The last sentences that can be joined to this many texts."""
+    for n in range(1, len(sentences)):
+        if len(joined(sentences[-n:], WHOLE)) == texts:
+            return sentences[-n:]
+    return sentences
+
+
+def attacks_on(defence: Defence) -> dict[str, Forger]:
+    """The attacks that are tried, by name; the last one knows the detector that it is judged by."""
+    population = defence.background.population
+    every = forgers(population)
+    model = every[DRAWN]
+    picked = FromPopulation(population, preferred=defence.without[model.family].llr)
+    return {name: every[name] for name in ATTACKS if name != PICKED} | {PICKED: picked}
+
+
+def sent_to(person: Person, attacks: Mapping[str, Forger], random: np.random.Generator) -> Iterator[Sent]:
+    """What every attack sends, with everything that the attacker may have; sentences are joined."""
+    for name, forger in attacks.items() if len(joined(person.texts, WHOLE)) else ():
+        for knowledge in KNOWING.get(name, forger.knowledge):
+            if len(person.others) < STOLEN.get(knowledge, 0):
+                continue
+            recorded = stolen(knowledge, person.enrolled, person.others)
+            forged = forger.forge(recorded, person.texts, random)
+            yield Sent(name, knowledge, forger.family, joined(forged, WHOLE))
+
+
+def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What forgers and hands achieve, by person and number of keys.
+
+    The first frame has one row per attack, knowledge, person and length, with the number of `tries` and the
+    shares `accepted` by the score, `noticed`, and `passed`, which is accepted and not noticed. The second has
+    one row per person and length: `tries`, and the shares of own samples that raise an alarm, are accepted by
+    the score, and are lost by an alarm.
+    """
+    attacks = attacks_on(defence)
+    forged, hands = [], []
+    for person in people_of(samples):
+        template = defence.background.population.enrol(person.enrolled)
+        known = Fingerprints.of(person.enrolled, SECRET)
+        enrolled = np.array([person.enrolled.sequences.n_events])
+        sent = list(sent_to(person, attacks, stream(seed, "forgeries", str(person.user))))
+        own = joined(person.others, WHOLE)
+        everything = Samples.joined([own, *(one.samples for one in sent)])
+        sizes = [len(own), *(len(one.samples) for one in sent)]
+        kinds = np.repeat([OWN, *(one.family for one in sent)], sizes)
+        for keys in (WHOLE, SHORT) if len(everything) else ():
+            judged_now = everything if keys == WHOLE else first_keys_of_each(everything, keys)
+            accepted = _accepted(defence.background, template, enrolled, judged_now)
+            alarms = noticed(judged_now, known) | _alarms(defence, kinds, judged_now, template)
+            first = len(own)
+            for one, size in zip(sent, sizes[1:], strict=True):
+                mine = slice(first, first + size)
+                labels = person.user, one.attack, one.knowledge, keys
+                forged.append((*labels, *shares(accepted[mine], alarms[mine])))
+                first += size
+            if len(own):
+                took, called = accepted[: len(own)], alarms[: len(own)]
+                shown = called.mean(), took.mean(), (took & called).mean()
+                hands.append((person.user, keys, len(own), *shown))
+    of_people = pd.DataFrame(hands, columns=["user", "keys", "tries", "alarms", "accepted", "lost"])
+    columns = ["user", "attack", "knowledge", "keys", "tries", "accepted", "noticed", "passed"]
+    return pd.DataFrame(forged, columns=columns), of_people
+
+
+def _alarms(defence: Defence, kinds: Any, samples: Samples, template: Template) -> Truths:
+    """(n,) which samples are called forged, each by a detector that has not met its kind."""
+    alarms = np.zeros(len(samples), dtype=bool)
+    for kind in np.unique(kinds).tolist():
+        detector = defence.complete if kind == OWN else defence.without[kind]
+        alarms[kinds == kind] = detector.alarms(samples[kinds == kind], template)
+    return alarms
+
+
+def _accepted(background: Background, template: Template, enrolled: Integers, samples: Samples) -> Truths:
+    """(n,) which samples the score accepts in the name of the owner of a template."""
+    claimed = background.population.log_likelihoods([template], samples, n_jobs=1)
+    scores = open_set_scores(claimed, background.beside_scores(samples), samples.sequences.lengths)
+    keys = known_keys(background, samples)
+    found = background.calibrations.meanings(scores.ravel(), keys, np.repeat(enrolled, len(samples)))
+    accepted: Truths = np.array(Targets().answers(found)) == ACCEPT
+    return accepted

@@ -1,0 +1,64 @@
+"""The pieces of work on forged typing: the people of each place, judged by what was learnt elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import pandas as pd
+
+from keydyn.decisions.calibration.background import shipped_background
+from keydyn.lab.frame.resuming import Piece
+from keydyn.lab.transfer.places import SIMULATED, Place
+from keydyn.lab.verification.forged.attacked import (
+    ATTACKED,
+    ATTACKS,
+    ENROLMENT,
+    FALSE_ALARMS,
+    FEW,
+    FORGERIES,
+    KNOWING,
+    SHORT,
+    TEXTS,
+    WHOLE,
+    judged,
+)
+from keydyn.lab.verification.forged.defences import elsewhere, shipped
+
+# Who judges whom; the people of Aalto are judged by what comes with keydyn, which is learnt from the others.
+SOURCES = {"fable": ("essay",), "essay": ("fable",), "aalto": ("fable", "essay")} | {
+    one: (other,) for one, other in (SIMULATED, SIMULATED[::-1])
+}
+
+
+def forged_pieces(places: Sequence[Place], seed: int) -> list[Piece]:
+    """A piece per place whose people can be judged by what is here."""
+    here = {place.name: place for place in places}
+    return [
+        _piece(here[name], [here[source] for source in sources], seed)
+        for name, sources in SOURCES.items()
+        if name in here and all(source in here for source in sources)
+    ]
+
+
+def _piece(target: Place, sources: Sequence[Place], seed: int) -> Piece:
+    stem = target.name.replace(" ", "_")
+    inputs = {
+        "data": {place.name: place.checksums for place in (target, *sources)},
+        "keystrokes": [len(target.tried), *(len(place.learnt) for place in sources)],
+        "shipped": shipped_background().sha256 if len(sources) > 1 else "",
+        "attacks": [*ATTACKS, *(name for names in KNOWING.values() for name in names)],
+        "numbers": [ENROLMENT, ATTACKED, FEW, *TEXTS, SHORT, WHOLE],
+        "seed": seed,
+    }
+    call = partial(_judged, target, list(sources), seed)
+    names = (f"{stem}-{FORGERIES}", f"{stem}-{FALSE_ALARMS}")
+    return Piece(names, inputs, [call], f"{target.name} · forged typing", 3.0 * len(target.tried))
+
+
+def _judged(target: Place, sources: list[Place], seed: int) -> tuple[pd.DataFrame, ...]:
+    """What forgers and hands achieve at a place."""
+    samples = [place.known for place in sources]
+    defence = shipped(samples, seed) if len(sources) > 1 else elsewhere(samples[0], seed)
+    found = judged(target.samples, defence, seed)
+    return tuple(frame.assign(dataset=target.name).astype({"user": str}) for frame in found)
