@@ -276,8 +276,8 @@ def _propose(out: Path, user: object) -> None:
     keydyn = own_command()
     session, models = (shlex.quote(str(out / name)) for name in ("session.csv", "models"))
     commands = (
-        f"{keydyn} identify {session} --models {models}",
-        f"{keydyn} verify {session} --models {models} --user {user}",
+        f"{keydyn} identify {session} --models {models} --alarms 0",
+        f"{keydyn} verify {session} --models {models} --user {user} --alarms 0",
         f"{keydyn} watch {session} --models {models} --user {user} --lockouts-per-hour {LOCKOUTS_PER_HOUR}",
         f"{keydyn} evaluate {shlex.quote(str(out / 'typing.csv'))} --out {shlex.quote(str(out / 'report'))}",
     )
@@ -288,5 +288,6 @@ def _propose(out: Path, user: object) -> None:
     say(
         f"These people are enrolled with {DETECTOR}, calibrated on {CALIBRATING} other simulated typists. A "
         "folder of your own, from keydyn fit, rests on the population of real people that comes with keydyn: "
-        "on simulated typing, its answers and its error rates differ."
+        "on simulated typing, its answers and its error rates differ. Without --alarms 0, what no hand has "
+        "typed is rejected, and these typists are a program."
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from keydyn.decisions import Verifier
 
 # As in keydyn.decisions.decision, which needs the numerical stack.
-LEAST_KEYSTROKES, LEAST_KNOWN = 6, 4
+LEAST_KEYSTROKES, LEAST_KNOWN, ALARMS = 6, 4, 0.01
 FalseMatchOption = Annotated[
     float | None,
     typer.Option(
@@ -50,6 +50,16 @@ class Enough:
             "either. With 0, samples of another text are judged too.",
         ),
     ] = LEAST_KNOWN
+    alarms: Annotated[
+        float,
+        typer.Option(
+            "--alarms",
+            min=0,
+            max=0.99,
+            help="The largest share of people's own samples to reject as forged by a machine; with 0, none "
+            "is rejected as such, simulated typing included.",
+        ),
+    ] = ALARMS
 
     @property
     def least(self) -> tuple[int, int]:
@@ -79,7 +89,8 @@ class Folder:
         with working(f"reading {self.models}"):
             manifest = read_manifest(self.models, self.key)
             with checking_options():
-                targets = Targets() if false_match_rate is None else Targets(false_match_rate)
+                rates = {} if false_match_rate is None else {"false_match": false_match_rate}
+                targets = Targets(alarms=(enough or Enough()).alarms, **rates)
                 if user is not None:
                     manifest.person(user)
             if not manifest.people:
