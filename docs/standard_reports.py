@@ -2,8 +2,8 @@
 
 python docs/standard_reports.py FOLDER     with fable.csv and essay.csv in FOLDER
 
-The population is learnt from essay, so that nothing in the report is learnt from the people it is about but
-what enrolment and calibration take. Only figures over people are kept: no keystroke, and no score.
+Population and calibration are learnt from essay. The check for forged typing that comes with keydyn was
+learnt from these people too, as the report says. Only figures over people are kept: no keystroke, no score.
 """
 
 from __future__ import annotations

@@ -50,7 +50,9 @@ POLICY = (
 ATTACKED = (
     "Impostor attack presentations: an attacker's machine sends a victim's keys with times that it makes up, "
     "and everything that decides is under attack. Victims enrolled as in the protocol. The standard asks for "
-    "the rate of each instrument, since a mean over instruments hides the worst."
+    "the rate of each instrument, since a mean over instruments hides the worst. The check for forged typing "
+    "that comes with keydyn was learnt from forgeries of these kinds, and from people who copied fables or "
+    "wrote essays: attacks of a kind that it has never met, and on other people, may succeed more often."
 )
 ATTACKED_SCORES = "Attacks as the files of scores name them, at the same threshold as other claims."
 UNKNOWN_FAILURES = (
