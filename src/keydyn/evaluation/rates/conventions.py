@@ -17,9 +17,9 @@ def nearest_eer(genuine: Floats, impostor: Floats) -> float:
     """The equal error rate of the Keystroke Verification Challenge: the mean of both at the nearest point.
 
     Of the corners of the ROC, strict to lax, it takes the first at which FMR and FNMR differ least. Points
-    within a straight run of the curve are no corners: the scripts of the challenge (Stragapede and others,
-    *KVC-onGoing*, Pattern Recognition 161, 2025) take the points of scikit-learn's `roc_curve`, which leaves
-    them out.
+    within a straight run of the curve are no corners: programs of participants in the challenge (Stragapede
+    and others, *KVC-onGoing*, Pattern Recognition 161, 2025) take the points of scikit-learn's `roc_curve`,
+    which leaves them out. The organisers' own program could not be compared.
 
     Examples
     --------
@@ -36,7 +36,8 @@ def nearest_eer(genuine: Floats, impostor: Floats) -> float:
 def nearest_fnmr_at_fmr(genuine: Floats, impostor: Floats, target: float) -> float:
     """FNMR at the first corner of the ROC, strict to lax, whose FMR is nearest to the target.
 
-    Unlike `fnmr_at_fmr` it may be that of a threshold whose FMR is above the target.
+    It is what the challenge's nearest point means here, for which no public program was found. Unlike
+    `fnmr_at_fmr` it may be that of a threshold whose FMR is above the target.
 
     Examples
     --------
@@ -54,8 +55,8 @@ def per_user_eer(users: Sequence[tuple[Floats, Floats]]) -> float:
 
     Every user has their own threshold, at which their rates are nearest (Acien and others, *TypeNet*, IEEE
     Transactions on Biometrics, Behavior, and Identity Science 4, 2022); `users` are the genuine and impostor
-    scores of each. The article does not say which point of the curve it takes; the later challenge of the
-    same group takes the nearest, as `nearest_eer` does.
+    scores of each. Of each user's curve the nearest point is taken, as in the later challenge of the same
+    group (`nearest_eer`).
 
     Examples
     --------
