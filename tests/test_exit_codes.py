@@ -15,7 +15,7 @@ from keydyn.exit_codes import ExitCode, UsageError, checking_options, fail_clear
 
 # Every command, and something that it does early.
 COMMANDS = {
-    "pair x.csv --out y.csv": "keydyn.datasets.files.recordings.contents_of",
+    "pair x.csv --out y.csv": "keydyn.datasets.files.log_files.read_log",
     "fit x.csv --out m": "keydyn.datasets.files.recordings.read_recording",
     "users --models m": "keydyn.decisions.folder.folder.read_manifest",
     "score x.csv --models m": "keydyn.decisions.folder.folder.read_manifest",

@@ -43,6 +43,8 @@ def test_example_says_what_it_is_about(script: Path) -> None:
 def test_example(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__gallery__"}
+    # Other tests may have left figures open.
+    plt.close("all")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
