@@ -250,7 +250,7 @@ class Decision:
     reasons : in words, why the answer is not the score's alone, or why the score deserves doubt
     spoke_for, spoke_against : what spoke loudest, if the detector can say so
     score : what was calibrated
-    typed : whether a hand typed it, whoever it was
+    typed : whether a hand typed it at all
 
     Examples
     --------

@@ -138,7 +138,7 @@ def _loudest(terms: Floats) -> int:
 
 
 def typed(sample: Samples | pd.DataFrame, alarms: float = ALARMS) -> Typed:
-    """Whether a hand typed one sample at all, whoever it was; nobody needs to be enrolled.
+    """Whether a hand typed one sample at all; nobody needs to be enrolled.
 
     At most a share `alarms` of people's samples get the answer "no".
 

@@ -85,7 +85,7 @@ def _lines(path: Path, frame: pd.DataFrame, separator: str = ",", header: bool =
 
 
 def _words(claims: ScoredClaims) -> NDArray[np.object_]:
-    """Names without white space, by which the columns of such files are told apart."""
+    """Names without white space, which separates the columns of such files."""
     names = [re.sub(r"\s+", "-", name) or "-" for name in claims.people]
     if len(set(names)) < len(names):
         raise ValueError("two people have one name once white space is taken out; bob-csv keeps them apart")

@@ -277,7 +277,7 @@ def _lead(claims: Table, stated: Mapping[str, Mapping[str, str]]) -> list[str]:
 def _document(
     title: str, stated: Mapping[str, Mapping[str, str]], sections: Sequence[Section], facts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The same as values: sections in order, with their texts and the exact values of their tables."""
+    """The report as values: sections in order, with their texts and the exact values of their tables."""
     return {
         "title": title,
         "standards": list(STANDARDS),

@@ -99,7 +99,7 @@ class Evidence(Answer, frozen=True):
 
 
 TypedBy = Literal["yes", "no", "unsure"]
-TYPED = 'Whether a hand typed it, whoever it was; "unsure" of short samples.'
+TYPED = 'Whether a hand typed it at all; "unsure" of short samples.'
 
 
 class Verdict(Answer, frozen=True, kw_only=True):
