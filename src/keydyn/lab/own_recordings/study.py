@@ -195,8 +195,8 @@ def evaluate(
     protocols do not apply. Several files, and several detectors in one, are compared side by side.
 
     --report standard writes what an auditor asks for: who was tested, what was left out, error rates with
-    intervals over people, attacks, and which claims this many people can support. The same input gives the same
-    bytes.
+    intervals over people, attacks, and which claims this many people can support. The same input gives the
+    same bytes.
 
     Examples:
     `keydyn evaluate typing.csv --out results/`
