@@ -51,7 +51,7 @@ def decided(
     split = _enrolling_once(protocol).splits(typed)[0]
     codes, users = typed.people
     groups = np.arange(len(users)) % min(GROUPS, len(users))
-    rows: list[tuple[int, int, str, float]] = []
+    rows: list[tuple[int, int, str, float, bool]] = []
     origins: list[str] = []
     attacks: list[pd.DataFrame] = []
     for group in range(int(groups.max()) + 1):
@@ -73,7 +73,13 @@ def decided(
             if len(asked):
                 answers = verifier.verify_many(str(users[claimed]), typed[asked])
                 rows += [
-                    (claimed, int(codes[n]), one.answer, one.false_match_rate)
+                    (
+                        claimed,
+                        int(codes[n]),
+                        one.answer,
+                        one.false_match_rate,
+                        one.typed.reason in one.reasons,
+                    )
                     for n, one in zip(asked, answers, strict=True)
                 ]
         if attacks_seed is not None:
@@ -83,8 +89,9 @@ def decided(
                 if groups[u] == genuine and (split.genuine & (codes == u)).any()
             }
             attacks.append(forged_claims(verifier, victims, attacks_seed))
-    claims = pd.DataFrame(rows, columns=["claimed", "typist", "answer", "false_match_rate"])
+    claims = pd.DataFrame(rows, columns=["claimed", "typist", "answer", "false_match_rate", "forged"])
     found: dict[str, Any] = {"population": " or ".join(dict.fromkeys(origins)), "claims": _shares(claims)}
+    found["forged"] = int(claims.loc[claims["claimed"] == claims["typist"], "forged"].sum())
     found["people"] = [_errors_of_people(claims, stated) for stated in STATED]
     return found | ({"attacks": accepted_by_person(pd.concat(attacks))} if attacks else {})
 
@@ -137,12 +144,14 @@ def decisions_table(facts: Mapping[str, Any]) -> Table | None:
         {"claims": row["claims"], "number": row["number"]} | {name: _share(row, name) for name in ANSWERS}
         for row in rows
     ]
+    forged = facts["decisions"].get("forged", 0)
+    noticed = f" Rejected because no hand seems to have typed them: {forged} genuine ones." if forged else ""
     return plain_table(
         "decisions",
         "Decisions at a stated false-match rate of 1 %",
         "As keydyn fit and keydyn verify decide; population and calibration: "
         f"{facts['decisions']['population']}. Strangers are not enrolled, and nothing is learnt from them. "
-        "In brackets 95 % intervals over people.",
+        f"In brackets 95 % intervals over people.{noticed}",
         pd.DataFrame(shown),
     )
 
