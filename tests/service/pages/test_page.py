@@ -279,6 +279,8 @@ def test_lost_connections_are_shown_and_lose_nothing(visitor, service, tenant):
         page.goto("about:blank")
 
 
+# It can fail by chance: keys that wait for a connection have a limited time once their session is left.
+@pytest.mark.slow
 def test_a_session_that_was_left_while_the_connection_was_lost_is_taken_up_again(visitor, service, tenant):
     enrolled(service, tenant, "ada", ADA)
     fate = [PASS]
