@@ -1,6 +1,6 @@
 """Learns to tell typing from forgeries, from the published free-text recordings and attacks on their people.
 
-`python -m keydyn.lab.typed_or_forged` writes the file into the package; the core only reads it. People are
+`python -m keydyn.lab.typed_or_forged` writes two files into the package; the core only reads them. People are
 measured with a population learnt from the other recordings, so that nobody is expected to type as they did.
 """
 
@@ -33,9 +33,9 @@ RATES = np.array([0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 # Keys of each sample that an attacker has recorded.
 STOLEN_KEYS = 50
 # Pieces of each forgery, and keys that people enrol with.
+MOST_PIECES, ENROLLED = 3, (150, 300, 500, 1500)
 # The strength of the logistic regression's prior, and how many samples all people together count as.
 STRENGTH, WEIGHT = 0.005, 2000.0
-MOST_PIECES, ENROLLED = 3, (150, 300, 500, 1500)
 # Samples of a clock and a length, in one place, from which a level can be learnt.
 FEWEST = 50
 SEED = 1

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 ANYONE, CLAIMED = (Path(__file__).parent / f"hands_{name}.keydyn" for name in ("anyone", "claimed"))
 # Samples with fewer keys that the population knows, or a smaller share of them, are not judged.
 LEAST_KEYS, LEAST_KNOWN_SHARE = 40, 0.75
-# A claim is rejected as forged from this many keys on: in shorter samples more than half of all forgeries are
-# not noticed, so that a rejection would rarely stop an attacker.
+# A claim is rejected as forged from this many keys on. Of 40 keys, most forgeries are not noticed; simulated
+# typists, on which demonstrations rest, often are, and may type fewer than this.
 REJECTED_FROM = 100
 # A standardised measure counts up to this size, its square up to the second.
 FURTHEST, FURTHEST_SQUARE = 8.0, 16.0
