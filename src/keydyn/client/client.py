@@ -262,7 +262,7 @@ class Client:
         device: str = "keyboard",
         most: int = 10,
     ) -> Identification:
-        """Identify who typed a sample, or that nobody who is enrolled did.
+        """Identify who typed a sample, or find that none of the enrolled people did.
 
         Examples
         --------

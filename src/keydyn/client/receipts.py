@@ -23,7 +23,7 @@ class ReceiptError(ValueError):
     ...     check_receipt("kdr_made.up", "A" * 43, user="ada")
     ... except ReceiptError as error:
     ...     print(error)
-    this is no receipt
+    this is not a receipt
     """
 
 
@@ -60,7 +60,7 @@ def check_receipt(
     """
     found = parts(receipt)
     if found is None:
-        raise ReceiptError("this is no receipt")
+        raise ReceiptError("this is not a receipt")
     claims, signed, signature = found
     try:
         Ed25519PublicKey.from_public_bytes(from_url_safe(key)).verify(signature, signed)

@@ -40,7 +40,7 @@ def pair(
     names; for other names, use --columns time=when,type=what,key=which. Logs of Clarkson II, Buffalo and
     BB-MAS are recognised too: their files' names say who typed, and a folder of them is read at once. Times
     are numbers, or dates with a time of day. Without a column of sessions, all events form one sample. Keys
-    pressed with Ctrl, Alt or Meta and navigation and function keys are no typing, and are left out unless
+    pressed with Ctrl, Alt or Meta and navigation and function keys are not typing, and are left out unless
     --keep-shortcuts is given. Events that are left out are counted.
 
     Examples:

@@ -81,7 +81,7 @@ class Reading:
         bool,
         _option(
             "--keep-shortcuts",
-            "Keep keys with Ctrl, Alt or Meta, and navigation and function keys, which are no typing.",
+            "Keep keys with Ctrl, Alt or Meta, and navigation and function keys, which are not typing.",
         ),
     ] = False
 

@@ -1,4 +1,4 @@
-"""People who are known twice: pairs of users who are likely one person.
+"""People who are known twice: pairs of users who are likely the same person.
 
 A person who takes part again under another name looks like an impostor who is always accepted. All pairs of
 users are compared: the samples of each, cut to the same length, under the template of the other, beside those

@@ -35,7 +35,7 @@ class CleaningRules:
     duplicate_samples : drop samples that are copies of an earlier one
     negative_holds : drop keystrokes whose release is before their press
     shortcuts : drop shortcuts (keys pressed with Ctrl, Alt or Meta) and navigation and function keys, which
-        are no typing
+        are not typing
     equal_presses : drop keystrokes pressed at the same time as the previous one in the sample
     zero_durations : mark the release as missing where it has the time of the press: the hold was shorter than
         the clock can resolve
@@ -149,7 +149,7 @@ class CleaningReport:
 MEANINGS = {
     "duplicate_samples": "samples were copies: dropped",
     "negative_holds": "keystrokes released before they were pressed: dropped",
-    "shortcuts": "keystrokes of shortcuts or navigation, which are no typing: dropped",
+    "shortcuts": "keystrokes of shortcuts or navigation, which are not typing: dropped",
     "equal_presses": "keystrokes pressed at the same time as the previous one: dropped",
     "zero_durations": "keystrokes released at the time of the press: release marked as missing",
     "long_holds": "keystrokes held for longer than {} ms: release marked as missing",

@@ -58,7 +58,7 @@ def pair_events(
         Count times from the first press of each sample; otherwise they are as given, in milliseconds.
     shortcuts
         Keep shortcuts (keys pressed with Ctrl, Alt or Meta) and navigation and function keys. By default they
-        are dropped, because they are no typing; AltGr writes characters, and is kept with them.
+        are dropped, because they are not typing; AltGr writes characters, and is kept with them.
     disorder
         An event stamped at most this many milliseconds before an earlier one is late, and is put in order of
         time. One stamped even earlier shows that the clock was set back, and begins a new sample.
@@ -276,7 +276,7 @@ def _pair(
 def _mark_no_typing(
     fate: Integers, names: NDArray[Any], times: Floats, release_of: Integers, segment: Integers
 ) -> Integers:
-    """Mark the presses that are no typing."""
+    """Mark the presses that are not typing."""
     presses = np.flatnonzero(fate <= PRESSED_AGAIN)
     release = np.where(release_of[presses] >= 0, times[release_of[presses]], np.nan)
     found = shortcuts_and_navigation(names[presses], times[presses], release, segment[presses])

@@ -52,8 +52,8 @@ KEYSTROKE_KINDS = {
     "missing_releases": "keystrokes without a release",
     "zero_durations": "keystrokes released at the time they were pressed",
     "impossible_holds": "holds that no hand makes; missing for models of people",
-    "shortcuts": "keystrokes of shortcuts (keys with Ctrl, Alt or Meta), which are no typing",
-    "navigation": "keystrokes of navigation and function keys, which are no typing",
+    "shortcuts": "keystrokes of shortcuts (keys with Ctrl, Alt or Meta), which are not typing",
+    "navigation": "keystrokes of navigation and function keys, which are not typing",
     "long_holds": "keystrokes held for longer than {long_hold:g} ms",
 }
 INTERVAL_KINDS = {
@@ -205,7 +205,7 @@ class QualityReport:
         they fall on (the step, if no coarser one was found), `on_tick` the share of intervals up to 400 ms
         that do, and `on_system_tick` the share of all intervals within 1 ms of a multiple of 15.625 ms
     duplicates : the samples that are copies of earlier ones, and which ones they copy
-    twice : pairs of users who are likely one person, where `keydyn.decisions.find_twice` was asked
+    twice : pairs of users who are likely the same person, where `keydyn.decisions.find_twice` was asked
     pause, long_hold : the number of milliseconds above which an interval is a pause and a hold is long
 
     Examples
@@ -229,7 +229,7 @@ class QualityReport:
     __repr__ = short_repr
 
     def with_twice(self, pairs: pd.DataFrame) -> QualityReport:
-        """The report with pairs of users who are likely one person, as `find_twice` gives them."""
+        """The report with pairs of users who are likely the same person, as `find_twice` gives them."""
         return replace(self, twice=pairs)
 
     @property
@@ -307,7 +307,7 @@ def quality_of(
 
 
 def twice_in_words(pairs: pd.DataFrame) -> list[str]:
-    """A line for each pair of users who are likely one person."""
+    """A line for each pair of users who are likely the same person."""
     columns = (pairs[name].tolist() for name in ("user", "other", "minutes"))
     return [
         f"users {user} and {other}: likely the same person{_apart(minutes)}"

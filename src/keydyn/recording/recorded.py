@@ -259,7 +259,7 @@ def opened(
 
 @contextmanager
 def _for_its_owner() -> Iterator[None]:
-    """Within the block, files are made that nobody else can read."""
+    """Files that are made in the block can be read by their owner only."""
     before = os.umask(0o077)
     try:
         yield

@@ -88,7 +88,7 @@ def fit(reading: Reading, options: Enrolling) -> None:
     that `keydyn population fit` wrote has its own. Detectors other than population learn it from the people
     in the file, of whom they need 10 or more.
 
-    Where 10 users or more are in the file, those who are likely one person are named.
+    If the file has 10 users or more, those who are likely the same person are named.
 
     Examples:
     `keydyn fit typing.csv --out models/`

@@ -74,8 +74,8 @@ def identify(
 
     The file need not say who typed. Without a column `session`, it is a single sample. Each enrolled user
     gets a probability, and so does the possibility that none of them typed it; before the sample is seen,
-    that is as probable as all of them together. The answer is nobody unless the first candidate would also
-    pass `verify`.
+    this possibility is as probable as all the users together. The answer is nobody unless the first candidate
+    would also pass `verify`.
 
     Exit code: 3 if a sample has too little evidence, otherwise 0.
 

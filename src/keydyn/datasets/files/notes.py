@@ -99,6 +99,6 @@ def _no_typing(keystrokes: pd.DataFrame) -> Finding | None:
     if n < NOTICED * len(keystrokes):
         return None
     return Finding(
-        f"{n:,d} of {len(keystrokes):,d} keystrokes are shortcuts or navigation keys, which are no typing",
+        f"{n:,d} of {len(keystrokes):,d} keystrokes are shortcuts or navigation keys, which are not typing",
         (Remedy("{} leaves them out", {"clean": True}),),
     )

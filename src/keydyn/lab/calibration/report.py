@@ -82,8 +82,6 @@ def write(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> li
             labels=3,
         ),
     ]
-    for table in tables:
-        outputs.table(table)
     figures = [
         outputs.drawn(
             partial(draw_calibration, tests[right]),

@@ -27,7 +27,16 @@ from keydyn.evaluation.continuous.rejection import (
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.figures.penalty_over_time import penalty_figure
 from keydyn.lab.drawing.panels import Curve, Pen, curves_figure, draw_curves
-from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, rate_of, rate_words, size_of, span
+from keydyn.lab.frame.names import (
+    capital,
+    dataset_name,
+    detector_name,
+    figures_of,
+    rate_of,
+    rate_words,
+    size_of,
+    span,
+)
 from keydyn.lab.frame.outputs import Outputs, read_ranks
 from keydyn.lab.frame.published import REJECTION_TIME
 from keydyn.lab.frame.report import Picture, Section
@@ -89,14 +98,14 @@ def continuous_section(
             "The published thresholds are the owner's largest level on the sample that an impostor tries. "
             "By this protocol no sample has both, so there is no average maximum rejection time."
         )
-    return Section("Continuous verification", [note], [outputs.table(one) for one in tables], figures), tables
+    return Section("Continuous verification", [note], tables, figures), tables
 
 
 def impostors_of(facts: Mapping[str, Any], ranked: Ranked) -> str:
     """Who the impostors of these datasets are, in sentences."""
     protocols = facts.get("protocols", {})
     texts = dict.fromkeys(protocols[name]["impostors"] for name, _ in ranked if name in protocols)
-    return " ".join(text[0].upper() + text[1:] + "." for text in texts)
+    return " ".join(f"{capital(text)}." for text in texts)
 
 
 def rejection_table(results: Mapping[Key, Continuous]) -> Table:

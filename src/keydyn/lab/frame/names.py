@@ -88,6 +88,11 @@ def of_all(part: int, whole: int, what: str) -> str:
     return {1: f"the only {what}", 2: f"both {what}s"}.get(whole, f"all {whole} {what}s")
 
 
+def capital(text: str) -> str:
+    """A text with a capital letter at its beginning, as a sentence or a heading has."""
+    return text[:1].upper() + text[1:]
+
+
 def listed(texts: Sequence[str]) -> str:
     """Texts in a sentence: a, b and c."""
     return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1]))) if texts else ""

@@ -112,7 +112,9 @@ class Outputs:
     def report(
         self, title: str, lead: Sequence[str], sections: Sequence[Section], facts: Mapping[str, Any]
     ) -> None:
-        """Write report.html: the study's question and answer, then `lead` and the sections."""
+        """Write report.html and all its tables: the study's question and answer, `lead`, and the sections."""
+        for table in (table for section in sections for table in section.tables):
+            self.table(table)
         opening = [] if self.page is None else self.page.opening(self.tables)
         write_report(self.folder / REPORT, title, [*opening, *lead], sections, facts)
 

@@ -44,8 +44,8 @@ def decided(
 
     `chosen` gives the background that `keydyn fit` uses for the samples of people who are not left out, and
     where it comes from. If it cannot, neither `fit` nor this decides, and `left_out` says why. Users in a
-    pair of `same` are likely one person, and do not claim to be each other. With `attacks_seed`, forgeries
-    are sent in the name of those with genuine claims, by this seed.
+    pair of `same` are likely the same person, and do not claim to be each other. With `attacks_seed`,
+    forgeries are sent in the name of those with genuine claims, by this seed.
     """
     typed = replace(samples, feature_table=None)
     split = _enrolling_once(protocol).splits(typed)[0]

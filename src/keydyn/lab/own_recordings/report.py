@@ -27,6 +27,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_of_row, sample_starts
 from keydyn.lab.continuous.report import continuous_section
 from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.names import capital
 from keydyn.lab.frame.outputs import RANKS, Outputs, read_ranks, read_scores
 from keydyn.lab.frame.published import DATASETS
 from keydyn.lab.frame.report import Section
@@ -143,7 +144,7 @@ def write(
     verdict, sections, for_terminal = recognition_sections(outputs, without_twice(scores, facts), facts)
     decisions = decisions_table(facts)
     if decisions is not None:
-        sections.insert(0, decisions_section(outputs.table(decisions)))
+        sections.insert(0, decisions_section(decisions))
         for_terminal = [decisions, *for_terminal]
     elif "left_out" in facts.get("decisions", {}):
         sections.insert(0, Section("Decisions", (f"There are none: {facts['decisions']['left_out']}.",), []))
@@ -154,13 +155,10 @@ def write(
         section, tables = continuous_section(outputs, ranked_of(without_twice(ranks, facts)), facts)
         sections.append(section)
         for_terminal = [*for_terminal, tables[0]]
-    sections.append(_failures(outputs, facts))
+    sections.append(_failures(facts))
     counted = _counted(scores, facts) if "groups" in facts or "standard" in facts else {}
     if facts.get("groups"):
-        by_group = groups_section(counted, facts["groups"], facts.get("seed", 0))
-        for table in by_group.tables:
-            outputs.table(table)
-        sections.append(by_group)
+        sections.append(groups_section(counted, facts["groups"], facts.get("seed", 0)))
     if "standard" in facts:
         attacks = facts.get("decisions", {}).get("attacks", [])
         points = points_of(counted, facts)
@@ -199,7 +197,7 @@ def failures_facts(failures: Failures) -> dict[str, Any]:
     }
 
 
-def _failures(outputs: Outputs, facts: Mapping[str, Any]) -> Section:
+def _failures(facts: Mapping[str, Any]) -> Section:
     failures = facts.get("failures", {})
     tables = []
     for name, title, columns in (
@@ -209,12 +207,12 @@ def _failures(outputs: Outputs, facts: Mapping[str, Any]) -> Section:
         kind = name.removeprefix("failures_").replace("_", " ")
         frame = pd.DataFrame(failures.get(kind, []), columns=columns)
         if len(frame):
-            tables.append(outputs.table(plain_table(name, title, "", frame, labels=2)))
+            tables.append(plain_table(name, title, "", frame, labels=2))
     text = failures.get("text", "")
-    paragraphs = [text[:1].upper() + text[1:] + ". All other figures are of the rest."] if text else []
+    paragraphs = [f"{capital(text)}. All other figures are of the rest."] if text else []
     return Section("Who could not take part", paragraphs, tables)
 
 
 def _warnings(facts: Mapping[str, Any]) -> list[str]:
     """What was noticed about the recordings, for the top of the report."""
-    return [text[:1].upper() + text[1:] + "." for text in facts.get("notes", {}).get("texts", [])]
+    return [f"{capital(text)}." for text in facts.get("notes", {}).get("texts", [])]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     ScoresAndRanks = tuple[pa.Table, pa.Table | None]
 
-# A folder is no recording.
+# A folder is not a recording.
 NO_FILE = Path()
 OWN_TABLES = ("decisions", "failures_to_acquire", "failures_to_enrol", "groups", "group_differences")
 # As in keydyn.lab.standard_report.page, which needs the numerical stack.
@@ -178,15 +178,15 @@ def evaluate(
         bool,
         typer.Option(
             "--twice-as-impostors",
-            help="Count users who are likely one person as impostors of each other.",
+            help="Count users who are likely the same person as impostors of each other.",
         ),
     ] = False,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
     """Evaluate detectors on your own recordings, or the scores of any system: tables, figures, a report.
 
-    Users with too few samples and samples that cannot be used are left out and listed. Where there are 10
-    users or more, those who are likely one person are named, and are not impostors of each other. Unless the
+    Users with too few samples and samples that cannot be used are left out and listed. If there are 10 users
+    or more, those who are likely the same person are named, and are not impostors of each other. Unless the
     protocol is already an open set, an open set is evaluated too. The detector population comes first: it is
     what `keydyn fit` uses, with the same population, and the table of decisions says what `keydyn verify`
     would have answered. --population names another one.

@@ -1,4 +1,4 @@
-"""Users who are likely one person: named, and not counted as impostors of each other."""
+"""Users who are likely the same person: named, and not counted as impostors of each other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def twice_facts(pairs: pd.DataFrame, counted: bool) -> dict[str, Any]:
 
 
 def without_twice(table: pa.Table, facts: Mapping[str, Any]) -> pa.Table:
-    """Scores or ranks without comparisons of users who are likely one person, unless they are to count."""
+    """Scores or ranks, without comparisons of users who are likely the same person unless these count."""
     twice = facts.get("twice", {})
     pairs = [] if twice.get("counted as impostors") else twice.get("pairs", [])
     if not pairs:

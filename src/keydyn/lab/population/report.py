@@ -109,10 +109,10 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
     figures = recognition_figures(scored, seed)
     watched = {key: continuous(ranks, seed=seed) for key, ranks in ranked_of(measured.ranks).items()}
     users = users_of({key: of.users for key, of in figures.items()}, watched)
-    main = outputs.table(population_table(users, figures, watched))
-    rates = outputs.table(error_rates_table(figures, RATES))
-    gains = outputs.table(significance_table(users, seed))
-    parts = outputs.table(parts_table(users, measured.users, seed))
+    main = population_table(users, figures, watched)
+    rates = error_rates_table(figures, RATES)
+    gains = significance_table(users, seed)
+    parts = parts_table(users, measured.users, seed)
     across = across_table(users, measured.users, seed)
     sections = [
         Section("Beside the POHMM", [LEARNT], [main, gains], [_closed_and_open(outputs, users, seed)]),
@@ -120,13 +120,13 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
         Section("What each part gives", [RANKS], [parts], [_parts_figure(outputs, parts)]),
     ]
     if across is not None:
-        sections.append(Section("Across datasets", (), [outputs.table(across)]))
+        sections.append(Section("Across datasets", (), [across]))
     of_population = {dataset: scores for (dataset, name), scores in scored.items() if name == POPULATION}
     words = [*gains_words(gains.frame), LEARNT, RANKS, SCALED]
     for dataset in dict.fromkeys(measured.changes["dataset"]):
         table = worst_users(users, of_population, measured.changes, dataset)
         words.append(worst_words(table, dataset))
-        found = outputs.table(worst_table(table, dataset, list(users[dataset]["acc"])))
+        found = worst_table(table, dataset, list(users[dataset]["acc"]))
         sections.append(Section("Who fails, and why", words[-1:], [found], [_changes(outputs, table)]))
     sections.append(Section("Error rates", [SCALED], [rates]))
     outputs.words(words)
@@ -178,7 +178,7 @@ def _curves(outputs: Outputs, measured: pd.DataFrame, what: str, seed: int) -> S
         f"{title}: means over users with 95 % bands (bootstrap over users).",
         "Rows for accuracy and equal error rate, a column for each dataset, lines over a logarithmic axis.",
     )
-    return Section(heading, [note], [outputs.table(curve_table(frame, what, title, ""))], [picture])
+    return Section(heading, [note], [curve_table(frame, what, title, "")], [picture])
 
 
 def _parts_figure(outputs: Outputs, parts: Table) -> Picture:

@@ -16,7 +16,16 @@ from keydyn.figures.marginal_density import Typist, marginal_density_figure
 from keydyn.lab.drawing.curves import cmc_figure, det_figure, roc_figure
 from keydyn.lab.drawing.panels import Curve, intervals_figure
 from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, listed, of_all, percent, span
+from keydyn.lab.frame.names import (
+    capital,
+    dataset_name,
+    detector_name,
+    figures_of,
+    listed,
+    of_all,
+    percent,
+    span,
+)
 from keydyn.lab.frame.outputs import Outputs, read_scores
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.score_datasets import protocol_names, scored_of
@@ -51,6 +60,21 @@ DENSITIES_ALT = (
 )
 
 
+IDENTIFIED = (
+    "A sample is identified if its owner's template scores highest of all. Templates that tie share the "
+    "sample."
+)
+ACCEPTED = (
+    "A sample is accepted if its score against the claimed template reaches a threshold. The equal error "
+    "rate is where the false match rate and the false non-match rate cross."
+)
+CLOSED_AND_OPEN = (
+    "In a closed set every impostor is an enrolled user, and the impostor's own template is part of the "
+    "cohort that scales the scores: it lowers the impostor's scores for all other templates, which would not "
+    "happen in a real system. Leaving it out shows how much difference that makes."
+)
+
+
 def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[Table]:
     """All tables, figures and the report from the scores; returns what the terminal shows."""
     verdict, sections, for_terminal = recognition_sections(outputs, table, facts)
@@ -81,22 +105,22 @@ def recognition_sections(
             error_rates_table(measured),
         )
     ]
-    for one in (*tables, *beyond):
-        outputs.table(one)
+    # Both figures side by side: a file for programs, and for the terminal.
+    outputs.table(tables[2])
     roc, det, cmc = _curve_figures(outputs, measured)
     sections = [
-        Section("Identification", _about("identification"), [tables[0], beyond[0]], [cmc]),
-        Section("Verification", _about("verification"), [tables[1]], [roc, det]),
+        Section("Identification", [IDENTIFIED], [tables[0], beyond[0]], [cmc]),
+        Section("Verification", [ACCEPTED], [tables[1]], [roc, det]),
         Section(
             "Closed and open set",
-            _about("open set"),
+            [CLOSED_AND_OPEN],
             [beyond[1]],
             [_open_figure(outputs, measured, opened, seed)],
         ),
     ]
     recommended = recommended_table(measured)
     if recommended is not None:
-        sections.append(Section("Recommended settings", (), [outputs.table(recommended)]))
+        sections.append(Section("Recommended settings", (), [recommended]))
     densities = outputs.kept_figure(DENSITIES, DENSITIES_CAPTION, DENSITIES_ALT)
     if densities:
         sections.append(Section("Hidden states", (), (), densities))
@@ -183,7 +207,7 @@ def _marks(measured: Mapping[Key, RecognitionFigures], facts: Mapping[str, Any])
 def notes_of(facts: Mapping[str, Any]) -> str:
     """What must be known to read the tables: who the impostors are, and whose vectors."""
     impostors = dict.fromkeys(protocol["impostors"] for protocol in facts.get("protocols", {}).values())
-    notes = [_sentence(text) for text in impostors]
+    notes = [f"{capital(text)}." for text in impostors]
     sources = {name: facts.get("vectors", {}).get(name) for name in LONG_TEXT}
     if "ours" in sources.values():
         notes.append("† Feature vectors are ours: the authors' own are not in the data folder.")
@@ -197,28 +221,11 @@ def lead_of(facts: Mapping[str, Any]) -> list[str]:
     lead = ["Every figure here was measured by this run unless it is labelled as published."]
     by_text: dict[str, list[str]] = {}
     for dataset, protocol in facts.get("protocols", {}).items():
-        text = f"{protocol['title']}: {protocol['split']}. {_sentence(protocol['impostors'])}"
+        text = f"{protocol['title']}: {protocol['split']}. {capital(protocol['impostors'])}."
         by_text.setdefault(text, []).append(dataset_name(dataset))
     if len(by_text) == 1:
         return lead + list(by_text)
     return lead + [f"{text} This is for {listed(names)}." for text, names in by_text.items()]
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + "."
-
-
-def _about(what: str) -> tuple[str, ...]:
-    texts = {
-        "identification": "A sample is identified if its owner's template scores highest of all. Templates "
-        "that tie share the sample.",
-        "verification": "A sample is accepted if its score against the claimed template reaches a threshold. "
-        "The equal error rate is where false match and false non-match rate cross.",
-        "open set": "In a closed set every impostor is an enrolled user, and the impostor's own template is "
-        "part of the cohort that scales the scores: an impostor's score is pressed down by a template that a "
-        "real system would not have. Leaving it out shows what that is worth.",
-    }
-    return (texts[what],)
 
 
 def answer(values: Values) -> str:
@@ -238,7 +245,7 @@ def answer(values: Values) -> str:
         first += f"; on {on}, no published detector is significantly better by either figure"
     rest = [_strangers(values.get("open_set"), detector), _reproduced(values)]
     second = "; ".join(filter(None, rest))
-    return ". ".join(filter(None, [first, second[:1].upper() + second[1:]])) + "."
+    return ". ".join(filter(None, [first, capital(second)])) + "."
 
 
 def _strangers(frame: pd.DataFrame | None, detector: str) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from keydyn.evaluation.rates.confidence import LEVEL, Estimate, compare_with_best, signed_rank_p
 from keydyn.evaluation.rates.identification import Identification, identification
 from keydyn.evaluation.rates.verification import TITLES, Verification, recognition, verification
-from keydyn.lab.frame.names import dataset_name, detector_name, listed
+from keydyn.lab.frame.names import capital, dataset_name, detector_name, listed
 from keydyn.lab.frame.published import ACCURACY, DETECTORS, EQUAL_ERROR_RATE
 from keydyn.lab.frame.score_datasets import Scored
 from keydyn.lab.frame.tables import (
@@ -162,7 +162,7 @@ def error_rates_table(
         "users. A rate that the number of trials cannot support (rule of three) is not given; no error in n "
         "trials is < 3/n.",
         frame[["dataset", "detector", *frame.columns[:-2]]],
-        [*columns, *(Column(_sentence(TITLES[name]), "text", of=name) for name in names)],
+        [*columns, *(Column(capital(TITLES[name]), "text", of=name) for name in names)],
         labels=3,
         across="figure",
     )
@@ -249,10 +249,6 @@ def _published(measured: Mapping[Key, RecognitionFigures]) -> bool:
 def p_text(p: float) -> str:
     """A p-value for tables."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _sentence(title: str) -> str:
-    return title[0].upper() + title[1:]
 
 
 def verdict_of(measured: Mapping[Key, RecognitionFigures], opened: Collection[str]) -> str:

@@ -109,7 +109,7 @@ def write(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str, Any]) -> li
         "all recordings together.",
         with_figures,
     )
-    tables = [outputs.table(picked), outputs.table(measured)]
+    tables = [picked, measured]
     lead = [
         "A candidate is a density for times and a way to start the fit. The settings for a dataset are "
         "chosen on the other datasets alone."

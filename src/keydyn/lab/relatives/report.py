@@ -173,7 +173,7 @@ def write(
     figures = {key: recognition(of) for key, of in scored_of(scores).items()}
     watched = {key: continuous(of, seed=facts.get("seed", 0)) for key, of in ranked_of(ranks).items()}
     times = {key: of.rejection for key, of in watched.items()}
-    main = outputs.table(relatives_table(users_of(figures, watched), times))
+    main = relatives_table(users_of(figures, watched), times)
     sections = [Section("Five models", (), [main])]
     lost = lost_frame(losses)
     if len(lost):
@@ -187,9 +187,7 @@ def write(
         )
         used = ", ".join(f"{dataset_name(name)} {FOLDS[name]}" for name in dict.fromkeys(lost["dataset"]))
         paragraphs = (*WHAT_IS_LOST, f"Of the protocol's enrolments the first are used: {used}.")
-        sections.append(
-            Section("Contexts that get lost", paragraphs, [outputs.table(lost_table(lost))], [picture])
-        )
+        sections.append(Section("Contexts that get lost", paragraphs, [lost_table(lost)], [picture]))
     sections.insert(0, Section("Verdict", [verdict(main.frame, lost)]))
     outputs.report("The POHMM and its relatives", lead_of(facts), sections, facts)
     return [main]

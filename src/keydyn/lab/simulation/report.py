@@ -93,7 +93,8 @@ def write(outputs: Outputs, simulations: Mapping[str, Simulation], facts: Mappin
     ]
     # The file has all columns, the page those that a person reads.
     tables[0] = replace(tables[0], frame=verdict)
-    for table in tables:
+    # Two more for programs alone: the parameters one by one.
+    for table in tables[1:3]:
         outputs.table(table)
     sections = [Section("Verdicts", PARAGRAPHS, [tables[0]])]
     first, one = next(iter(simulations.items()))

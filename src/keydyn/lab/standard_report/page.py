@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from keydyn.lab.frame.json_and_parquet import write_json
-from keydyn.lab.frame.names import dataset_name, detector_name, listed
+from keydyn.lab.frame.names import capital, dataset_name, detector_name, listed
 from keydyn.lab.frame.outputs import STANDARD, Outputs
 from keydyn.lab.frame.report import Section, write_report
 from keydyn.lab.frame.score_datasets import Scored
@@ -126,11 +126,7 @@ def _policies(points: Sequence[Point]) -> list[str]:
     names: dict[str, list[str]] = {}
     for point in points:
         names.setdefault(point.policy, []).append(point.name)
-    return [f"{_title(listed(of))}: {policy}" for policy, of in names.items()]
-
-
-def _title(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return [f"{capital(listed(of))}: {policy}" for policy, of in names.items()]
 
 
 def _facts(stated: Mapping[str, Mapping[str, str]], section: str) -> Table:
@@ -146,8 +142,8 @@ def _facts(stated: Mapping[str, Mapping[str, str]], section: str) -> Table:
         for name, question in QUESTIONS[section].items()
     ]
     columns = [
-        Column("Fact", "fact", lambda name: _title(name.replace("_", " "))),
-        Column("Asked", "asked", _title),
+        Column("Fact", "fact", lambda name: capital(name.replace("_", " "))),
+        Column("Asked", "asked", capital),
         Column("As stated", "answer", bold=lambda line: bool(line["missing"])),
     ]
     title = f"As stated by those who ran the test: {section}"
@@ -174,7 +170,9 @@ def _people(facts: Mapping[str, Any]) -> list[str]:
         return ["The input is scores: how many people were recorded is not known from it."]
     pairs = facts.get("twice", {}).get("pairs", [])
     twice = (
-        f"{len(pairs)} pairs of users are likely one person" if pairs else "No two users look like one person"
+        f"{len(pairs)} pairs of users are likely the same person"
+        if pairs
+        else "No two users look like the same person"
     )
     return [f"{recorded['users']:,} people were recorded. {twice}."]
 
@@ -183,14 +181,14 @@ def _recorded(stated: Mapping[str, Mapping[str, str]], facts: Mapping[str, Any])
     tables = [_facts(stated, "recording")]
     if facts.get("recorded"):
         tables = [recorded_table(facts["recorded"]), noticed_table(facts["recorded"]), *tables]
-    notes = [_title(text) + "." for text in facts.get("notes", {}).get("texts", [])]
+    notes = [capital(text) + "." for text in facts.get("notes", {}).get("texts", [])]
     return Section("What was recorded, and over what time", notes, tables)
 
 
 def _left_out(facts: Mapping[str, Any]) -> Section:
     failures = facts.get("failures", {})
     rows = left_out_rows(facts.get("recorded") or {}, failures)
-    texts = [_title(failures["text"]) + "."] if failures.get("text") else [UNKNOWN_FAILURES]
+    texts = [capital(failures["text"]) + "."] if failures.get("text") else [UNKNOWN_FAILURES]
     if not rows and not failures:
         return Section("What was left out, and why", texts)
     if not rows:
@@ -202,7 +200,7 @@ def _left_out(facts: Mapping[str, Any]) -> Section:
 
 def _protocols(facts: Mapping[str, Any]) -> list[str]:
     return [
-        f"{dataset_name(name)}: {one['title']}. {_title(one['split'])}. {_title(one['impostors'])}. "
+        f"{dataset_name(name)}: {one['title']}. {capital(one['split'])}. {capital(one['impostors'])}. "
         f"Normalisation of scores: {one['normalisation']}."
         for name, one in facts.get("protocols", {}).items()
     ] or ["The input is scores: by which protocol they came about is not known from it."]

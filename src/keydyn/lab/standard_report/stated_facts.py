@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keydyn.atomic import write_text
+from keydyn.lab.frame.names import capital
 from keydyn.regular_files import UnusableFileError, read_regular
 
 TEMPLATE_NAME = "facts.toml"
@@ -71,7 +72,7 @@ def template() -> str:
     for section, questions in QUESTIONS.items():
         lines.append(f"[{section}]")
         for name, question in questions.items():
-            lines += [f"# {question[:1].upper()}{question[1:]}.", f'{name} = ""']
+            lines += [f"# {capital(question)}.", f'{name} = ""']
         lines.append("")
     return "\n".join(lines)
 
@@ -86,7 +87,7 @@ def write_template(folder: Path) -> None:
 def read_facts(path: str | Path) -> Stated:
     """The answers in a file, by section and name; empty ones are left out.
 
-    A `ValueError` names the file and what is wrong with it: what is no TOML, unknown names, answers that are
+    A `ValueError` names the file and what is wrong with it: what is not TOML, unknown names, answers that are
     not text, and files or answers that are far too long.
     """
     try:

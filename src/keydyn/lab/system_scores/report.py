@@ -81,6 +81,20 @@ PICTURES: dict[str, tuple[Callable[[Systems], Figure | None], str, str]] = {
 }
 
 
+ABOUT = {
+    "rates": "All claims share one threshold. The equal error rate is given on straight lines between "
+    "the points of the curve, and on its convex hull.",
+    "ratios": "Scores are taken as natural-log likelihood ratios. The difference between a cost and its "
+    "minimum is what calibration loses.",
+    "scores": "Scores are not taken as likelihood ratios, so there are minimum costs only; `--ratios` "
+    "says that they are natural-log likelihood ratios.",
+    "elsewhere": "A threshold that is found on the claims that it is judged by looks better than it is. "
+    "Here each half of the people has thresholds that the other half chose.",
+    "attacks": "An attack is accepted if it scores at least the threshold; thresholds are those of "
+    "claims by other people who did not try to imitate anyone.",
+}
+
+
 def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[Table]:
     """All tables, figures and the report from the scores; returns what the terminal shows."""
     cost, ratios, seed = DetectionCost(**facts["cost"]), facts["ratios"], facts["seed"]
@@ -92,19 +106,19 @@ def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[T
     rates, costs = rates_table(systems), costs_table(systems)
     compared, attacked = compared_table(systems), attacks_table(systems)
     sections = [
-        Section("Error rates", _about("rates"), [rates], _drawn(outputs, systems, "det", "roc")),
+        Section("Error rates", [ABOUT["rates"]], [rates], _drawn(outputs, systems, "det", "roc")),
         Section(
             "Costs and calibration",
-            _about("ratios" if ratios else "scores"),
+            [ABOUT["ratios" if ratios else "scores"]],
             [costs],
             _drawn(outputs, systems, "tippett", *(["calibration"] if ratios else []), "ape"),
         ),
-        Section("Thresholds of other people", _about("elsewhere"), (), _drawn(outputs, systems, "epc")),
+        Section("Thresholds of other people", [ABOUT["elsewhere"]], (), _drawn(outputs, systems, "epc")),
         Section("Identification", (), (), _drawn(outputs, systems, "cmc")),
         Section("Systems compared", (), [] if compared is None else [compared]),
         Section(
             "Attacks",
-            _about("attacks"),
+            [ABOUT["attacks"]],
             [] if attacked is None else [attacked],
             _drawn(outputs, systems, "attacks"),
         ),
@@ -112,8 +126,6 @@ def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[T
         Section("What was compared", (), [systems_table(systems)]),
     ]
     kept = [section for section in sections if section.tables or section.figures]
-    for one in [table for section in kept for table in section.tables]:
-        outputs.table(one)
     outputs.report("Scores evaluated", [verdict(systems), *_warnings(systems)], kept, facts)
     return [
         rates,
@@ -208,19 +220,3 @@ def _warnings(systems: Systems) -> list[str]:
         f"The scores of {', '.join(nameless)} do not say whose they are, so there are no intervals, no rates "
         "by person and no tests: how alike the scores of one person are cannot be known."
     ]
-
-
-def _about(what: str) -> tuple[str, ...]:
-    texts = {
-        "rates": "All claims share one threshold. The equal error rate is given on straight lines between "
-        "the points of the curve, and on its convex hull.",
-        "ratios": "Scores are taken as natural-log likelihood ratios. The difference between a cost and its "
-        "minimum is what calibration loses.",
-        "scores": "Scores are not taken as likelihood ratios, so there are minimum costs only; `--ratios` "
-        "says that they are natural-log likelihood ratios.",
-        "elsewhere": "A threshold that is found on the claims that it is judged by looks better than it is. "
-        "Here each half of the people has thresholds that the other half chose.",
-        "attacks": "An attack is accepted if it scores at least the threshold; thresholds are those of "
-        "claims by other people who did not try to imitate anyone.",
-    }
-    return (texts[what],)

@@ -23,8 +23,9 @@ from keydyn.evaluation.rates.system_figures import (
     SystemFigures,
 )
 from keydyn.evaluation.rates.verification import FMR_TARGETS, TITLES
-from keydyn.lab.frame.names import detector_name
+from keydyn.lab.frame.names import capital, detector_name
 from keydyn.lab.frame.tables import Column, Table, number_column, plain_table
+from keydyn.lab.recognition.tables import p_text
 
 Systems = Mapping[str, SystemFigures]
 
@@ -97,7 +98,7 @@ def _beside(
         for system, figures in found.items()
         if (estimate := figures.get(figure)) is not None
     ]
-    columns = [Column("Figure", "title", _capital)]
+    columns = [Column("Figure", "title", capital)]
     columns += [Column(detector_name(system), "text", of=system) for system in found]
     return Table(name, title, note, pd.DataFrame(rows), columns, across="system")
 
@@ -112,10 +113,6 @@ def _values(estimate: Estimate) -> dict[str, Any]:
         "needed": estimate.needed or None,
         "text": text + FEW if few else text,
     }
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def compared_table(systems: Systems) -> Table | None:
@@ -138,7 +135,7 @@ def compared_table(systems: Systems) -> Table | None:
         Column(
             "Equal error rate", "mean", lambda mean: f"{100 * mean:.2f} %", bold=lambda line: line["bold"]
         ),
-        Column("p", "p", lambda p: "< 0.001" if p < 0.001 else f"{p:.3f}"),
+        Column("p", "p", p_text),
         number_column("Level", "level"),
     ]
     return Table("compared", "Are the differences significant?", note, frame, columns)

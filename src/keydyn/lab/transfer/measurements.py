@@ -126,7 +126,7 @@ def _repeats_piece(target: Place) -> Piece:
 
 
 def repeats_of(place: Place) -> pd.DataFrame:
-    """Pairs of people who are tried and are likely one person, by their numbers as in the claims."""
+    """Pairs of people who are tried and are likely the same person, by their numbers as in the claims."""
     numbers = {user: number for number, user in enumerate(pd.unique(place.samples.users).tolist())}
     pairs = find_twice(place.tried)
     one, other = ([numbers[user] for user in pairs[name].tolist()] for name in ("user", "other"))

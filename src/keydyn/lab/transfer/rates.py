@@ -23,7 +23,7 @@ MOST_POOLED = 50_000
 KEY = ("dataset_from", "dataset_to", "enrolled")
 COUNTED, LEFT_OUT = "counted", "left out"
 
-# Numbers of people who are likely one person.
+# Numbers of people who are likely the same person.
 Pairs = Collection[tuple[int, int]]
 
 

@@ -78,8 +78,8 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
         if len(rows):
             name, note = ("fixed_texts", FIXED_NOTE) if fixed else ("transfer", NOTE)
             if not fixed:
-                tables.append(outputs.table(headline_table(at_the_true_rate(rows))))
-            tables.append(outputs.table(transfer_table(rows, name, title, note)))
+                tables.append(headline_table(at_the_true_rate(rows)))
+            tables.append(transfer_table(rows, name, title, note))
     counted = frame[frame["repeats"] == COUNTED]
     figures = [
         outputs.figure(
@@ -98,10 +98,10 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
     sections.append(Section("Stated and found", (), list(tables), figures))
     if DISTURBED in measured:
         found = disturbed_frame(measured[DISTURBED], seed)
-        tables.append(outputs.table(disturbed_table(found)))
+        tables.append(disturbed_table(found))
         sections.append(Section("Disturbed keys", (), tables[-1:]))
     if WATCHING in measured:
-        tables.append(outputs.table(watching_table(watching_frame(measured[WATCHING], seed))))
+        tables.append(watching_table(watching_frame(measured[WATCHING], seed)))
         sections.append(Section("Watching", (), tables[-1:]))
     outputs.report("Error rates away from home", [LEAD], sections, facts)
     return tables

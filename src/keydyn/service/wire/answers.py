@@ -49,8 +49,9 @@ class User(Answer, frozen=True):
     takeover_chance_spent: Annotated[
         float,
         about(
-            "The chance that one of the attempts that failed in the last 30 days would have been accepted, "
-            "had all been strangers'; at most `takeover_chance` of the settings, besides locked sessions."
+            "The chance that at least one of the attempts that failed in the last 30 days would have been "
+            "accepted if strangers had made all of them; apart from locked sessions, at most the setting "
+            "`takeover_chance`."
         ),
     ] = 0.0
 
@@ -83,7 +84,7 @@ class Spoke(Answer, frozen=True):
     """A key and one of its times that spoke for or against a claim."""
 
     key: Annotated[str, about("The key, or the pair of keys.")]
-    feature: Annotated[str, about("Which of its times.")]
+    feature: Annotated[str, about("Which of the key's times.")]
     nats: Annotated[float, about("How strongly it spoke: its part of the llr, in nats.")]
 
 
@@ -99,7 +100,7 @@ class Evidence(Answer, frozen=True):
 
 
 TypedBy = Literal["yes", "no", "unsure"]
-TYPED = 'Whether a hand typed it at all; "unsure" of short samples.'
+TYPED = 'Whether a hand typed it at all; "unsure" if the sample is too short to tell.'
 
 
 class Verdict(Answer, frozen=True, kw_only=True):
@@ -117,7 +118,9 @@ class Verdict(Answer, frozen=True, kw_only=True):
     ]
     wait_s: Annotated[int, about("Seconds until the next attempt to be this user may be made.")]
     advice: Annotated[str, about("What to do now, in words; empty if there is nothing to do.")]
-    receipt: Annotated[str, about("The decision, signed: your server can check it without asking.")]
+    receipt: Annotated[
+        str, about("The signed decision, which your server can check without asking the service.")
+    ]
 
     @property
     def accepted(self) -> bool:
@@ -150,13 +153,13 @@ class DecisionRecord(Answer, frozen=True):
         Literal["verify", "identify", "watch"],
         about('What was asked; "watch" for a session that was locked.'),
     ]
-    user: Annotated[str | None, about("The id of the user; null if nobody was identified.")]
+    user: Annotated[str | None, about("The id of the user; null if no user was identified.")]
     answer: Annotated[Literal["accept", "reject", "unsure"], about("What was decided.")]
     level: Annotated[Level, about("The security level that was asked for.")]
     judged_level: Annotated[Level, about("The level that was applied.")]
     text: Annotated[Text, about("What was typed.")]
     device: Annotated[Device, about("What it was typed on.")]
-    actor: Annotated[str, about("How it came: `key`, `token` or `session`, and the id of the key behind it.")]
+    actor: Annotated[str, about("What asked: `key`, `token` or `session`, with the id of the key behind it.")]
 
     @property
     def accepted(self) -> bool:
@@ -165,7 +168,7 @@ class DecisionRecord(Answer, frozen=True):
 
 
 class ReceiptKey(Answer, frozen=True):
-    """What checks the receipts of a tenant."""
+    """The key with which a tenant's receipts are checked."""
 
     key: Annotated[str, about("The public key, Ed25519, in URL-safe base 64.")]
 
@@ -183,13 +186,13 @@ class Identification(Answer, frozen=True):
     """Who typed a sample, the most probable first. Scores are rounded, as those of a decision."""
 
     id: Annotated[str, about("The decision's id, by which your server can ask for it.")]
-    receipt: Annotated[str, about("The decision, signed: a receipt of the kind `identify`.")]
+    receipt: Annotated[str, about("The signed decision: a receipt of the kind `identify`.")]
     candidates: Annotated[
         tuple[Candidate, ...],
-        about("The most probable users; for programs those who come into question, if anyone does."),
+        about("The most probable users; programs get only those who may have typed it, if there are any."),
     ]
-    nobody: Annotated[bool, about("Whether the answer is that none of them did.")]
-    nobody_probability: Annotated[float, about("The probability that nobody who is enrolled typed it.")]
+    nobody: Annotated[bool, about("Whether the answer is that none of the users typed it.")]
+    nobody_probability: Annotated[float, about("The probability that none of the enrolled users typed it.")]
     evidence: Annotated[Evidence, about("How much of the sample counts.")]
     reasons: Annotated[tuple[str, ...], about("Why, in words.")]
     typed: Annotated[TypedBy, about(TYPED)] = "unsure"
@@ -216,11 +219,11 @@ class SessionAnswer(Answer, frozen=True):
 
 
 class CurveAnswer(Answer, frozen=True):
-    """The density of one time of two consecutive keys, for a user and for everybody."""
+    """The density of one time of two consecutive keys, for the user and for everybody."""
 
     feature: Annotated[
         Literal["interval", "hold"],
-        about('"interval" from the first press to the second, "hold" for which the first key is held.'),
+        about('"interval": from the first press to the second; "hold": how long the first key is held.'),
     ]
     keys: Annotated[tuple[str, str], about("The two keys.")]
     times_ms: Annotated[tuple[float, ...], about("Times at which the densities are given.")]
@@ -229,7 +232,7 @@ class CurveAnswer(Answer, frozen=True):
 
 
 class DensitiesAnswer(Answer, frozen=True):
-    """How the keys that a user types most differ from everybody's."""
+    """The times of a user's most frequent keys, beside everybody's."""
 
     curves: Annotated[tuple[CurveAnswer, ...], about("The curves to draw.")]
 

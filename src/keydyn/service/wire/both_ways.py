@@ -102,7 +102,9 @@ class Settings(Struct, frozen=True):
     levels: Annotated[Levels, about("The largest share of strangers to accept, by security level.")] = (
         Levels()
     )
-    samples_needed: Annotated[int, about("Samples after which enrolment is complete.", ge=1, le=50)] = 5
+    samples_needed: Annotated[
+        int, about("The number of samples that completes an enrolment.", ge=1, le=50)
+    ] = 5
     updating: Annotated[
         bool, about("Whether templates follow samples that were accepted with confidence.")
     ] = True
@@ -116,7 +118,7 @@ class Settings(Struct, frozen=True):
         ),
     ] = 1.0
     learn_from_people: Annotated[
-        bool, about("Whether people who are enrolled may enter the tenant's own population and cohort.")
+        bool, about("Whether enrolled people may become part of the tenant's own population and cohort.")
     ] = False
     origins: Annotated[
         tuple[Origin, ...], about("Origins of the tenant's own pages, as browsers name them.", max_length=20)
@@ -131,7 +133,7 @@ class Settings(Struct, frozen=True):
     takeover_chance: Annotated[
         float,
         about(
-            "The largest chance, per user and 30 days, that strangers who try to be this user are accepted.",
+            "The largest chance, per user and 30 days, that strangers are accepted as this user.",
             ge=0.001,
             le=0.5,
         ),

@@ -21,7 +21,7 @@ class Receipt(Struct, frozen=True):
     tenant: Annotated[str, about("The id of the tenant.")]
     at: Annotated[Moment, about("When it was made.")]
     kind: Annotated[Literal["verify", "identify"], about("What was asked.")]
-    user: Annotated[str | None, about("The id of the user; null if nobody was identified.")]
+    user: Annotated[str | None, about("The id of the user; null if no user was identified.")]
     answer: Annotated[Literal["accept", "reject", "unsure"], about("What was decided.")]
     level: Annotated[Level, about("The level that was applied.")]
     text: Annotated[str, about("What was typed: `free`, `fixed:NAME` or `positions:NAME`.")]
@@ -38,7 +38,7 @@ class Receipt(Struct, frozen=True):
 
 
 def parts(presented: str) -> tuple[Receipt, bytes, bytes] | None:
-    """What a receipt says, what of it is signed, and the signature; None if it is no receipt."""
+    """What a receipt says, what of it is signed, and the signature; None if it is not a receipt."""
     found = PRESENTED.fullmatch(presented)
     if found is None:
         return None

@@ -11,14 +11,16 @@ By = Literal["hour", "day"]
 
 
 class StandingAnswer(Answer, frozen=True):
-    """How things stand now."""
+    """The current state of a tenant."""
 
     tenant: Annotated[str, about("The tenant's name.")]
     now: Annotated[int, about(f"The service's clock, {DATE}.")]
     version: Annotated[str, about("The version of keydyn.")]
     people: Annotated[int, about("People who are users of the tenant.")]
     enrolled: Annotated[int, about("People whose enrolment in some text is complete.")]
-    delayed: Annotated[int, about("People with enough failed attempts in a row that the next one must wait.")]
+    delayed: Annotated[
+        int, about("People with so many failed attempts in a row that the next one must wait.")
+    ]
     blocked: Annotated[
         int, about("People for whom failed attempts of the last 30 days have left no attempt for now.")
     ]
@@ -50,7 +52,7 @@ class PeriodAnswer(Answer, frozen=True):
     at: Annotated[int, about(f"When it began, {DATE}.")]
     verified: Annotated[LevelsCount, about("Claims verified, by level and answer.")]
     identified: Annotated[int, about("Samples identified.")]
-    nobody: Annotated[int, about("How many of those identified were from nobody enrolled.")]
+    nobody: Annotated[int, about("How many of these samples none of the enrolled people had typed.")]
     sessions: Annotated[int, about("Watched sessions that were opened.")]
     locked: Annotated[int, about("How often one was locked.")]
     samples: Annotated[int, about("Samples that were enrolled.")]
@@ -58,7 +60,7 @@ class PeriodAnswer(Answer, frozen=True):
 
 
 class DecisionsAnswer(Answer, frozen=True):
-    """What happened over time. Who was right is not known: no share of these is an error rate."""
+    """What happened over time. Which answers were right is not known: no share of them is an error rate."""
 
     since: Annotated[int, about(f"The beginning of the first period, {DATE}.")]
     until: Annotated[int, about("The end of the last period.")]
@@ -82,7 +84,7 @@ class StatedRatesAnswer(Answer, frozen=True):
         RateAnswer | None,
         about(
             "The share of strangers accepted; null if the target is smaller than the calibration can state, "
-            "so that nobody is accepted."
+            "so that no one is accepted."
         ),
     ]
     refused_genuine: Annotated[float, about("The share of genuine samples that are not accepted.")]

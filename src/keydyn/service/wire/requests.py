@@ -89,8 +89,8 @@ class NewSample(SampleBody, frozen=True):
     add: Annotated[
         bool,
         about(
-            "Take it although enrolment is complete, if it is recognised as the user's at the level `high`. "
-            "The template then follows it as far as one sample may move it."
+            "Add the sample to an enrolment that is complete, if it is recognised as the user's at the level "
+            "`high`. The template then follows it, as far as one sample may move it."
         ),
     ] = False
 
@@ -148,7 +148,7 @@ class WebhookBody(Request, frozen=True):
 
 
 class SessionBody(Request, frozen=True):
-    """What opens a session of a page: one of the two."""
+    """What opens a session of a page: either a link or an API key."""
 
     link: Annotated[
         Secret | None, about("What follows `#link=` in a link of `keydyn serve` or `keydyn service link`.")

@@ -41,7 +41,7 @@ class KeysFrame(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type
 
 
 class Unlock(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="unlock"):
-    """Asks that a locked session begins again, trusted."""
+    """Asks for a locked session to begin again, trusted."""
 
     token: LongText | None = None
 
