@@ -83,4 +83,4 @@ def test_goodness_of_fit_on_simulated_typists(tmp_path):
 def test_a_text_that_is_none_is_reported(tmp_path):
     result = runner.invoke(app, ["study", "goodness-of-fit", "--dataset", "keypad", "--out", str(tmp_path)])
     assert result.exit_code == 2
-    assert "there is no long text 'keypad'; there are fable, essay, simulated" in result.stderr
+    assert "there is no dataset 'keypad'; there are fable, essay, simulated" in result.stderr

@@ -72,12 +72,7 @@ def chosen_rows(
     from keydyn.lab.frame.dataset_rows import load_row
     from keydyn.lab.frame.published import DATASETS
 
-    check_names(names, DATASETS, "dataset")
-    rows, messages = load_chosen(names, data, default_names or DATASETS, load_row)
-    if rows:
-        return rows, messages
-    message = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
-    return [load_row(SIMULATED)], [*messages, message]
+    return chosen(names, data, DATASETS, load_row, default_names)
 
 
 def chosen_texts(
@@ -86,39 +81,41 @@ def chosen_texts(
     """The long texts to study, and messages about those that are not here."""
     from keydyn.lab.frame.long_texts import NAMES, load_text
 
-    check_names(names, NAMES, "long text")
-    texts, messages = load_chosen(names, data, NAMES, load_text)
-    if texts:
-        return texts, messages
-    return [load_text(SIMULATED)], [*messages, "No long text is here: simulated typists take their place."]
+    return chosen(names, data, NAMES, load_text)
 
 
-def check_names(names: Sequence[str] | None, known: Sequence[str], what: str) -> None:
-    """A `UsageError` for a name that is not known."""
+def chosen(
+    names: Sequence[str] | None,
+    data: Path | None,
+    known: Sequence[str],
+    load: Load[Recordings],
+    default_names: Sequence[str] | None = None,
+    simulated: Sequence[str] = (SIMULATED,),
+) -> tuple[list[Recordings], list[str]]:
+    """The recordings to study, and messages about those that are not here.
+
+    Without names, these are all of `default_names`, or of those that are `known`, that are here; if there are
+    none, the simulated ones. What was named must be here, and a folder that was named must have something. A
+    name that is not known is a `UsageError`.
+    """
     for name in names or ():
         if name not in (*known, SIMULATED):
-            raise UsageError(f"there is no {what} {name!r}; there are {', '.join((*known, SIMULATED))}")
-
-
-def load_chosen(
-    names: Sequence[str] | None, data: Path | None, default_names: Sequence[str], load: Load[Recordings]
-) -> tuple[list[Recordings], list[str]]:
-    """The recordings, and messages about those that are not here.
-
-    Without names, these are all `default_names` that are here, perhaps none. What was named must be here, and
-    a folder that was named must have something.
-    """
+            raise UsageError(f"there is no dataset {name!r}; there are {', '.join((*known, SIMULATED))}")
     if names:
-        return [load(name, data) for name in dict.fromkeys(names)], []
+        each = (one for name in names for one in (simulated if name == SIMULATED else [name]))
+        return [load(name, data) for name in dict.fromkeys(each)], []
     loaded, messages = [], []
-    for name in default_names:
+    for name in default_names or known:
         try:
             loaded.append(load(name, data))
         except FileNotFoundError as error:
             messages.append(str(error))
-    if not loaded and data is not None:
+    if loaded:
+        return loaded, messages
+    if data is not None:
         raise FileNotFoundError(messages[0])
-    return loaded, messages
+    message = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
+    return [load(name, None) for name in simulated], [*messages, message]
 
 
 def known_detectors(names: Sequence[str] | None) -> list[str]:

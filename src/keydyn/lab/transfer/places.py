@@ -21,7 +21,7 @@ from keydyn.decisions.calibration.trials import spread
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import COLUMNS, sample_lengths, sample_of_row, sample_starts
-from keydyn.lab.frame.chosen import check_names, load_chosen
+from keydyn.lab.frame.chosen import chosen
 
 FREE, FIXED = ("fable", "essay", "aalto"), ("password", "keypad", "mobile")
 # Simulated typists in place of all recordings: people of two places, with different keyboards and clocks.
@@ -167,14 +167,7 @@ def _text(typed: pd.DataFrame) -> Sequence[str]:
 
 def chosen_places(names: Sequence[str] | None, data: Path | None) -> tuple[list[Place], list[str]]:
     """The places to study, and messages about those that are not here."""
-    check_names(names, NAMES, "dataset")
-    if names and SIMULATED[0] in names:
-        return [load_place(name) for name in SIMULATED], []
-    places, messages = load_chosen(names, data, NAMES, load_place)
-    if places:
-        return places, messages
-    message = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
-    return [load_place(name) for name in SIMULATED], [*messages, message]
+    return chosen(names, data, NAMES, load_place, simulated=SIMULATED)
 
 
 def free_places(names: Sequence[str] | None, data: Path | None) -> tuple[list[Place], list[str]]:
