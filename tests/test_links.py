@@ -136,6 +136,13 @@ def test_the_map_leads_to_every_page_with_two_clicks() -> None:
     assert pages <= within(2, MAP)
 
 
+def test_the_sidebar_can_be_read_at_a_glance() -> None:
+    """What is listed at its top level; the other pages are below these, and on the map."""
+    trees = re.findall(r"```{toctree}\n(?::.*\n)*\n((?:.+\n)+?)```", MAP.read_text(encoding="utf-8"))
+    assert len(trees) == 8
+    assert sum(len(tree.splitlines()) for tree in trees) <= 28
+
+
 def test_no_two_pages_have_the_same_title() -> None:
     """A reader who searches for a title, or looks for it in the sidebar, finds one page."""
     titles = Counter(parsed(page)[1].content for page in PAGES if page.is_relative_to(DOCS))
