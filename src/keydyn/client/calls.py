@@ -45,7 +45,7 @@ COLUMNS = ("keyname", "timepress", "timerelease")
 
 
 def keystrokes(given: Keystrokes) -> list[Keystroke]:
-    """One tuple per keystroke."""
+    """Bring keystrokes in any form into tuples."""
     rows = _rows(given)
     if any(isinstance(row, Mapping) and "type" in row for row in rows):
         raise ValueError("keystrokes are needed here, not raw events")
@@ -53,7 +53,7 @@ def keystrokes(given: Keystrokes) -> list[Keystroke]:
 
 
 def sample(given: Keystrokes) -> dict[str, Any]:
-    """The fields of a request that hold a sample: keystrokes, or raw events if these were given."""
+    """Make the fields of a request that hold a sample: keystrokes, or raw events if these are given."""
     rows = _rows(given)
     if rows and all(isinstance(row, Mapping) and "type" in row for row in rows):
         return {"events": [KeyEvent(**row) for row in rows]}
@@ -80,7 +80,7 @@ def _keystroke(row: Any) -> Keystroke:
 
 
 class Patience:
-    """How long something is tried, and how long to wait in between, by the monotonic clock."""
+    """Says how long to keep trying, and how long to wait in between, by the monotonic clock."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
@@ -88,7 +88,7 @@ class Patience:
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left, at least 0."""
+        """The seconds that are left, at least 0."""
         return max(0.0, self._until - time.monotonic())
 
     def wait(self, at_least: float | None = None) -> bool:
@@ -118,7 +118,7 @@ class Connecting(NamedTuple):
 
 
 class Calls:
-    """The HTTP side of a client."""
+    """Sends a client's requests over HTTP."""
 
     def __init__(self, url: str, key: str, connecting: Connecting) -> None:
         self._connecting = connecting
@@ -145,7 +145,10 @@ class Calls:
         body: object | None = None,
         query: Mapping[str, str | int] | None = None,
     ) -> Result:
-        """The answer; a `ServiceProblem` if it is not a success, `ServiceUnreachable` if there is none."""
+        """Send a request, and return the answer.
+
+        A `ServiceProblem` says that it is not a success, `ServiceUnreachable` that there is none.
+        """
         headers = {}
         if method != "GET":
             # The same each time that this call is sent.
@@ -174,7 +177,7 @@ class Calls:
 
 
 def refusal(status: int, title: str, headers: Mapping[str, str], body: bytes) -> ServiceProblem:
-    """The exception for an answer other than success, from the service or a proxy before it."""
+    """Make the exception for an unsuccessful answer, from the service or a proxy before it."""
     try:
         fields = json.loads(body)
     except ValueError:

@@ -128,7 +128,7 @@ class Client:
         return self._calls.call(User, "GET", _path(id))
 
     def users(self, *, per_page: int = 100) -> Iterator[User]:
-        """All people, the oldest first, fetched up to 200 at a time.
+        """List all people, the oldest first, fetched up to 200 at a time.
 
         Examples
         --------
@@ -156,7 +156,7 @@ class Client:
         return self._calls.call(Erased, "DELETE", _path(id))
 
     def export(self, id: str) -> dict[str, Any]:
-        """Everything that is stored about a person.
+        """Return everything that is stored about a person.
 
         Examples
         --------
@@ -274,7 +274,7 @@ class Client:
         return self._calls.call(Identification, "POST", "/v1/identify", body)
 
     def decision(self, id: str) -> DecisionRecord:
-        """What was decided, by the decision's id; kept for 30 days.
+        """Look up what was decided, by the decision's id; decisions are kept for 30 days.
 
         Examples
         --------
@@ -285,7 +285,7 @@ class Client:
         return self._calls.call(DecisionRecord, "GET", f"/v1/decisions/{quote(id, safe='')}")
 
     def receipt_key(self) -> str:
-        """The public key with which `check_receipt` checks receipts of decisions.
+        """Fetch the public key with which `check_receipt` checks receipts of decisions.
 
         Examples
         --------
@@ -340,7 +340,7 @@ class Client:
         return Watch(address, self._key, hello, session, self._connecting)
 
     def settings(self) -> Settings:
-        """The tenant's settings.
+        """Fetch the tenant's settings.
 
         Examples
         --------
@@ -377,7 +377,7 @@ class Client:
         return self._calls.call(NewWebhook, "POST", "/v1/webhooks", WebhookBody(url, **fields))
 
     def webhooks(self) -> tuple[Webhook, ...]:
-        """All webhooks.
+        """List all webhooks.
 
         Examples
         --------
@@ -408,7 +408,7 @@ def _sample(keystrokes: Keystrokes, text: str, device: str, **more: Any) -> dict
 
 
 def _checked(url: str, allow_http: bool, proxy: str | None) -> str:
-    """The address without a slash at its end."""
+    """Check the address, and return it without a slash at its end."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f"the service's address is like https://keydyn.example.com, not {url!r}")

@@ -36,7 +36,7 @@ def check_receipt(
     max_age_s: float = 300.0,
     now: float | None = None,
 ) -> Receipt:
-    """What a receipt says that a page has handed over; a `ReceiptError` if it must not be trusted.
+    """Check a receipt that a page has handed over, and return what it says, or raise a `ReceiptError`.
 
     It must be signed with the key that `Client.receipt_key` names, about the user who is logging in, of the
     kind "verify" or "identify", and at most this many seconds old; `now`, in seconds since 1970, is by

@@ -49,7 +49,7 @@ class UnexpectedAnswerError(ValueError):
 
 
 def read(kind: type[Result], contents: bytes) -> Result:
-    """An answer as a type; an `UnexpectedAnswerError` if it does not fit."""
+    """Read an answer as this type; an `UnexpectedAnswerError` if it does not fit."""
     try:
         return decoded(kind, contents)
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -59,7 +59,7 @@ def read(kind: type[Result], contents: bytes) -> Result:
 def verify_signature(
     secret: str, timestamp: str | int, body: bytes, signature: str, tolerance: float = 300.0
 ) -> bool:
-    """Whether the service sent a report, unchanged, not long ago.
+    """Check that the service sent a report recently, and that it has not been changed.
 
     The timestamp and the signature are those of the headers `Keydyn-Timestamp` and `Keydyn-Signature`. The
     body is what was received, before it is parsed. The tolerance, in seconds, is how old a report may be and
@@ -220,7 +220,7 @@ KINDS = {
 def problem(
     fields: Mapping[str, Any], status: int, title: str, retry_after: float | None = None
 ) -> ServiceProblem:
-    """The exception for the fields of an answer; status and title are used where they have none."""
+    """Make the exception for the fields of an answer; status and title stand in for missing ones."""
     known = {"type", "title", "status", "detail", "instance"}
     kind = str(fields.get("type", "")).removeprefix(PREFIX)
     instance = fields.get("instance")

@@ -157,7 +157,7 @@ class Watch:
         self._kept = self._kept[max(0, durable - (self._last - len(self._kept))) :]
 
     def _insist(self, work: Callable[[Patience], Result]) -> Result:
-        """Do something on this connection, or on others if it is lost."""
+        """Do some work on this connection, or on another if it is lost."""
         patience = Patience(self._connecting.patience_s)
         # The last answer that said something: a timeout after it says less.
         telling: ServiceProblem | UnexpectedAnswerError | None = None
@@ -236,7 +236,7 @@ class Watch:
             raise _LostError from error
 
     def _receive(self, patience: Patience, kind: type[Received]) -> Received:
-        """The next frame of this kind; what other frames say is noted on the way."""
+        """Wait for the next frame of this kind, and note what other frames say on the way."""
         assert self._connection is not None
         while True:
             try:
@@ -262,7 +262,7 @@ class Watch:
 
 
 def _parsed(text: str | bytes) -> dict[str, Any]:
-    """A frame; one that makes no sense is taken for the sign of a broken connection."""
+    """Read a frame; one that makes no sense is taken as a sign of a broken connection."""
     try:
         frame = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -280,7 +280,7 @@ def _converted(frame: dict[str, Any], kind: type[Received]) -> Received:
 
 
 def _ended(closed: ConnectionClosed) -> Exception:
-    """What to make of the end of a connection."""
+    """Make the exception for the end of a connection."""
     code, reason = (closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else (0, "")
     if code not in FOR_GOOD:
         return _LostError()

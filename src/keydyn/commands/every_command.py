@@ -21,7 +21,7 @@ QuietOption = Annotated[
 
 
 def group(name: str, help: str) -> typer.Typer:
-    """A group of commands."""
+    """Make a group of commands."""
     return typer.Typer(
         name=name, help=help, no_args_is_help=True, add_completion=False, rich_markup_mode="markdown"
     )

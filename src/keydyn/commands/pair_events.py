@@ -16,7 +16,7 @@ from keydyn.terminal import JsonOption, print_json, say, warn
 
 @dataclass(frozen=True)
 class EventReading(Reading):
-    """How a file of events is read."""
+    """The options that say how a file of events is read."""
 
     file: Annotated[
         Path,

@@ -123,7 +123,7 @@ def info(
 
 
 def _calibrated(people: PopulationModel, samples: Samples, n_jobs: int, quiet: bool) -> Background | None:
-    """The population with what its scores mean; None, with a warning, if there are too few people."""
+    """Learn what the population's scores mean; None, with a warning, if there are too few people."""
     from keydyn.decisions.calibration.background import FOLDS, Background
     from keydyn.detectors import PopulationDetector
 

@@ -38,7 +38,7 @@ CLEAN = (
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is read, as the options say; the attributes are the options, in the order of the help."""
+    """The options that say how a file is read, in the order of the help."""
 
     file: Annotated[
         Path,
@@ -86,7 +86,7 @@ class Reading:
     ] = False
 
     def recording(self, anonymous: bool = False) -> tuple[Recording, Notes]:
-        """The recording, and what to know about it, of which the user is warned.
+        """Read the recording, and warn the user of what is odd about it.
 
         With `anonymous` the file need not say who typed, nor have a column `session`. What is wrong with the
         file is reported in terms of the options.
@@ -115,7 +115,7 @@ class Reading:
         return recording, notes
 
     def source(self) -> Path | BinaryIO:
-        """What is read."""
+        """Standard input, or the file."""
         return sys.stdin.buffer if self.file == STANDARD_INPUT else self.file
 
     @contextmanager
@@ -176,12 +176,12 @@ class Reading:
 
 
 def listed(text: str) -> list[str]:
-    """The names in an option that takes several, separated by commas; one with a comma in it is quoted."""
+    """Split an option that takes several names, separated by commas; a name with a comma in it is quoted."""
     return [name.strip() for name in next(csv.reader(io.StringIO(text)), []) if name.strip()]
 
 
 def _given(name: str, value: Any) -> str:
-    """One option with its value; `...` stands for any value."""
+    """Write one option with its value; `...` stands for any value."""
     name = name.replace("_", "-")
     if value is True or value is ...:
         return f"--{name}"
@@ -201,5 +201,5 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _label(text: str | None) -> str | int | None:
-    """A user or a session as a file has it: whole numbers are numbers."""
+    """Read a user or a session as in a file, where whole numbers are numbers."""
     return int(text) if text is not None and text.isdecimal() and str(int(text)) == text else text

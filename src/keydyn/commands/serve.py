@@ -110,7 +110,7 @@ def serve(
 
 
 def _given(database: str | None, key_file: Path | None) -> str:
-    """The options of this command line that other commands need too; a password is not shown."""
+    """List the options of this command line that other commands need too; a password is not shown."""
     shown = {"--database": re.sub(r"(//[^/:@]*):[^/@]*@", r"\1:…@", database or ""), "--key-file": key_file}
     here = (name for name in shown if any(word.startswith(name) for word in sys.argv))
     return "".join(f" {name} {shlex.quote(str(shown[name]))}" for name in here)

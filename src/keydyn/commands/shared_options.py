@@ -37,21 +37,21 @@ KeyFileOption = Annotated[
 
 
 def key_of(key_file: Path | None) -> bytes | None:
-    """The key in a file, if one is named."""
+    """Read the key from a file, if one is named."""
     from keydyn.decisions.folder.manifest import read_key
 
     return None if key_file is None else read_key(key_file)
 
 
 def population_of(path: Path | None) -> PopulationModel | None:
-    """The population in a file; None if no file is named."""
+    """Load the population from a file; None if no file is named."""
     from keydyn.population import PopulationModel
 
     return None if path is None else PopulationModel.load(path)
 
 
 def with_population(names: Sequence[str], people: PopulationModel | None) -> list[str | Detector]:
-    """The detectors of these names; that of the population, which is added if need be, with these people."""
+    """Give these people to the detector `population`, and add it to the names if it is not among them."""
     from keydyn.detectors import PopulationDetector
 
     own = PopulationDetector.name

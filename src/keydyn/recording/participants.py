@@ -73,7 +73,7 @@ CORRECTED = "The text was corrected. It must be typed in one go."
 
 
 class Attempt(Request, frozen=True, kw_only=True):
-    """What a participant has typed for the sample at this place of their course."""
+    """What a participant has typed as the sample at this place of their course."""
 
     user: User
     place: Count
@@ -84,7 +84,7 @@ class Attempt(Request, frozen=True, kw_only=True):
 
 
 def check_user(user: str) -> None:
-    """A `UsageError` if this cannot be the name of a participant."""
+    """Refuse what cannot be the name of a participant."""
     if not re.fullmatch(USER, user):
         raise UsageError(
             f"a participant cannot be called {user!r}: use at most 64 letters, digits, ., - and _"
@@ -92,7 +92,7 @@ def check_user(user: str) -> None:
 
 
 class Participants:
-    """All participants; with `users`, only these may take part. Safe for threads."""
+    """Knows who may type what now; with `users`, only these may take part. Safe for threads."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Participants:
         }
 
     def everybody(self) -> list[str]:
-        """The participants who were named or, without names, have begun."""
+        """List the participants who were named or, without names, those who have begun."""
         return list(self.users or self._about.participants)
 
     def finished(self) -> bool:
@@ -121,11 +121,11 @@ class Participants:
         return all(self.left(user) == 0 for user in self.everybody())
 
     def left(self, user: str) -> int:
-        """How many samples are still to be typed."""
+        """Count the samples that are still to be typed."""
         return len(self._course(user)) - len(self._done.get(user, ()))
 
     def table(self) -> list[dict[str, Any]]:
-        """One row per participant: progress and quality."""
+        """Summarise each participant's progress and quality in a row."""
         rows = []
         for user in self.everybody():
             of = [row for row in self._recorded.attempts if row["user"] == user]
@@ -145,7 +145,7 @@ class Participants:
         return rows
 
     def state(self, user: str | None) -> dict[str, Any]:
-        """All that a page shows: of the study, and of this participant."""
+        """Return all that a page shows of the study and of this participant."""
         study = self.study
         return {
             "title": study.title,
@@ -236,7 +236,7 @@ class Participants:
         return self._courses[user]
 
     def _place(self, user: str) -> int:
-        """Where in the course the first sample is that is not there; the course's length if all are."""
+        """Find the place of the first sample that is missing; the length of the course if none is."""
         course, done = self._course(user), self._done.get(user, {})
         return next((n for n, task in enumerate(course) if task not in done), len(course))
 
@@ -249,7 +249,7 @@ class Participants:
         return consent is not None and consent.consent_sha256 == self.study.consent_sha256
 
     def _wait(self, user: str) -> int:
-        """Seconds until the next sample may be typed."""
+        """Count the seconds until the next sample may be typed."""
         course, place = self._course(user), self._place(user)
         if not 0 < place < len(course) or user not in self._last:
             return 0
@@ -260,7 +260,7 @@ class Participants:
 
 
 def _frame(attempt: Attempt, task: Task, session: int, prompt: Prompt) -> pd.DataFrame:
-    """The sample in the schema; a `Problem` if its times cannot be, or if it has keys that are secret."""
+    """Bring the sample into the schema; a `Problem` if its times are impossible, or if it has secret keys."""
     columns = structs.asdict(attempt.keystrokes)
     if len({len(column) for column in columns.values()}) > 1:
         raise _unusable("there are not as many times as there are keys")
@@ -288,7 +288,7 @@ def _unusable(detail: str) -> Problem:
 
 
 def _date(now: int) -> str:
-    """A time as people read it: 2026-11-16T12:30:00Z."""
+    """Write a time as people read it: 2026-11-16T12:30:00Z."""
     return datetime.fromtimestamp(now // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -44,7 +44,7 @@ Times = Annotated[int, about(ge=1, le=1000)]
 
 
 class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One text, or a question that is answered in the participant's own words."""
+    """A text to type, or a question to answer in the participant's own words."""
 
     text: Words
     kind: Kind = "copy"
@@ -59,7 +59,7 @@ class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def least(self) -> int:
-        """The fewest keystrokes that are accepted as a sample."""
+        """The least number of keystrokes that is accepted as a sample."""
         if self.kind == "free":
             return self.keystrokes or LEAST_FREE
         whole = self.kind in ("fixed", "password")
@@ -90,11 +90,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def consent_sha256(self) -> str:
-        """Which text participants have consented to."""
+        """The SHA-256 of the text that participants consent to."""
         return sha256(self.consent.encode()).hexdigest()
 
     def course(self, user: str) -> list[Task]:
-        """All that a participant types, in order; always the same for the same participant."""
+        """List all that a participant types, in an order that is always the same for a participant."""
         found: list[Task] = []
         for sitting in range(1, self.sittings + 1):
             tasks = list(self._sitting(sitting))
@@ -104,7 +104,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return found
 
     def _sitting(self, sitting: int) -> Iterator[Task]:
-        """Every prompt in turn, then those that are typed again, until each was typed as often as asked."""
+        """Go through the prompts in turn, then through those that are typed again, as often as each is."""
         often = [prompt.repetitions or self.repetitions for prompt in self.prompts]
         for repetition in range(1, max(often) + 1):
             for number, times in enumerate(often, 1):
@@ -113,7 +113,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Task(NamedTuple):
-    """One sample that is asked for; all count from 1, repetitions within a sitting."""
+    """One sample to be typed; all numbers count from 1, repetitions within a sitting."""
 
     sitting: int
     prompt: int
@@ -162,7 +162,7 @@ def _plain(text: str) -> list[dict[str, str]]:
 
 
 def _stripped(found: Any) -> Any:
-    """Without white space around texts."""
+    """Remove white space around texts."""
     if isinstance(found, dict):
         return {name: _stripped(value) for name, value in found.items()}
     if isinstance(found, list):
@@ -171,7 +171,7 @@ def _stripped(found: Any) -> Any:
 
 
 def _worded(message: str) -> str:
-    """What does not fit, and where; prompts are counted from 1."""
+    """Say what does not fit, and where; prompts are counted from 1."""
     what, _, where = message.partition(" - at `$")
     place = re.sub(r"\[(\d+)\]", lambda number: f".{int(number[1]) + 1}", where.rstrip("`"))
     name = place.rpartition(".")[2]

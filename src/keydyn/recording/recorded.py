@@ -63,7 +63,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AppendedFile:
-    """A file of whole lines, the first of which names the columns.
+    """A file that lines are added to as a whole; the first names the columns.
 
     A line that was only partly written, when the process or the machine died, is cut off when the file is
     opened; so are zeros, which some file systems leave where nothing was written.
@@ -115,13 +115,13 @@ class AppendedFile:
 
 
 class CsvSamples(AppendedFile):
-    """CSV, to which samples are appended."""
+    """Samples in a CSV file, which is appended to."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, _line([*COLUMNS, *TASK]))
 
     def frame(self) -> pd.DataFrame | None:
-        """All samples; None if there are none."""
+        """Return all samples; None if there are none."""
         return load_recordings(self.path) if self.path.read_bytes().count(b"\n") > 1 else None
 
     def add(self, sample: pd.DataFrame) -> None:
@@ -130,14 +130,14 @@ class CsvSamples(AppendedFile):
 
 
 class ParquetSamples:
-    """Parquet, which is rewritten with every sample."""
+    """Samples in a Parquet file, which is rewritten with every sample."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._frame = load_recordings(path) if path.exists() else None
 
     def frame(self) -> pd.DataFrame | None:
-        """All samples; None if there are none."""
+        """Return all samples; None if there are none."""
         return self._frame
 
     def add(self, sample: pd.DataFrame) -> None:
@@ -148,10 +148,10 @@ class ParquetSamples:
         self._frame = together
 
     def cut_lines(self, count: int) -> None:
-        """Nothing: such a file is whole."""
+        """Do nothing: a Parquet file is never partly written."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 class Recorded:
@@ -165,7 +165,7 @@ class Recorded:
         self.attempts = self._agreed()
 
     def done(self) -> dict[str, dict[Task, int]]:
-        """What each participant has typed, and as which session."""
+        """Return what each participant has typed, and as which session."""
         found: dict[str, dict[Task, int]] = {}
         for user, session, *task in self._each()[[*SAMPLE, *TASK]].itertuples(index=False, name=None):
             found.setdefault(str(user), {})[Task(*map(int, task))] = int(session)
@@ -198,7 +198,7 @@ class Recorded:
         self._quality.close()
 
     def _each(self) -> pd.DataFrame:
-        """One row per sample, with its number of keystrokes."""
+        """List the samples, each with its number of keystrokes."""
         frame = self.samples.frame()
         if frame is None:
             return pd.DataFrame(columns=[*SAMPLE, *TASK, "keystrokes"])
@@ -210,7 +210,7 @@ class Recorded:
         return each.assign(keystrokes=sample_lengths(starts, len(frame)))
 
     def _agreed(self) -> list[dict[str, str]]:
-        """The lines about attempts, once they and the samples agree."""
+        """Make samples and lines about attempts agree, and return the lines."""
         text = self.quality_path.read_text(encoding="utf-8")
         attempts = [dict(row) for row in csv.DictReader(io.StringIO(text))]
         expected = {(row["user"], row["session"]): row for row in attempts if row["kept"] == "1"}
@@ -235,7 +235,7 @@ class Recorded:
 def opened(
     out: Path, prompts: Path, prompts_sha256: str, counts: tuple[str, ...]
 ) -> Iterator[tuple[Recorded, About]]:
-    """The files of a recording, new or to be continued; `UsageError` if they are of another one."""
+    """Open the files of a new or unfinished recording; a `UsageError` if they belong to another one."""
     if out.suffix not in FORMATS:
         raise UsageError(f"--out must end in {' or '.join(FORMATS)}, not {out.name!r}")
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -268,14 +268,14 @@ def _for_its_owner() -> Iterator[None]:
 
 
 def with_run(about: About, now: str, exact: bool) -> About:
-    """With one more run, of this version; `exact` may have been requested on the command line."""
+    """Add a run of this version; `exact` may have been requested on the command line."""
     recorder = (files("keydyn.service") / "pages" / "recorder.js").read_bytes()
     run = RecordingRun(now, __version__, sha256(recorder).hexdigest(), exact)
     return msgspec.structs.replace(about, runs=[*about.runs, run])
 
 
 def about_path(out: Path) -> Path:
-    """The file that says what a recording rests on, beside the recording."""
+    """Name the file beside a recording that says what it rests on."""
     return _beside(out, "recording.json")
 
 

@@ -35,7 +35,7 @@ REDIRECT = '<!doctype html><title>keydyn record</title><meta http-equiv="refresh
 
 
 class Who(Body, frozen=True):
-    """The participant whose state is requested; null before one was chosen."""
+    """The participant whose state is requested; null before one is chosen."""
 
     user: User | None = None
 
@@ -78,7 +78,7 @@ def create_app(
 
     @routes.route("POST", "/state", allowed)
     def state(call: Call, body: Who) -> dict[str, Any]:
-        """What the page shows."""
+        """Return what the page shows."""
         return participants.state(body.user)
 
     @routes.route("POST", "/consent", allowed)

@@ -39,7 +39,7 @@ HARDLY_ANY, MOST_NAMED = 0.2, 8
 
 @dataclass(frozen=True)
 class Enrolling:
-    """How people are enrolled, as the options say."""
+    """The options that say how people are enrolled."""
 
     out: Annotated[Path, typer.Option("--out", help="Folder for the models.")]
     replace: Annotated[
@@ -187,7 +187,7 @@ def users(
 
 
 def _rests_on(verifier: Verifier) -> dict[str, Any]:
-    """What error rates rest on: the people who calibrated, and comparisons among those enrolled."""
+    """Say what error rates rest on: the people who calibrated, and comparisons among those enrolled."""
     place, rate = verifier.place, verifier.own_rate()
     elsewhere = verifier.background.calibrations.unsure > 0.0
     words = f"{verifier.background.calibrations.n_people} people" + (
@@ -205,7 +205,7 @@ def _rests_on(verifier: Verifier) -> dict[str, Any]:
 
 
 def _settings(before: Manifest | None, options: Enrolling) -> tuple[str, tuple[str, ...]]:
-    """The detector and the sensors: as the options say, as in the folder, or the defaults."""
+    """Choose the detector and the sensors: those of the options, of the folder, or the defaults."""
     detector, out = options.detector, options.out
     used = None if options.sensors is None else tuple(listed(options.sensors))
     if before is None or not before.people:
@@ -224,7 +224,7 @@ def _settings(before: Manifest | None, options: Enrolling) -> tuple[str, tuple[s
 
 
 def _verifier(change: Change, options: Enrolling, keystrokes: pd.DataFrame) -> tuple[Verifier, str]:
-    """What people are enrolled with, and where its calibration comes from, in words."""
+    """Return what people are enrolled with, and in words where its calibration comes from."""
     from keydyn.decisions.folder.folder import new_secret, read_folder
     from keydyn.decisions.verifier import Verifier
     from keydyn.keystrokes.one_sample import recorded_samples
@@ -253,7 +253,10 @@ def new_background(
     n_jobs: int = -1,
     progress: Callable[[int], object] | None = None,
 ) -> tuple[Background, str]:
-    """What a new folder's decisions rest on: given, the one that comes with keydyn, or learnt; and which."""
+    """Find what a new folder's decisions rest on, and say where that comes from.
+
+    It is the population that is named, the one that comes with keydyn, or one that is learnt here.
+    """
     from keydyn.decisions.calibration.background import Background, shipped_background, shipped_prior
     from keydyn.decisions.folder.folder import storing_detector
 
@@ -268,7 +271,7 @@ def new_background(
 
 
 def shipped_is_better(samples: Samples) -> bool:
-    """Whether too few people, with two samples or more each, are there to learn a population from."""
+    """Whether there are too few people with two samples or more to learn a population from."""
     import numpy as np
 
     from keydyn.decisions.calibration.background import shipped_prior
@@ -280,7 +283,7 @@ def shipped_is_better(samples: Samples) -> bool:
 
 
 def _unknown_keys(verifier: Verifier, keystrokes: pd.DataFrame) -> str:
-    """Keys that the population does not know, in words; a `ValueError` names who typed hardly any others."""
+    """Name the keys that the population does not know; a `ValueError` if a person typed hardly any others."""
     from keydyn.detectors import PopulationDetector
 
     pattern = verifier.pattern
@@ -304,7 +307,7 @@ def _unknown_keys(verifier: Verifier, keystrokes: pd.DataFrame) -> str:
 
 
 def _given(path: Path, samples: Samples, n_jobs: int) -> tuple[Background, str]:
-    """A population from a file, with the calibration beside it or else one from these people's samples."""
+    """Read a population, with the calibration beside it or else one learnt from these people's samples."""
     from keydyn.decisions.calibration.background import Background, read_background
     from keydyn.detectors import PopulationDetector
     from keydyn.population import PopulationModel
@@ -325,7 +328,7 @@ def _given(path: Path, samples: Samples, n_jobs: int) -> tuple[Background, str]:
 
 
 def _groups(keystrokes: pd.DataFrame, min_samples: int) -> dict[str, pd.DataFrame]:
-    """Each user's keystrokes; a `ValueError` names a user who has too few samples, or whose name is taken."""
+    """Divide keystrokes by user; a `ValueError` if one has too few samples, or shares a name with another."""
     groups: dict[str, pd.DataFrame] = {}
     for user, typed in keystrokes.groupby("user", sort=False):
         if str(user) in groups:

@@ -35,7 +35,7 @@ WORDS = {"accept": "accepted", "reject": "rejected", "unsure": "unsure"}
 
 @dataclass(frozen=True)
 class Enough:
-    """How much evidence an answer needs, as the options say."""
+    """The options that say how much evidence an answer needs."""
 
     min_keystrokes: Annotated[
         int,
@@ -63,13 +63,13 @@ class Enough:
 
     @property
     def least(self) -> tuple[int, int]:
-        """The fewest keystrokes, and the fewest of known keys, that are enough."""
+        """The least number of keystrokes, and of keystrokes of known keys, that is enough."""
         return self.min_keystrokes, self.min_known
 
 
 @dataclass(frozen=True)
 class Folder:
-    """The folder of people that is asked, as the options say."""
+    """The options that name the folder of enrolled people."""
 
     models: ModelsOption
     key_file: KeyFileOption = None
@@ -82,7 +82,7 @@ class Folder:
     def opened(
         self, user: str | None = None, enough: Enough | None = None, false_match_rate: float | None = None
     ) -> Verifier:
-        """All people in the folder, or what a claim to be `user` needs; an unknown user is a usage error."""
+        """Load everyone in the folder, or what a claim to be `user` needs; a user must be enrolled."""
         from keydyn.decisions import Targets, Verifier
         from keydyn.decisions.folder.folder import read_manifest
 
@@ -102,7 +102,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Delivery:
-    """Where the answers go, as the options say."""
+    """The options that say where the answers go."""
 
     out: Annotated[Path | None, typer.Option("--out", help="Also write the table to this CSV file.")] = None
     as_json: JsonOption = False
@@ -114,7 +114,7 @@ class Delivery:
         hidden: tuple[str, ...] = (),
         objects: list[dict[str, Any]] | None = None,
     ) -> None:
-        """A table on the terminal, or JSON, of `objects` if they say more; and a CSV file if asked for."""
+        """Print a table, or JSON (of `objects` if these are given), and write a CSV file if one is named."""
         flat = [{name: "; ".join(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows]
         if self.out is not None:
             import pandas as pd
@@ -133,12 +133,12 @@ class Delivery:
 
 
 def typist(recording: Recording, user: object) -> str | None:
-    """Who typed a sample, if the file says so."""
+    """Return who typed a sample, if the file says so."""
     return str(user) if recording.names_users else None
 
 
 def samples_in(recording: Recording) -> list[tuple[Any, Any]]:
-    """User and session of each sample, in order."""
+    """List the user and the session of each sample, in order."""
     from keydyn.keystrokes.schema import SAMPLE, sample_starts
 
     starts = recording.keystrokes.iloc[sample_starts(recording.keystrokes)][SAMPLE]

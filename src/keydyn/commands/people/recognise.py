@@ -129,7 +129,7 @@ def identify(
 
 @dataclass(frozen=True)
 class Claim:
-    """Who the samples are said to be from, as the options say, and what follows from it."""
+    """The options that say who is claimed to have typed the samples, and what follows."""
 
     claims: Annotated[
         str | None,
@@ -151,7 +151,7 @@ class Claim:
     ] = False
 
     def claimed(self, recording: Recording, user: str | None) -> list[str]:
-        """The claimed user of each sample."""
+        """List the claimed user of each sample."""
         from keydyn.keystrokes.schema import sample_starts
 
         keystrokes, column = recording.keystrokes, self.claims
@@ -235,7 +235,7 @@ def verify(
 
 
 def _decisions(verifier: Verifier, recording: Recording, claimed: list[str]) -> list[Decision]:
-    """The decision on each sample's claim; all claims of one user are decided together."""
+    """Decide each sample's claim; all claims to be one user are decided together."""
     from keydyn.keystrokes.samples import Samples
 
     samples = Samples.without_vectors(recording.keystrokes, verifier.sensors)
@@ -249,9 +249,9 @@ def _decisions(verifier: Verifier, recording: Recording, claimed: list[str]) -> 
 def _updating(
     asked: Verifier, folder: Folder, user: str, recording: Recording
 ) -> tuple[Verifier, list[Decision], list[bool]]:
-    """Take one sample after another, each with the template that the one before has left; then the folder.
+    """Decide one sample after another, each with the template that the one before has left.
 
-    Also returned is which samples updated the template.
+    The folder is changed at the end. Also returned is which samples updated the template.
     """
     from keydyn.decisions import Verifier
     from keydyn.decisions.folder.folder import changing
@@ -276,7 +276,7 @@ def _updating(
 
 
 def _explain(decision: Decision, verifier: Verifier) -> None:
-    """What the answer to a single claim rests on, in sentences."""
+    """Print in sentences what the answer to a single claim rests on."""
     from keydyn.evaluation.rates.confidence import percentage
 
     low, high = (percentage(rate, 2) for rate in decision.interval)

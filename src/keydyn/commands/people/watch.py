@@ -109,7 +109,7 @@ def watch(
 
 
 def _sparkline(penalty: Any, threshold: float, width: int = 12) -> str:
-    """Blocks, one per stretch of keys, as high as its largest penalty; half height is the threshold."""
+    """Draw a block per stretch of keys, as high as its largest penalty; half height is the threshold."""
     import numpy as np
 
     blocks = "▁▂▃▄▅▆▇█"

@@ -52,7 +52,7 @@ def watch_stream(reading: Reading, session: WatchedSession, as_json: bool) -> Ex
 
 
 class WatchedSession:
-    """One session after another in a user's name, keystroke by keystroke.
+    """Answers keystroke by keystroke, one session after another in a user's name.
 
     `least` are the fewest keystrokes, and the fewest of known keys, for an answer other than "unsure".
     """
@@ -67,7 +67,7 @@ class WatchedSession:
         self.keys = 0
 
     def take(self, keystrokes: pd.DataFrame) -> list[dict[str, Any]]:
-        """The answers to the next keystrokes, all of one session."""
+        """Answer the next keystrokes, all of one session."""
         last = self.last
         if last is None or any(last[name].iloc[0] != keystrokes[name].iloc[0] for name in SAMPLE):
             self.watch.restart()
@@ -115,7 +115,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _recordings(reading: Reading) -> Iterator[Recording]:
-    """What has come, each time that something has; a `ValueError` names the line of the whole stream."""
+    """Read what has arrived, each time something arrives; an error names the line of the whole stream."""
     # A few lines do not say the unit of their times.
     form = replace(reading.form(), unit=reading.unit or "ms")
     source: Any = sys.stdin.buffer
@@ -136,7 +136,7 @@ def _recordings(reading: Reading) -> Iterator[Recording]:
 
 
 def _end_of_rows(text: bytes) -> int:
-    """Where the last whole row ends: after a line break that is not between quotation marks."""
+    """Find the end of the last whole row: a line break that is not between quotation marks."""
     end = text.rfind(b"\n") + 1
     while text.count(b'"', 0, end) % 2:
         end = text.rfind(b"\n", 0, end - 1) + 1

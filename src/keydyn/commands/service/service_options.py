@@ -59,7 +59,7 @@ def needs_service() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Service:
-    """The service that is administered, as the options say."""
+    """The options that name the service to administer."""
 
     database: DatabaseOption = None
     key_file: ServiceKeyOption = None
@@ -67,7 +67,7 @@ class Service:
 
     @contextmanager
     def opened(self, create: bool = False) -> Iterator[Context]:
-        """Its database, brought up to date, with its keys; unless it may be made, it must be there."""
+        """Open the database and its keys, and bring it up to date; with `create`, it need not exist yet."""
         with needs_service():
             from keydyn.service.people.context import Context
             from keydyn.service.problems import Problem
@@ -89,7 +89,7 @@ class Service:
 
 
 def find_tenant(context: Context, name: str) -> Tenant:
-    """The tenant of this name, which must exist."""
+    """Find the tenant of this name, which must exist."""
     from sqlalchemy import select
 
     from keydyn.service.accounts import find_tenant as found_tenant
@@ -106,7 +106,7 @@ def find_tenant(context: Context, name: str) -> Tenant:
 
 
 def as_operator(context: Context, tenant: str) -> Write:
-    """Work on a tenant that the operator does."""
+    """Prepare changes to a tenant in the name of the operator."""
     from keydyn.service.people.context import Write
 
     return Write(find_tenant(context, tenant), "operator")
@@ -131,5 +131,5 @@ def show(title: str, rows: list[dict[str, Any]], as_json: bool, nothing: str) ->
 
 
 def date(at: int | None) -> str:
-    """A moment in milliseconds since 1970, in UTC."""
+    """Write a moment, in milliseconds since 1970, as a date in UTC."""
     return "" if at is None else datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M")

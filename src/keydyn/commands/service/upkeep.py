@@ -208,7 +208,7 @@ def restore(
 
 @contextmanager
 def _opened(database: str | None, new: bool = False) -> Iterator[Database]:
-    """The database as it is; it must be there unless it may be `new`."""
+    """Open the database as it is; unless it may be `new`, it must exist."""
     with needs_service():
         from keydyn.service.settings import default_database
         from keydyn.service.storage.database import Database, checked_url

@@ -68,7 +68,7 @@ Load = Callable[[str, Path | None], Recordings]
 def chosen_rows(
     names: Sequence[str] | None = None, data: Path | None = None, default_names: Sequence[str] | None = None
 ) -> tuple[list[Row], list[str]]:
-    """The rows to study, and messages about those that are not here; by default all of the paper's rows."""
+    """Load the rows to study, by default all of the paper's, and say which are not here."""
     from keydyn.lab.frame.dataset_rows import load_row
     from keydyn.lab.frame.published import DATASETS
 
@@ -78,7 +78,7 @@ def chosen_rows(
 def chosen_texts(
     names: Sequence[str] | None = None, data: Path | None = None
 ) -> tuple[list[LongText], list[str]]:
-    """The long texts to study, and messages about those that are not here."""
+    """Load the long texts to study, and say which are not here."""
     from keydyn.lab.frame.long_texts import NAMES, load_text
 
     return chosen(names, data, NAMES, load_text)
@@ -92,7 +92,7 @@ def chosen(
     default_names: Sequence[str] | None = None,
     simulated: Sequence[str] = (SIMULATED,),
 ) -> tuple[list[Recordings], list[str]]:
-    """The recordings to study, and messages about those that are not here.
+    """Load the recordings to study, and say which are not here.
 
     Without names, these are all of `default_names`, or of those that are `known`, that are here; if there are
     none, the simulated ones. What was named must be here, and a folder that was named must have something. A
@@ -119,7 +119,7 @@ def chosen(
 
 
 def known_detectors(names: Sequence[str] | None) -> list[str]:
-    """Detectors by name; an unknown one is reported before any work is done."""
+    """Check the names of detectors: an unknown one is reported before any work is done."""
     from keydyn.detectors import make_detector
 
     with checking_options():
@@ -129,7 +129,7 @@ def known_detectors(names: Sequence[str] | None) -> list[str]:
 def recognition_facts(
     rows: Sequence[Row], detectors: Sequence[str | Detector], seed: int, table: pa.Table | None = None
 ) -> Facts:
-    """What run.json says of a study that enrols people; `table` has its scores or ranks."""
+    """Say for run.json how a study enrols people; `table` has its scores or ranks."""
     from keydyn.detectors import make_detector
     from keydyn.lab.frame.resuming import detector_settings
     from keydyn.lab.frame.score_datasets import detector_for, limited_fits
@@ -150,11 +150,11 @@ def recognition_facts(
 
 
 def text_facts(texts: Sequence[LongText], settings: Facts | None = None) -> Facts:
-    """What run.json says of a study on long texts."""
+    """Say for run.json which long texts a study used."""
     return {"data": {text.name: text.checksums for text in texts}, **(settings or {})}
 
 
 def check_second(second: int) -> None:
-    """A `UsageError` for a number of second surrogates that gives no p-value."""
+    """Refuse a number of second surrogates that gives no p-value."""
     if second == 1:
         raise UsageError("--second must be 0, or 2 or more")

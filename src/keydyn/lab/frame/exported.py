@@ -21,7 +21,7 @@ ExportOption = Annotated[
 
 
 def check_export(forms: list[str] | None) -> None:
-    """A `UsageError` for a form that does not exist."""
+    """Refuse a form that does not exist."""
     for form in forms or ():
         if form not in FORMS:
             raise UsageError(f"there is no form {form!r} of score files; there are {', '.join(FORMS)}")

@@ -145,7 +145,7 @@ CLOCKS: dict[float, Disturbance] = {
 
 
 def _chosen(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) -> Truths:
-    """Which keystrokes are befallen: a share of each sample's, rounded up or down by chance."""
+    """Choose the keystrokes to disturb: a share of each sample's, rounded up or down at random."""
     starts = sample_starts(keystrokes)
     lengths = sample_lengths(starts, len(keystrokes))
     numbers = np.floor(share * lengths + rng.uniform(size=len(lengths))).astype(np.int64)
@@ -157,7 +157,7 @@ def _chosen(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) ->
 
 
 def _so_far(keystrokes: pd.DataFrame, values: Floats) -> Floats:
-    """The sum of the values before each row of its sample."""
+    """Sum up the values before each row of its sample."""
     starts = sample_starts(keystrokes)
     before = np.cumsum(values) - values
     sums: Floats = before - before[starts][sample_of_row(starts, len(values))]
@@ -170,13 +170,13 @@ def _rising(times: Floats, sample: Integers) -> Floats:
 
 
 def _released(keystrokes: pd.DataFrame, chosen: Truths, holds: Floats) -> pd.DataFrame:
-    """Some keys held for other times."""
+    """Let some keys be held for other times."""
     release = np.where(chosen, keystrokes["timepress"] + holds, keystrokes["timerelease"])
     return keystrokes.assign(timerelease=release)
 
 
 def _inserted(keystrokes: pd.DataFrame, rows: pd.DataFrame, places: Floats) -> pd.DataFrame:
-    """With further rows at places between the present ones."""
+    """Insert rows at places between the present ones."""
     both = pd.concat([keystrokes, rows], ignore_index=True)
     order = np.argsort(np.concatenate([np.arange(len(keystrokes)), places]), kind="stable")
     return both.iloc[order].reset_index(drop=True)

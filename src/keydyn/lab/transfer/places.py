@@ -166,7 +166,7 @@ def _text(typed: pd.DataFrame) -> Sequence[str]:
 
 
 def chosen_places(names: Sequence[str] | None, data: Path | None) -> tuple[list[Place], list[str]]:
-    """The places to study, and messages about those that are not here."""
+    """Load the places to study, and say which are not here."""
     return chosen(names, data, NAMES, load_place, simulated=SIMULATED)
 
 

@@ -50,7 +50,7 @@ FIXED_NOTE = (
 
 
 def facts_of(places: Sequence[Place], seed: int) -> Facts:
-    """What run.json says."""
+    """Say for run.json who was learnt from and who was tried."""
     return {
         "seed": seed,
         "data": {place.name: place.checksums for place in places},

@@ -127,6 +127,6 @@ class WebhookDelivery:
 
 
 def signature(secret: str, timestamp: int, body: bytes) -> str:
-    """HMAC with SHA-256 of the time, in seconds, a dot and the body."""
+    """Sign the time, in seconds, a dot and the body by HMAC with SHA-256."""
     signed = hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashlib.sha256)
     return f"v1={signed.hexdigest()}"

@@ -116,7 +116,7 @@ def postpone(connection: Connection, lease: Lease, due_at: int) -> bool:
 
 
 def waiting(connection: Connection) -> dict[str, int]:
-    """The number of jobs of each kind."""
+    """Count the jobs of each kind."""
     return {row.kind: row.number for row in connection.execute(_WAITING)}
 
 

@@ -37,7 +37,7 @@ class ForbiddenAddressError(ValueError):
 
 
 async def resolved(host: str, port: int, allow_private: bool) -> list[str]:
-    """The addresses behind a name; a `ForbiddenAddressError` if one of them is not public.
+    """Look up the addresses behind a name; a `ForbiddenAddressError` if one of them is not public.
 
     A tenant chooses the name, and could otherwise make the service talk to machines that only the service can
     reach. The report goes to the very address that was checked.
@@ -68,7 +68,7 @@ def is_public(address: IPAddress) -> bool:
 
 
 def check_address(url: str, allow_private: bool) -> str:
-    """The address of a webhook in its normal form; a `Problem` says what is wrong with it."""
+    """Bring the address of a webhook into its normal form; a `Problem` says what is wrong with it."""
     # Imported by a process that checks or sends something: it takes 6 MB.
     import httpx
 
@@ -117,7 +117,7 @@ def create(
 
 
 def of_tenant(connection: Connection, tenant_id: str) -> list[Webhook]:
-    """All webhooks of a tenant, the oldest first."""
+    """List all webhooks of a tenant, the oldest first."""
     rows = connection.execute(
         select(webhooks.c.id, webhooks.c.url, webhooks.c.events, webhooks.c.created_at)
         .where(webhooks.c.tenant_id == tenant_id)
