@@ -32,8 +32,15 @@ watching = False
 
 def notice(frame: FrameType, event: str, _: Any) -> None:
     """Note the file of a function that is called."""
-    if watching and event == "call" and frame.f_code.co_name != "<module>":
+    if watching and event == "call" and frame.f_code.co_filename not in entered and not importing(frame):
         entered.add(frame.f_code.co_filename)
+
+
+def importing(frame: FrameType | None) -> bool:
+    """Whether a module is being imported: the bodies of its classes and its decorators are calls too."""
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    return frame is not None
 
 
 @contextmanager

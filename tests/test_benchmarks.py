@@ -7,6 +7,7 @@ import csv
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -347,6 +348,26 @@ def test_the_house_is_counted(tmp_path):
     assert found['docstrings that begin with "The same"'] == 1
     assert found['lines with "so many"'] == 1
     assert found["lines with a whoever, somebody or nobody"] == 1
+
+
+def test_what_only_an_import_calls_is_not_passed(tmp_path, monkeypatch):
+    """The body of a class runs when its module is imported; its method, when it is called."""
+    import house_paths
+
+    file = tmp_path / "passed_by.py"
+    file.write_text("class Thing:\n    def called(self):\n        return 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = sys.getprofile()
+    sys.setprofile(house_paths.notice)
+    try:
+        with house_paths.watched():
+            module = import_module("passed_by")
+            imported = str(file) in house_paths.entered
+            module.Thing().called()
+    finally:
+        sys.setprofile(before)
+    assert not imported
+    assert str(file) in house_paths.entered
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ class StandingAnswer(Answer, frozen=True):
     people: Annotated[int, about("People who are users of the tenant.")]
     enrolled: Annotated[int, about("People whose enrolment in some text is complete.")]
     delayed: Annotated[
-        int, about("People with so many failed attempts in a row that the next one must wait.")
+        int, about("People whose failed attempts in a row make the next one wait.")
     ]
     blocked: Annotated[
         int, about("People for whom failed attempts of the last 30 days have left no attempt for now.")
