@@ -63,7 +63,7 @@ Reasons = tuple[str, ...]
 
 
 class Verifier(EnrolledPeople):
-    """Decides whether people are who they say, who they are, and whether it is still them.
+    """Decides whether people are who they say they are, who they are, and whether it is still them.
 
     Threads may share a verifier. Readers see the people before a change or those after it.
 
@@ -202,7 +202,7 @@ class Verifier(EnrolledPeople):
         return decision
 
     def verify(self, user: str, sample: Typing) -> Decision:
-        """Is one sample typed by the person it is claimed to be?"""
+        """Decide whether a sample was typed by the person whom it is claimed to be from."""
         decisions = self.verify_many(user, sample)
         if len(decisions) != 1:
             raise ValueError(f"verify takes one sample, not {len(decisions)}; verify_many takes several")

@@ -154,7 +154,7 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
     def score(
         self, X: Any, y: ArrayLike, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
     ) -> float:
-        """Share of sequences whose class is predicted rightly."""
+        """Share of sequences whose class is predicted correctly."""
         predicted = self.predict(X, events=events, lengths=lengths)
         right = predicted == _check_labels(y, len(predicted))
         weights = None if sample_weight is None else check_weights(sample_weight, len(right))

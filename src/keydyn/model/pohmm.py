@@ -66,7 +66,7 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
     start_estimate : start probabilities from "sequence_start", or from each type's "first_occurrence"
     transition_weights : smoothing weights above one are made "proper", or handled as "published"
     verbose : 1 prints each iteration to standard error
-    callback : called with an `Iteration` at each step; a true answer stops the fit
+    callback : called with an `Iteration` at each step; returning true stops the fit
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
 
 @restorable
 class HMM(POHMM):
-    """The hidden Markov model: a POHMM that takes all events as one type.
+    """The hidden Markov model: a POHMM in which all events have the same type.
 
     `events` is accepted everywhere and ignored. With one type the marginals are the parameters themselves,
     so smoothing changes nothing.

@@ -24,7 +24,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
 
     Attributes
     ----------
-    transformer_ : it, fitted to all rows
+    transformer_ : the transformer, fitted to all rows
 
     Examples
     --------

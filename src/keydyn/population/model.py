@@ -85,7 +85,7 @@ class PopulationModel:
         scratch: str | PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn from the samples of two people or more; interrupted, the model is as it was before.
+        """Learn from the samples of two or more people; if interrupted, the model stays as it was.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class PopulationModel:
         return Samples(names, Sequences(X, codes, types, offsets, tuple(features)), families_of(features))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write what was learnt; the file is there in full or not at all.
+        """Write what was learnt; the file is written completely or not at all.
 
         Examples
         --------
@@ -422,7 +422,7 @@ class PopulationModel:
         return templates
 
     def save_template(self, template: Template, path: str | PathLike[str]) -> None:
-        """Write a person's template; the file is there in full or not at all."""
+        """Write a person's template; the file is written completely or not at all."""
         files.write(path, self.packed_template(template))
 
     def packed_template(self, template: Template) -> bytes:

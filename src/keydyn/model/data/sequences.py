@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Sequences:
     """Sequences of feature vectors and event types, encoded.
 
-    It is checked whenever it is made, and has arrays of its own that cannot be changed.
+    The arrays are checked when the object is made; they are its own, and cannot be changed.
 
     Attributes
     ----------

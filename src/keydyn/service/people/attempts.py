@@ -117,7 +117,7 @@ def waiting_time(failures: int, failed_at: int, now: int) -> int:
 def counts_of(
     connection: Connection, tenant: Tenant, person_id: str, now: int, *, lock: bool = False
 ) -> Counts:
-    """What is counted of a person; with `lock`, until the change is committed nobody else counts."""
+    """What is counted of a person; with `lock`, no one else can count until the change is committed."""
     if lock:
         # By itself: on PostgreSQL, what is counted would otherwise be read as it was before the wait.
         _LOCK.first(connection, user=person_id)

@@ -1,7 +1,7 @@
 """Identification: a sample is compared with everybody who is enrolled in a kind of text.
 
 A process keeps these people together, with the rows that they were made from: as long as the rows are the
-same, nobody is looked for again.
+same, the search is not repeated.
 """
 
 from __future__ import annotations

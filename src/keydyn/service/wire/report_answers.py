@@ -18,9 +18,7 @@ class StandingAnswer(Answer, frozen=True):
     version: Annotated[str, about("The version of keydyn.")]
     people: Annotated[int, about("People who are users of the tenant.")]
     enrolled: Annotated[int, about("People whose enrolment in some text is complete.")]
-    delayed: Annotated[
-        int, about("People whose failed attempts in a row make the next one wait.")
-    ]
+    delayed: Annotated[int, about("People whose failed attempts in a row make the next one wait.")]
     blocked: Annotated[
         int, about("People for whom failed attempts of the last 30 days have left no attempt for now.")
     ]
