@@ -331,7 +331,8 @@ def _type(schema: dict[str, Any]) -> str:
     if kind == "array":
         if "prefixItems" in schema:
             return f"list: {', '.join(_type(each) for each in schema['prefixItems'])}"
-        return f"list of {_bounds(schema, 'minItems', 'maxItems')}{_type(schema.get('items', {}))}"
+        number = _bounds(schema, "minItems", "maxItems")
+        return f"list of {_type(schema.get('items', {}))}{f', {number}of them' if number else ''}"
     plain = {"string": "text", "integer": "whole number", "boolean": "true or false", "any": "anything"}
     if kind == "string":
         bounds = _bounds(schema, "minLength", "maxLength")

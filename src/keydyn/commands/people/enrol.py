@@ -83,10 +83,12 @@ def fit(reading: Reading, options: Enrolling) -> None:
     People are added to those in the folder; those who are enrolled already are enrolled again. The folder
     changes in one step at the very end, or not at all.
 
-    The calibration, which says what a score means, is fixed when the folder is created. It is learnt from the
-    people in the file if there are 20 or more; otherwise the one that comes with keydyn is used. A population
-    that `keydyn population fit` wrote has its own. Detectors other than population learn it from the people
-    in the file, of whom they need 10 or more.
+    The population, and the calibration that says what its scores mean, are fixed when the folder is created.
+    With 50 people or more in the file, they are learnt from these and from the people who come with keydyn;
+    with fewer, those that come with keydyn are used. If all samples are the same text, or too few of the keys
+    are known to keydyn, 20 people are enough to learn from; with --sensors, they are always learnt. A
+    population that `keydyn population fit` wrote has its own calibration. Detectors other than population
+    learn one from the people in the file, of whom they need 10 or more.
 
     If the file has 10 users or more, those who are likely the same person are named.
 
