@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -14,6 +15,7 @@ from keydyn.decisions.folder.folder import changing, read_manifest
 from keydyn.decisions.folder.manifest import file_of
 from tests.decisions.test_known_twice import TWICE
 from tests.decisions.typed_samples import OTHERS, background, manifest_of, typed, write_manifest
+from tests.documents import ROOT
 
 
 def run(*arguments):
@@ -202,7 +204,17 @@ def test_an_impostor_who_alters_the_folder(folder):
     assert "altered" in altered.stderr
 
 
-@pytest.mark.parametrize("version", [1, 2])
+def test_the_guide_lists_every_field_of_the_manifest(folder):
+    guide = (ROOT / "docs" / "guide" / "enrolment.md").read_text(encoding="utf-8")
+    manifest = manifest_of(folder / "models")
+    for heading, fields in (("manifest", {*manifest, "hmac_sha256"}), ("user", {*manifest["users"][0]})):
+        _, _, table = guide.partition(f"| field of {'the' if heading == 'manifest' else 'a'} {heading} |")
+        rows = table.split("\n\n")[0].split("\n")[2:]
+        assert {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])} == fields
+    assert f'| `"{manifest["format"]}"`, {manifest["version"]} |' in guide
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_folder_of_an_earlier_version_is_enrolled_again(folder, version):
     models = folder / "models"
     write_manifest(models, manifest_of(models) | {"version": version})

@@ -114,7 +114,8 @@ class Outputs:
     ) -> None:
         """Write report.html and all its tables: the study's question and answer, `lead`, and the sections."""
         for table in (table for section in sections for table in section.tables):
-            self.table(table)
+            if table.name not in self.tables:
+                self.table(table)
         opening = [] if self.page is None else self.page.opening(self.tables)
         write_report(self.folder / REPORT, title, [*opening, *lead], sections, facts)
 
