@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from tests.decisions.typed_samples import OTHERS, typed
+from tests.documents import ROOT
 
 
 def run(*arguments):
@@ -67,6 +69,18 @@ def test_identify_names_the_right_people(folder):
     assert shown.exit_code == 0
     assert "Who typed it?" in shown.output
     assert shown.output.count("none of these") == 6
+
+
+def test_the_guide_lists_every_field_of_the_answers(folder):
+    guide = (ROOT / "docs" / "guide" / "enrolment.md").read_text(encoding="utf-8")
+    told = guide.partition("`verify --json` returns")[2]
+    of_verify, _, rest = told.partition("`identify --json` returns")
+    asked = [folder / "ann.csv", "--models", folder / "models", "--json"]
+    (row, *_) = json.loads(run("verify", *asked, "--user", "ann").stdout)
+    named = {name for line in of_verify.split("\n") for name in re.findall(r"`(\w+)`", line.split(" | ")[0])}
+    assert named == {*row, "updated"}
+    (row, *_) = json.loads(run("identify", *asked).stdout)
+    assert {*row} <= set(re.findall(r"`(\w+)`", rest.partition("`watch --json` returns")[0]))
 
 
 def test_strangers_are_none_of_these(folder, tmp_path):
