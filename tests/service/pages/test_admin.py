@@ -421,7 +421,7 @@ def test_settings_are_checked_beside_the_field_and_saved(open_admin, office):
     assert office.client.put("/v1/settings", json=after | {"samples_needed": 9}).status_code == 200
     page.get_by_label("Days for which raw samples are kept").fill("7")
     save.click()
-    expect(page.get_by_role("alert")).to_contain_text("Somebody else has changed")
+    expect(page.get_by_role("alert")).to_contain_text("settings have been changed")
     expect(page.locator("main")).to_contain_text("Samples needed: 9 → 5")
     assert office.get("/v1/settings")["retention_days"] == 30
 

@@ -145,7 +145,7 @@ def test_two_people_enrol_and_are_told_apart(visit, service, tenant):
         one.go("Verify")
         write(one, one)
         expect(verdict(one)).to_have_text("✓ Accepted")
-        one.page.get_by_label("Somebody else, trying to pass as").check()
+        one.page.get_by_label("Another person, trying to pass as").check()
         write(one, other)
         expect(verdict(one)).to_have_text("✗ Rejected")
         expect(one.page.get_by_text("Keys that spoke against it")).to_be_visible()
@@ -366,7 +366,7 @@ def test_any_name_will_do_and_none_widens_the_page(visitor, service, tenant, nam
     page.get_by_role("button", name="Switch person").click()
     page.get_by_label("Your name").fill(unicodedata.normalize("NFD", name))
     page.get_by_role("button", name="Begin").click()
-    expect(page.get_by_text("Somebody with this name exists already")).to_be_visible()
+    expect(page.get_by_text("A person with this name exists already")).to_be_visible()
 
 
 def test_ids_and_names_are_one_to_one(visitor, service):

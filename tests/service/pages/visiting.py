@@ -123,7 +123,7 @@ def every_state(visitor: Visitor, service: Service) -> Iterator[str]:
     visitor.copy(ADA)
     expect(page.locator("#decision .verdict")).to_have_text("✓ Accepted")
     yield "verify-accepted"
-    page.get_by_label("Somebody else, trying to pass as").check()
+    page.get_by_label("Another person, trying to pass as").check()
     visitor.copy(EVE)
     expect(page.locator("#decision .verdict")).to_have_text("✗ Rejected")
     yield "verify-rejected"

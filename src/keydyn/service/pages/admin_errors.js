@@ -25,7 +25,7 @@ function aims(settings) {
     element("h2", { id: "aims" }, "Targets"),
     element("ul", { class: "points" }, LEVELS.map((level) => element("li", {},
       element("strong", {}, level), `: at most one in ${Math.round(1 / settings.levels[level]).toLocaleString()} strangers may be accepted (${percent(settings.levels[level])}).`))),
-    element("p", { class: "small muted" }, "A stranger is somebody else who claims to be the person, but types as they normally do. Somebody who imitates the person or replays a recording is a different threat: see the page on security in the documentation. ",
+    element("p", { class: "small muted" }, "A stranger is another person who claims to be this one, but types as usual. An attacker who imitates the person or replays a recording is a different threat: see the page on security in the documentation. ",
       element("a", { href: "#settings" }, "Change the levels"), "."));
 }
 

@@ -57,7 +57,7 @@ export async function view(service) {
   ];
 }
 
-/** What somebody should look at. */
+/** What an administrator should look at. */
 function needs(standing) {
   const one = (number, single, several) => `${number} ${number === 1 ? single : several}`;
   const found = [

@@ -83,7 +83,7 @@ function seconds(wait) {
   return wait < 7200 ? `${Math.round(wait / 60)} min` : wait < 172800 ? `${Math.round(wait / 3600)} h` : `${Math.round(wait / 86400)} days`;
 }
 
-/** What was decided about claims to be somebody, the newest first, as the audit log has it. */
+/** What was decided about claims to be a person, the newest first, as the audit log has it. */
 function decisions(service, entries, name) {
   const more = element("p", {}, element("a", { href: `#audit/${encodeURIComponent(name)}` }, "All entries about this person in the audit log"));
   if (entries.length === 0) return element("section", { class: "card", "aria-labelledby": "decided" },

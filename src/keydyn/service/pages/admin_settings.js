@@ -137,7 +137,7 @@ export async function view(service) {
       if (!same(newest, stored)) {
         stored = newest;
         compare();
-        said.replaceChildren(message("warn", "Somebody else has changed the settings in the meantime", "Check what your form would change now, then save again."));
+        said.replaceChildren(message("warn", "The settings have been changed in the meantime", "Check what your form would change now, then save again."));
         return;
       }
       stored = await service.put("/v1/settings", found);

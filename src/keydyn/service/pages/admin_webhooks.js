@@ -10,7 +10,7 @@ const EVENTS = {
   "enrolment.complete": "an enrolment is complete",
   "session.locked": "a watched session is locked",
   "attempts.unusual": "more attempts failed in a day than are usual",
-  "template.drifted": "somebody should enrol again",
+  "template.drifted": "a person should enrol again",
 };
 
 export async function view(service) {

@@ -49,7 +49,7 @@ export class Session {
   }
 }
 
-/** Where somebody's resources are. */
+/** Where a person's resources are. */
 export const userPath = (name, part = "") => `/v1/users/${encodeURIComponent(name)}${part}`;
 
 /** Send a request with this token, up to so many times; the answer, or a `ServiceProblem`. */

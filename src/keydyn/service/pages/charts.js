@@ -110,7 +110,7 @@ function height({ top, bottom }, share) {
   return rounded(bottom - (bottom - top) * share);
 }
 
-/** One time of two keys: its density for somebody and for everybody. */
+/** One time of two keys: its density for a person and for everybody. */
 export function densityChart({ times_ms: times, own, everybody }, label) {
   const width = 320, bottom = 124, most = Math.max(...own, ...everybody);
   const end = times.at(-1);

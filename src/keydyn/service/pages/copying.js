@@ -1,4 +1,4 @@
-// Copying a text: which of its characters have been typed, compared while somebody types.
+// Copying a text: which of its characters have been typed, compared while a person types.
 
 import { element } from "./elements.js";
 

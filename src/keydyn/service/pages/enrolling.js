@@ -20,7 +20,7 @@ export class Enrolling {
     });
   }
 
-  /** Go on where the service says that somebody is. */
+  /** Continue where the service says that the person is. */
   async show(name, profile) {
     this.#name = name;
     this.#complete = profile?.complete ?? false;

@@ -47,13 +47,13 @@ export function decision(found, me) {
 function meaning(answer, claimed, me) {
   if (answer === "unsure") return `This could be ${claimed}, but there is not enough evidence to tell. Type more, or ask for another factor.`;
   if (answer === "accept") {
-    return me ? `This looks like ${claimed}’s typing.` : `This looks like ${claimed}’s typing, although somebody else typed it: a false match.`;
+    return me ? `This looks like ${claimed}’s typing.` : `This looks like ${claimed}’s typing, although another person typed it: a false match.`;
   }
   return me ? `This does not look like ${claimed}’s typing, although you typed it: a false rejection. Another factor would let you in.`
     : `This does not look like ${claimed}’s typing.`;
 }
 
-/** How much more probable the typing is coming from somebody than from a stranger. */
+/** How many times more probable the typing is if the person typed it than if a stranger did. */
 export function ratio(llr, name) {
   const times = Math.min(Math.exp(Math.abs(llr)), MOST_TIMES);
   const number = times >= MOST_TIMES ? "over a million" : rounded(times);

@@ -16,7 +16,7 @@ export function cleaned(name) {
   return found;
 }
 
-/** The id of somebody of this name. */
+/** The id of the person of this name. */
 export const idOf = (name) => encoded(cleaned(name));
 
 /** The id that was meant, by itself or by its name. */
@@ -25,7 +25,7 @@ export const idGiven = (text) => (/^[A-Za-z0-9][A-Za-z0-9._~@+-]*$/.test(text) ?
 /** A part of a name as it stands in ids; what follows it need not be known. */
 export const partOfId = (text) => spelled(text).replace(/~$/, "");
 
-/** The name of somebody with this id; the id itself if it was not made from a name. */
+/** The name of the person with this id; the id itself if it was not made from a name. */
 export function nameOf(id) {
   const numbers = (_, run) => String.fromCodePoint(...run.split(".").map((each) => parseInt(each, 16)));
   try {

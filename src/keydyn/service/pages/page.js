@@ -13,7 +13,7 @@ import { StoredData } from "./stored_data.js";
 const PERSON = "keydyn.person";
 const PARTS = ["closed", "welcome", "enrol", "enrolled", "home"];
 const session = new Session(localStorage);
-// Who this tab is for, by id: another may be for somebody else.
+// Who this tab is for, by id: another may be for another person.
 const person = {
   get id() { return sessionStorage.getItem(PERSON); },
   set id(id) {
@@ -77,7 +77,7 @@ async function route() {
   }
 }
 
-/** Show a part of the page, for somebody who is enrolled, if it `isLast` that was asked for. */
+/** Show a part of the page, for a person who is enrolled, if it `isLast` that was asked for. */
 async function arrive(isLast) {
   const { id } = person;
   if (!session.token || !id) return;
@@ -133,7 +133,7 @@ async function erased(words) {
   await welcome();
 }
 
-/** From the beginning: a link, a session, somebody. */
+/** From the beginning: a link, a session, a person. */
 async function start() {
   const link = new URLSearchParams(location.hash.slice(1)).get("link");
   if (link) {
@@ -169,7 +169,7 @@ find("create").addEventListener("submit", (event) => {
     } catch (error) {
       if (error.status === 401) return;
       const taken = error.kind === "user-exists";
-      say("create-problem", taken ? "Somebody with this name exists already. Choose another name, or continue as that person." : error.message);
+      say("create-problem", taken ? "A person with this name exists already. Choose another name, or continue as that person." : error.message);
     }
   });
 });

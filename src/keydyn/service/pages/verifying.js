@@ -1,4 +1,4 @@
-// Verify yourself, or let somebody else try.
+// Verify yourself, or let another person try.
 
 import { userPath } from "./calling.js";
 import { find, say } from "./elements.js";
