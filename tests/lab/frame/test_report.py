@@ -158,6 +158,14 @@ def test_groups_span_as_many_rows_as_they_have():
     assert sum(scope in ("row", "rowgroup") for scope in page.attributes("th", "scope")) == 5 + 3
 
 
+@pytest.mark.parametrize("labels", [0, 1, 2])
+def test_a_table_without_lines_has_its_heads(labels):
+    table = plain_table("none", "Nothing", "", pd.DataFrame({"a": [], "b": [], "c": []}), labels=labels)
+    page = Page(table_html(table, 1))
+    assert [tag for tag, _ in page.tags].count("th") == 3
+    assert "td" not in [tag for tag, _ in page.tags]
+
+
 def test_same_input_same_bytes(tmp_path):
     hostile_report(tmp_path / "a")
     hostile_report(tmp_path / "b")

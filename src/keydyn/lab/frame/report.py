@@ -9,6 +9,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -116,7 +117,7 @@ def _spans(table: Table) -> list[int]:
     texts = table.shown.iloc[:, 0].astype(str).tolist()
     begins = [place for place in range(len(texts)) if place == 0 or texts[place] != texts[place - 1]]
     spans = [0] * len(texts)
-    for begin, end in zip(begins, [*begins[1:], len(texts)], strict=True):
+    for begin, end in pairwise([*begins, len(texts)]):
         spans[begin] = end - begin
     return spans
 
