@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
+from keydyn.commands.recording_options import Reading
 from keydyn.datasets import make_typists, save_recordings
 from keydyn.detectors import detector_names, make_detector
 from keydyn.evaluation.protocols.protocol import LeaveOneOut
@@ -20,7 +21,7 @@ from keydyn.keystrokes import Samples
 from keydyn.lab.frame import chosen as study_options
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.score_datasets import inputs_of
-from keydyn.lab.own_recordings.report import PROTOCOLS
+from keydyn.lab.own_recordings.report import PROTOCOLS, learnt_from
 
 pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
 
@@ -45,6 +46,22 @@ def typing(tmp_path_factory):
     path = tmp_path_factory.mktemp("typing") / "typing.csv"
     frame.to_csv(path, index=False)
     return path
+
+
+def test_recordings_that_the_shipped_population_was_learnt_from_are_noticed(recordings, typing):
+    names = {
+        name: Reading(recordings / f"{name}.csv").recording()[0] for name in ("fable", "essay", "keypad")
+    }
+    found = {name: learnt_from(recording) for name, recording in names.items()}
+    assert found == {"fable": True, "essay": True, "keypad": False}
+    assert not learnt_from(Reading(typing).recording()[0])
+
+
+@pytest.mark.parametrize(("detector", "warned"), [("population", True), ("manhattan", False)])
+def test_only_decisions_of_the_population_are_warned_about(typing, tmp_path, monkeypatch, detector, warned):
+    monkeypatch.setattr("keydyn.lab.own_recordings.report.learnt_from", lambda recording: True)
+    done = evaluate(typing, tmp_path, "--detector", detector, "--protocol", "chronological")
+    assert (f"was learnt from {typing}" in " ".join(done.stderr.split())) == warned
 
 
 def test_a_file_called_like_a_dataset_is_not_that_dataset(typing, tmp_path):

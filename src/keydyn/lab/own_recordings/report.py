@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from keydyn.datasets.files.recordings import Recording
+from keydyn.datasets.published.catalogue import entry_of
 from keydyn.evaluation.protocols.failures import Failures, find_failures
 from keydyn.evaluation.protocols.protocol import (
     Across,
@@ -36,6 +37,7 @@ from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.own_recordings.decisions import decisions_section, decisions_table
 from keydyn.lab.own_recordings.twice import twice_paragraphs, without_twice
 from keydyn.lab.recognition.report import lead_of, recognition_sections
+from keydyn.lab.shipped import DATASETS as SHIPPED
 from keydyn.lab.standard_report.groups import groups_section
 from keydyn.lab.standard_report.page import points_of, write_standard
 from keydyn.lab.system_scores.report import write as write_systems
@@ -132,6 +134,11 @@ def own_rows(
     if not isinstance(protocol, OpenSet) and users > 2:
         rows.append(Row(name + OPEN, kept, OpenSet(protocol, groups), sums, "ours"))
     return rows, failures
+
+
+def learnt_from(recording: Recording) -> bool:
+    """Whether the population that comes with keydyn was learnt from these very recordings."""
+    return any(recording.sha256 == entry_of(name).keystrokes.sha256 for name in SHIPPED)
 
 
 def write(

@@ -226,7 +226,7 @@ def evaluate(
     from keydyn.keystrokes.one_sample import recorded_samples
     from keydyn.lab.frame.score_datasets import rank_rows, score_rows
     from keydyn.lab.own_recordings.decisions import decided
-    from keydyn.lab.own_recordings.report import failures_facts, own_rows, write
+    from keydyn.lab.own_recordings.report import failures_facts, learnt_from, own_rows, write
     from keydyn.lab.own_recordings.twice import twice_facts
     from keydyn.lab.recognition.report import DETECTORS, draw_densities
     from keydyn.lab.standard_report.groups import groups_of
@@ -252,6 +252,11 @@ def evaluate(
         warnings.append(f"{failures.text()}; the report names them")
     twice, texts = twice_noticed(recording.keystrokes, n_jobs=-1)
     warnings += texts
+    if population is None and PopulationDetector.name in names and learnt_from(whole):
+        warnings.append(
+            f"the population that comes with keydyn was learnt from {whole.name}: its decisions on these "
+            "people look better than on others; --population names another one"
+        )
     n_fits = n_templates(chosen, detectors[0], rows[0].samples)
     if n_fits > MANY_TEMPLATES:
         warnings.append(
