@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -23,14 +24,14 @@ from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.frame.study import Values
 from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, fixed, share_column
 from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable
-from keydyn.lab.open_questions.same_text import common_keys, groups_of_same_texts, kept_keys, with_keys
+from keydyn.lab.open_questions.same_text import groups_of_same_texts, kept_keys, of_common_text, with_keys
 from keydyn.lab.open_questions.typed_text import BOTH, DETECTOR, ORDER, TEXT, TIMES, evidence
 
 ALL, SAME = "joint_likelihood", "same_text"
 # The first keys of a sample that are judged, besides all of them.
 LENGTHS = {"essay": (10, 50, 100, 250), "fable": (10, 25, 50), SIMULATED: (5,)}
 COPIED = ("fable", SIMULATED)
-AS_TYPED, UNDONE, COMMON = "as typed", "corrections undone", "the common text alone"
+AS_TYPED, UNDONE, COMMON = "as typed", "corrections undone", "the common text"
 FIGURES = {"acc": "accuracy", "eer": "equal error rate, closed set", "eer_open": "equal error rate, open set"}
 
 
@@ -71,10 +72,11 @@ def same_texts(row: Row) -> pd.DataFrame:
         kept: dict[str, Samples] = {
             AS_TYPED: group,
             UNDONE: with_keys(group, kept_keys(group.sequences)),
-            COMMON: with_keys(group, common_keys(group)),
+            COMMON: of_common_text(group),
         }
         for errors, samples in kept.items():
-            left = samples.sequences.n_events / group.sequences.n_events
+            timed = ~np.isnan(samples.sequences.X).all(axis=1)
+            left = float(timed.sum() / group.sequences.n_events)
             found = evidence(MonacoTappert(), samples, ())
             frames.append(found.assign(**labels, errors=errors, left=left))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"user": []}, dtype=str)
@@ -141,7 +143,8 @@ def same_text_table(measured: Frames, seed: int) -> Table:
     note = (
         "People of a group have copied the same texts, and each text in turn is left out of everybody's "
         "enrolment. Corrections undone: backspaces, what they erased and keys that print nothing are left "
-        "out. The common text alone: so is what differs from the text that samples have in common."
+        "out. The common text: what differs from the text that samples have in common is taken for it, without "
+        "the times of keys that are missing; people still differ in where they begin and end."
     )
     title = "Among people who have copied the same texts"
     return Table(SAME, title, note, pd.DataFrame(rows), columns, labels=4)
