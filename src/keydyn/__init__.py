@@ -44,8 +44,8 @@ __getattr__, __dir__ = on_demand(
     __name__,
     {
         ".decisions": "Verifier",
-        ".model": "HMM POHMM ContextHMM NGrams POHMMClassifier PartiallyHMM PartlyHMM SequenceTransformer Sequences "
-        "fit_many intervals load",
+        ".model": "HMM POHMM ContextHMM NGrams POHMMClassifier PartiallyHMM PartlyHMM SequenceTransformer "
+        "Sequences fit_many intervals load",
         ".population": "PopulationModel",
     },
 )

@@ -174,5 +174,5 @@ def test_what_cannot_be_learnt_or_used_is_refused(case):
     with pytest.raises(ValueError, match="no event types"):
         NGrams.learn([None, None])
     other = NGrams.learn([truth.types[1], truth.types[0]], order=1, event_types=truth.types[::-1])
-    with pytest.raises(ValueError, match="event_types=model.event_types_"):
+    with pytest.raises(ValueError, match=r"event_types=model\.event_types_"):
         model.predict_events(x[1], text=other)

@@ -80,7 +80,9 @@ def passages(samples: Samples) -> Integers:
     common = shared_runs(samples)
     runs = np.diag(common)
     same = (common > 0) & (common >= SHARED * np.minimum(runs[:, None], runs[None, :]))
-    number: Integers = connected_components(csr_array(same), directed=False)[1].astype(np.int64)
+    number: Integers = connected_components(csr_array(same.astype(np.int64)), directed=False)[1].astype(
+        np.int64
+    )
     return number
 
 

@@ -11,9 +11,12 @@ from keydyn.lab.frame.study import Plan, report_beside, study
 
 @study(
     "open-questions",
-    tables=("joint_likelihood", "same_text"),
-    figures=("joint_likelihood",),
-    frames=("joint_likelihood", "same_text"),
+    tables=(
+        *("joint_likelihood", "same_text"),
+        *("keys_from_timings", "rounded_timings", "timings_by_keys", "templates"),
+    ),
+    figures=("joint_likelihood", "keys_from_timings", "rounded_timings"),
+    frames=("joint_likelihood", "same_text", "keys_from_timings", "templates"),
     report=report_beside(__name__),
 )
 def open_questions(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:

@@ -24,7 +24,7 @@ from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine import walks
 from keydyn.model.engine.layout import Walk
 from keydyn.model.engine.scores_and_states import Lattice
-from keydyn.model.fit.estimator import Estimator, ModelState
+from keydyn.model.fit.estimator import Estimator
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex, per_sequence, walked
 from keydyn.model.theta.marginals import joint_transmat, normalised

@@ -44,8 +44,10 @@ def _walk(parameters: Parameters, text: NGrams, offsets: Integers) -> TextWalk:
             "the model of text must know the event types of this model in their order: learn it with "
             "event_types=model.event_types_"
         )
-    tables = text.prob, text.following, text.last, parameters.startprob, parameters.dense_transmat()
-    return TextWalk(plain(offsets), *(plain(table) for table in tables))
+    contexts = plain(text.prob), plain(text.following), plain(text.last)
+    return TextWalk(
+        plain(offsets), *contexts, plain(parameters.startprob), plain(parameters.dense_transmat())
+    )
 
 
 def check_possible(scores: Floats) -> None:
