@@ -24,7 +24,7 @@ TIES = 1e-9
 WORD = 2
 # What is known of the text: how often each key occurs, which key follows which, or n-grams of other texts.
 LETTERS, CHAIN, READING = "key frequencies", "event chain", "n-grams of essays"
-ORDERS = {LETTERS: 1, CHAIN: 2, READING: 4}
+ORDERS = {LETTERS: 1, CHAIN: 2, READING: 3}
 Figures = dict[str, float]
 
 
