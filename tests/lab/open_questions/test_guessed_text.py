@@ -6,11 +6,9 @@ import itertools
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from keydyn import POHMM, NGrams, Sequences
-from keydyn.keystrokes.samples import Samples
 from keydyn.lab.open_questions import text_recovery
 from keydyn.lab.open_questions.guessed_text import (
     CHAIN,
@@ -115,11 +113,9 @@ def test_windows_leave_out_what_is_left_over():
 
 
 def test_rounded_times_are_multiples_and_never_nothing():
-    names = pd.MultiIndex.from_tuples([(0, 0)], names=["user", "session"])
-    X = np.array([[3.0], [4.1], [12.0], [160.0]])
-    samples = Samples(names, Sequences.from_arrays(X, list("abcd"), [4]), ("lognormal",))
-    assert rounded(samples, 8.0).sequences.X[:, 0].tolist() == [4.0, 8.0, 16.0, 160.0]
-    assert rounded(samples, 0.0) is samples
+    sequences = Sequences.from_arrays(np.array([[3.0], [4.1], [12.0], [160.0]]), list("abcd"), [4])
+    assert rounded(sequences, 8.0).X[:, 0].tolist() == [4.0, 8.0, 16.0, 160.0]
+    assert rounded(sequences, 0.0) is sequences
 
 
 class Simulated:
