@@ -100,10 +100,11 @@ def _lines(
         dict(zip(keys, values, strict=True)) | _means(several, figures, seed)
         for values, several in found[found["what"] == what].groupby(list(keys), sort=False)
     ]
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    # They were beside rows that have none, and so are no whole numbers any more.
+    return frame.astype({name: np.int64 for name in ("grain", "length") if name in frame})
 
 
-SHARES = {"top_1": "Keys, %", "top_5": "Among 5, %", "word_1": "Words, %", "word_5": "Among 5, %"}
 SOURCE, BITS = Column("Attacker knows", "source"), estimate_column("Bits per key", "bits", 2)
 
 
@@ -139,7 +140,7 @@ def grain_table(measured: Frames, seed: int) -> Table:
     """The same with rounded times."""
     frame = _lines(measured, "grain", ("dataset", "source", "grain"), ("top_1", "top_5", "bits"), seed)
     columns = [
-        *(DATASET, SOURCE, Column("Rounded to", "grain", "{:g} ms".format)),
+        *(DATASET, SOURCE, Column("Rounded to", "grain", "{} ms".format)),
         estimate_column("Keys, %", "top_1", 1, 100.0),
         estimate_column("Among five, %", "top_5", 1, 100.0),
         BITS,
@@ -157,7 +158,7 @@ def length_table(measured: Frames, seed: int) -> Table:
     """The same by how many keys in a row are observed."""
     frame = _lines(measured, "length", ("dataset", "source", "length"), ("top_1", "top_5", "bits"), seed)
     columns = [
-        *(DATASET, SOURCE, Column("Keys observed", "length", "{:.0f}".format)),
+        *(DATASET, SOURCE, Column("Keys observed", "length")),
         estimate_column("Keys, %", "top_1", 1, 100.0),
         estimate_column("Among five, %", "top_5", 1, 100.0),
         BITS,
