@@ -21,6 +21,7 @@ from keydyn.lab.frame.exported import ExportOption, check_export, export_scores
 from keydyn.lab.frame.study import Facts, Study
 from keydyn.lab.goodness_of_fit.study import goodness_of_fit
 from keydyn.lab.model_choice.study import model_choice
+from keydyn.lab.open_questions.study import open_questions
 from keydyn.lab.own_recordings.study import evaluate
 from keydyn.lab.population.study import population
 from keydyn.lab.recognition.study import recognition
@@ -41,7 +42,7 @@ STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
         *(transfer, recognition, recommended, continuous, relatives, population, verification),
-        *(simulation, goodness_of_fit, calibration, model_choice, evaluate),
+        *(simulation, goodness_of_fit, calibration, model_choice, open_questions, evaluate),
     )
 }
 

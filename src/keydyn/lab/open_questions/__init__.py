@@ -1,0 +1,1 @@
+"""Study: questions that the paper leaves open."""

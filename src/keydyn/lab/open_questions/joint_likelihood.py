@@ -1,0 +1,227 @@
+"""Does what people write, beside how they type it, tell who they are? The joint likelihood of Section 7."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from keydyn.detectors import make_detector
+from keydyn.evaluation.protocols.protocol import MonacoTappert
+from keydyn.evaluation.rates.confidence import mean_estimate, signed_rank_p
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.drawing.curves import user_curves_figure
+from keydyn.lab.drawing.panels import Curve
+from keydyn.lab.frame.chosen import SIMULATED
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.names import dataset_name, listed, percent
+from keydyn.lab.frame.resuming import Piece
+from keydyn.lab.frame.score_datasets import inputs_of
+from keydyn.lab.frame.study import Values
+from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, fixed, share_column
+from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable
+from keydyn.lab.open_questions.same_text import common_keys, groups_of_same_texts, kept_keys, with_keys
+from keydyn.lab.open_questions.typed_text import BOTH, DETECTOR, ORDER, TEXT, TIMES, evidence
+
+ALL, SAME = "joint_likelihood", "same_text"
+# The first keys of a sample that are judged, besides all of them.
+LENGTHS = {"essay": (10, 50, 100, 250), "fable": (10, 25, 50), SIMULATED: (5,)}
+COPIED = ("fable", SIMULATED)
+AS_TYPED, UNDONE, COMMON = "as typed", "corrections undone", "the common text alone"
+FIGURES = {"acc": "accuracy", "eer": "equal error rate, closed set", "eer_open": "equal error rate, open set"}
+
+
+def pieces(rows: Sequence[Row], seed: int) -> Mapping[str, Sequence[Piece]]:
+    """All people of long texts; and groups of people who have copied the same texts."""
+    return {
+        ALL: [_piece(row, ALL, all_people) for row in rows if row.name in LENGTHS],
+        SAME: [_piece(row, SAME, same_texts) for row in rows if row.name in COPIED],
+    }
+
+
+def _piece(row: Row, name: str, make: Any) -> Piece:
+    inputs = inputs_of(row, make_detector(DETECTOR)) | {"order": ORDER, "lengths": LENGTHS[row.name]}
+    cost = float(row.samples.sequences.n_events)
+    title = f"{row.name} · joint likelihood" + (" on the same texts" if name == SAME else "")
+    return Piece((f"{row.name}-{name}",), inputs, [partial(make, row)], title, cost)
+
+
+def all_people(row: Row) -> pd.DataFrame:
+    """As `evidence` has it, under the protocol of the row."""
+    return evidence(row.protocol, row.samples, LENGTHS[row.name]).assign(dataset=row.name)
+
+
+def same_texts(row: Row) -> pd.DataFrame:
+    """Likewise among people who have copied the same texts, with their typing errors and without.
+
+    Each text in turn is left out of everybody's enrolment. `group` numbers the groups, `people` and `texts`
+    are counts, and `errors` says what became of typing errors.
+    """
+    frames = []
+    for number, group in enumerate(groups_of_same_texts(row.samples), 1):
+        labels = {
+            "dataset": row.name,
+            "group": number,
+            "people": len(group.people[1]),
+            "samples": int(group.numbers.max()) + 1,
+        }
+        kept: dict[str, Samples] = {
+            AS_TYPED: group,
+            UNDONE: with_keys(group, kept_keys(group.sequences)),
+            COMMON: with_keys(group, common_keys(group)),
+        }
+        for errors, samples in kept.items():
+            left = samples.sequences.n_events / group.sequences.n_events
+            found = evidence(MonacoTappert(), samples, ())
+            frames.append(found.assign(**labels, errors=errors, left=left))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"user": []}, dtype=str)
+
+
+def joint_table(measured: Frames, seed: int) -> Table:
+    """Recognition by each evidence, by the number of keys."""
+    rows = []
+    for (dataset, keys), several in measured[ALL].groupby(["dataset", "keys"], sort=False):
+        people = several["user"].nunique()
+        times = several[several["evidence"] == TIMES].set_index("user")
+        for name, found in several.groupby("evidence", sort=False):
+            own = found.set_index("user").loc[times.index]
+            line = {"dataset": dataset, "keys": keys, "evidence": name, "people": people}
+            for figure in (*FIGURES, "rejection"):
+                if own[figure].notna().all():
+                    line |= mean_estimate(own[figure].to_numpy(), seed).columns(figure)
+                else:
+                    line |= dict.fromkeys((figure, f"{figure}_low", f"{figure}_high"))
+            compared = name == BOTH
+            for figure in ("acc", "eer_open"):
+                both = own[figure].to_numpy(), times[figure].to_numpy()
+                line[f"{figure}_p"] = signed_rank_p(*both) if compared else None
+            rows.append(line)
+    columns = [
+        *(DATASET, Column("Keys", "keys"), Column("Evidence", "evidence")),
+        estimate_column("Accuracy, %", "acc", 1, 100.0),
+        estimate_column("EER closed, %", "eer", 1, 100.0),
+        estimate_column("EER open, %", "eer_open", 1, 100.0),
+        estimate_column("Rejection, keys", "rejection", 1),
+        Column("p, accuracy", "acc_p", fixed),
+        Column("p, EER open", "eer_open_p", fixed),
+    ]
+    note = (
+        "Means over people with 95 % intervals. EER open: the impostor's own template is left out of the "
+        "cohort that normalises. Rejection: the average maximum rejection time, whole samples, closed set. p: "
+        f"Wilcoxon's signed-rank test of {BOTH} against {TIMES} over people, not corrected for the number of "
+        "lines."
+    )
+    title = "How people type, what they type, and both"
+    return Table(ALL, title, note, pd.DataFrame(rows), columns, labels=3)
+
+
+def same_text_table(measured: Frames, seed: int) -> Table:
+    """Recognition among people who copied the same texts."""
+    rows = []
+    keys = ["dataset", "group", "errors", "evidence"]
+    for values, found in measured[SAME].groupby(keys, sort=False):
+        line = dict(zip(keys, values, strict=True))
+        line |= {name: found[name].iloc[0] for name in ("people", "samples", "left")}
+        line["chance"] = 1.0 / line["people"]
+        for figure in FIGURES:
+            line |= mean_estimate(found[figure].to_numpy(), seed).columns(figure)
+        rows.append(line)
+    columns = [
+        *(DATASET, Column("Group", ("group", "people"), lambda group, people: f"{group}: {people} people")),
+        *(Column("Typing errors", "errors"), Column("Evidence", "evidence")),
+        share_column("Keys left", "left"),
+        estimate_column("Accuracy, %", "acc", 1, 100.0),
+        share_column("By chance", "chance"),
+        estimate_column("EER closed, %", "eer", 1, 100.0),
+        estimate_column("EER open, %", "eer_open", 1, 100.0),
+    ]
+    note = (
+        "People of a group have copied the same texts, and each text in turn is left out of everybody's "
+        "enrolment. Corrections undone: backspaces, what they erased and keys that print nothing are left "
+        "out. The common text alone: so is what differs from the text that samples have in common."
+    )
+    title = "Among people who have copied the same texts"
+    return Table(SAME, title, note, pd.DataFrame(rows), columns, labels=4)
+
+
+def draw(values: Values) -> Figure:
+    """Accuracy and equal error rates by the number of keys, a column for each dataset."""
+    panels = {
+        str(dataset): {
+            title: {
+                str(name): Curve.of(of, "keys", figure) for name, of in rows.groupby("evidence", sort=False)
+            }
+            for figure, title in FIGURES.items()
+        }
+        for dataset, rows in values[ALL].groupby("dataset", sort=False)
+    }
+    return user_curves_figure(panels, "keys typed")
+
+
+def answer(values: Values) -> tuple[str, str]:
+    """What the text adds on whole samples; and what it tells where everybody has typed the same."""
+    found = []
+    for dataset, rows in values[ALL].groupby("dataset", sort=False):
+        whole = rows[rows["keys"] == rows["keys"].max()].set_index("evidence")
+        times, text, both = (whole.loc[name] for name in (TIMES, TEXT, BOTH))
+        better = "significantly" if both["eer_open_p"] < 0.05 else "not significantly"
+        found.append(
+            f"on {dataset_name(dataset)} {TEXT} identifies {percent(text['acc'])} of samples of "
+            f"{whole['keys'].iloc[0]} keys, {TIMES} {percent(times['acc'])} and {BOTH} "
+            f"{percent(both['acc'])}, and with the text the equal error rate goes from "
+            f"{percent(times['eer_open'])} to {percent(both['eer_open'])} in an open set ({better})"
+        )
+    same = []
+    texts = values[SAME][values[SAME]["evidence"] == TEXT]
+    for (dataset, group), rows in texts.groupby(["dataset", "group"], sort=False):
+        acc = rows.set_index("errors")["acc"]
+        same.append(
+            f"{percent(acc[AS_TYPED])} as typed and {percent(acc[COMMON])} without typing errors, where "
+            f"chance is {percent(rows['chance'].iloc[0])} ({dataset_name(dataset)}, group {group})"
+        )
+    return (
+        f"What people write tells who they are: {listed(found)}.",
+        f"Where all have copied the same texts, {TEXT} identifies {listed(same)}.",
+    )
+
+
+QUESTION = Question(
+    "The joint likelihood",
+    "Does what people write, beside how they type it, tell who they are?",
+    pieces,
+    (ALL, SAME),
+    {
+        ALL: QuestionTable(
+            joint_table, f"Compare the lines of a dataset and a number of keys: {BOTH} with {TIMES} alone."
+        ),
+        SAME: QuestionTable(
+            same_text_table,
+            f"The lines of {TEXT} should be at chance where typing errors are taken out; what they have "
+            "above it as typed is what typing errors, and the habit of correcting them, tell.",
+        ),
+    },
+    answer,
+    {
+        ALL: QuestionFigure(
+            draw,
+            "Recognition by times, by text and by both, by the number of keys typed, with 95 % bands over "
+            "people.",
+            "A column of panels for each dataset, with three lines over the number of keys.",
+        )
+    },
+    (
+        f"{TIMES} is the likelihood of the times under a person's POHMM with the published settings, {TEXT} "
+        "that of the keys under a chain of the keys that the person typed for enrolment, with Witten and "
+        "Bell's share for pairs that did not occur, and "
+        f"{BOTH} their product, with no weight to choose. Texts are those of the enrolment: essays of one "
+        "person share subjects, and some are of one story, so that the text tells the subject too.",
+        "Samples of fable are of the same text where they share half of the runs of four keys. One group of "
+        "people has copied four rhymes, each once, another one fable four times. Under the paper's protocol "
+        "the owner of a sample of the first group has not typed its text for enrolment while others have: "
+        "there the text speaks against the owner.",
+    ),
+    {"detector": DETECTOR, "order of the text": ORDER, "lengths": LENGTHS},
+)

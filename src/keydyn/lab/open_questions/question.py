@@ -1,0 +1,87 @@
+"""What an open question is to the study: one object, from which its part of the report and the page follow.
+
+A question is asked in a file of its own, which ends in `QUESTION = Question(…)`. To add one, write such a
+file, add its `QUESTION` to `all_questions.py`, and add the names of its tables, figures and frames to
+`study.py`. The study does the rest: it runs the pieces of work of all questions together, keeps them so that
+it can resume, writes each frame, table and figure, and gives each question a section of the report, which
+begins with its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.resuming import Piece
+from keydyn.lab.frame.study import Values
+from keydyn.lab.frame.tables import Table
+
+# What was measured, by the name of the frame.
+Frames = Mapping[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class QuestionTable:
+    """A table of a question.
+
+    Attributes
+    ----------
+    make : the table, from what was measured and the seed of its intervals
+    reading : a sentence that says how to read it
+    """
+
+    make: Callable[[Frames, int], Table]
+    reading: str
+
+
+@dataclass(frozen=True)
+class QuestionFigure:
+    """A figure of a question.
+
+    Attributes
+    ----------
+    draw : the figure, from the values of the question's tables
+    caption : what it shows; alt : a description for people who cannot see it
+    """
+
+    draw: Callable[[Values], Figure]
+    caption: str
+    alt: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, how it is measured, and how it is answered.
+
+    Attributes
+    ----------
+    title : the heading of its section
+    asks : the question, in one sentence
+    pieces : the work that these rows and this seed call for, by the frame that it adds rows to; the name of a
+        piece is unique in the study, and each has one part, a frame
+    frames : the names of the frames that it needs; it is left out where one is missing
+    tables, figures : by name, in the order in which they are shown
+    answer : two sentences, computed from the values of the tables: what was found, and what limits it
+    method : paragraphs that say how it was measured
+    settings : what run.json says of it
+    """
+
+    title: str
+    asks: str
+    pieces: Callable[[Sequence[Row], int], Mapping[str, Sequence[Piece]]]
+    frames: Sequence[str]
+    tables: Mapping[str, QuestionTable]
+    answer: Callable[[Values], tuple[str, str]]
+    figures: Mapping[str, QuestionFigure]
+    method: Sequence[str] = ()
+    settings: Mapping[str, Any] | None = None
+
+    def answered(self, values: Values) -> list[str]:
+        """The two sentences of the answer; none where a table is missing or has no line."""
+        there = all(name in values and len(values[name]) for name in self.tables)
+        return list(self.answer(values)) if there else []

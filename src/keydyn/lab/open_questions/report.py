@@ -1,0 +1,75 @@
+"""The report on open questions: a section for each, with its answer, tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from keydyn.lab.frame.outputs import Outputs, read_table
+from keydyn.lab.frame.report import Section
+from keydyn.lab.frame.study import ResultsPage, Values
+from keydyn.lab.frame.tables import Table
+from keydyn.lab.open_questions.all_questions import QUESTIONS
+from keydyn.lab.open_questions.question import Frames, Question
+
+LEAD = (
+    "The paper ends with questions; each is asked here with the answer that the tables of its section give. "
+    "Measured by this run."
+)
+
+
+def write(outputs: Outputs, measured: Frames, facts: Mapping[str, Any]) -> list[Table]:
+    """Tables, figures and report; what the terminal shows is the first table of each question."""
+    for name, frame in measured.items():
+        outputs.frame(frame, name)
+    sections, words, shown = [], [], []
+    for question in QUESTIONS:
+        section = _section(outputs, question, measured, int(facts.get("seed", 0)))
+        if section is not None:
+            sections.append(section)
+            shown.append(section.tables[0])
+            words += _words(question, outputs.tables)
+    outputs.words(words)
+    outputs.report("Open questions", [LEAD], sections, facts)
+    return shown
+
+
+def read(folder: Path) -> dict[str, pd.DataFrame]:
+    """All that a run kept in its folder."""
+    return {path.stem: read_table(path).to_pandas() for path in sorted(folder.glob("*.parquet"))}
+
+
+def _section(outputs: Outputs, question: Question, measured: Frames, seed: int) -> Section | None:
+    """The section of a question; None if there was nothing to measure it on."""
+    if not all(name in measured for name in question.frames):
+        return None
+    tables = [outputs.table(one.make(measured, seed)) for one in question.tables.values()]
+    pictures = [
+        outputs.figure(figure.draw(outputs.tables), name, figure.caption, figure.alt)
+        for name, figure in question.figures.items()
+    ]
+    paragraphs = [question.asks, " ".join(question.answered(outputs.tables)), *question.method]
+    return Section(question.title, paragraphs, tables, pictures)
+
+
+def _words(question: Question, values: Values) -> list[str]:
+    """A question, its answer and how it was measured, for the page of results."""
+    return [f"**{question.asks}** {' '.join(question.answered(values))}", *question.method]
+
+
+def answer(values: Values) -> str:
+    """The first sentence of each answer."""
+    return " ".join(sentences[0] for question in QUESTIONS if (sentences := question.answered(values)))
+
+
+PAGE = ResultsPage(
+    "Open questions",
+    "What are the answers to the questions that the paper leaves open?",
+    answer,
+    tuple(name for question in QUESTIONS for name in question.tables),
+    {name: table.reading for question in QUESTIONS for name, table in question.tables.items()},
+    {name: figure.caption for question in QUESTIONS for name, figure in question.figures.items()},
+)

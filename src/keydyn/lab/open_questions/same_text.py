@@ -1,0 +1,124 @@
+"""Which samples are of the same text, and what is left of them without typing errors."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from keydyn.arrays import Integers, Truths
+from keydyn.keystrokes.samples import Samples
+from keydyn.model import Sequences
+
+# Runs of keys that are compared, and the share of the shorter sample's that makes two texts the same.
+RUN, SHARED = 4, 0.5
+# So many keys in a row agree by accident.
+ACCIDENT = 2
+# Fewer people who share all their texts are no group to recognise people in.
+LEAST = 5
+ERASER = "backspace"
+# Keys besides single letters, digits and signs that put something into the text.
+PRINTING = ("space", "comma", "period", "quote", "semicolon", "slash", "dash", "enter")
+
+
+def kept_keys(sequences: Sequences) -> Truths:
+    """(N,) which keys put something into the text that was not erased again.
+
+    A backspace erases the last of what is left; in an empty text it does nothing.
+    """
+    names = sequences.event_types.astype(str)
+    prints = np.array([len(name) == 1 or name in PRINTING for name in names.tolist()], dtype=bool)
+    written, erased = prints[sequences.codes], (names == ERASER)[sequences.codes]
+    steps = written.astype(np.int64) - erased
+    kept = np.zeros(len(steps), dtype=bool)
+    for first, end in zip(sequences.offsets[:-1], sequences.offsets[1:], strict=True):
+        level = np.cumsum(steps[first:end])
+        # Erasing nothing does not make debts.
+        level = level - np.minimum(np.minimum.accumulate(level), 0)
+        least_later = np.minimum.accumulate(level[::-1])[::-1]
+        kept[first:end] = written[first:end] & (least_later >= level)
+    return kept
+
+
+def with_keys(samples: Samples, kept: Truths) -> Samples:
+    """The samples with these of their keys alone, (N,), each with the times that it had."""
+    sequences = samples.sequences
+    counts = np.add.reduceat(kept.astype(np.int64), sequences.offsets[:-1])
+    if (counts == 0).any():
+        user, session = samples.names[int(np.argmin(counts))]
+        raise ValueError(f"user {user}, session {session}: nothing is left of the sample")
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    parts = sequences.X[kept], sequences.codes[kept], sequences.event_types, offsets
+    left = Sequences.of_checked(*parts, sequences.feature_names, sequences.names)
+    return Samples(samples.names, left, samples.emission)
+
+
+def shared_runs(samples: Samples) -> Integers:
+    """(n, n) how many different runs of four keys two samples have in common, their errors undone."""
+    text = with_keys(samples, kept_keys(samples.sequences)).sequences
+    last = np.repeat(text.offsets[1:], text.lengths)
+    begins = np.flatnonzero(np.arange(text.n_events) + RUN <= last)
+    runs = np.zeros(len(begins), dtype=np.int64)
+    for k in range(RUN):
+        runs = runs * len(text.event_types) + text.codes[begins + k]
+    sample = np.repeat(np.arange(len(text)), text.lengths)[begins]
+    distinct, column = np.unique(runs, return_inverse=True)
+    pairs = np.unique(np.stack([sample, column]), axis=1)
+    there = csr_array((np.ones(pairs.shape[1], dtype=np.int64), pairs), shape=(len(text), len(distinct)))
+    common: Integers = (there @ there.T).toarray()
+    return common
+
+
+def passages(samples: Samples) -> Integers:
+    """(n,) the number of each sample's text; samples of the same text have the same number.
+
+    Two samples are of the same text if they share half of the runs of the shorter one, or if other samples
+    connect them.
+    """
+    common = shared_runs(samples)
+    runs = np.diag(common)
+    same = (common > 0) & (common >= SHARED * np.minimum(runs[:, None], runs[None, :]))
+    number: Integers = connected_components(csr_array(same), directed=False)[1].astype(np.int64)
+    return number
+
+
+def groups_of_same_texts(samples: Samples) -> list[Samples]:
+    """Groups of people who have typed the same texts; the n-th samples of a group's people are of one text.
+
+    A text counts if two people or more have typed it.
+    """
+    number, (person, _) = passages(samples), samples.people
+    typists = np.bincount(np.unique(np.stack([number, person]), axis=1)[0])
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for u in range(int(person.max()) + 1):
+        own = np.flatnonzero(person == u)
+        own = own[np.argsort(number[own], kind="stable")]
+        if (typists[number[own]] > 1).all():
+            groups.setdefault(tuple(number[own].tolist()), []).extend(own.tolist())
+    found = [samples[np.array(members)] for members in groups.values()]
+    return [one for one in found if len(one.people[1]) >= LEAST]
+
+
+def common_keys(samples: Samples) -> Truths:
+    """(N,) which keys belong to the text that samples have in common: neither slips nor additions.
+
+    The text is that of the sample that shares most with the others of its passage.
+    """
+    number, common = passages(samples), shared_runs(samples)
+    kept = kept_keys(samples.sequences)
+    places = np.flatnonzero(kept)
+    text = with_keys(samples, kept).sequences
+    for passage in range(int(number.max()) + 1):
+        members = np.flatnonzero(number == passage)
+        model = members[int(np.argmax(common[np.ix_(members, members)].sum(axis=0)))]
+        right = text[int(model)].codes.tolist()
+        for s in members.tolist():
+            own = text[s].codes.tolist()
+            agree = np.zeros(len(own), dtype=bool)
+            for block in SequenceMatcher(None, right, own, autojunk=False).get_matching_blocks():
+                if block.size > ACCIDENT:
+                    agree[block.b : block.b + block.size] = True
+            kept[places[text.offsets[s] : text.offsets[s + 1]][~agree]] = False
+    return kept

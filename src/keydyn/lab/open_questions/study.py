@@ -1,0 +1,37 @@
+"""keydyn study open-questions: what the paper asks at its end, and its readers since."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from keydyn.lab.frame.chosen import DataOption, DatasetOption, SeedOption, chosen_rows
+from keydyn.lab.frame.study import Plan, report_beside, study
+
+
+@study(
+    "open-questions",
+    tables=("joint_likelihood", "same_text"),
+    figures=("joint_likelihood",),
+    frames=("joint_likelihood", "same_text"),
+    report=report_beside(__name__),
+)
+def open_questions(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
+    """Answer the paper's open questions: what people write as evidence, keys from timings.
+
+    Examples:
+    `keydyn study open-questions --data recordings/`
+
+    `keydyn study open-questions --dataset fable`
+    """
+    from keydyn.lab.open_questions.all_questions import QUESTIONS, run_questions
+    from keydyn.lab.open_questions.report import write
+
+    rows, warnings = chosen_rows(dataset, data)
+    facts = {
+        "seed": seed,
+        "data": {row.name: row.checksums for row in rows},
+        "protocols": {row.name: row.protocol.describe() for row in rows},
+        "questions": {question.title: dict(question.settings or {}) for question in QUESTIONS},
+    }
+    return Plan(partial(run_questions, rows, seed), lambda _: facts, write, warnings)

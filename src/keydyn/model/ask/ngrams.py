@@ -1,0 +1,177 @@
+"""A model of text: how probable each event type is after those before it, learnt from any text.
+
+The probability of a type after a context of n − 1 types leans on that after the last n − 2 of them, and so on
+down to equal shares, as T. C. Bell, J. G. Cleary and I. H. Witten have it (*Text Compression*, 1990; method
+C): a context seen f times, with d different types after it, gives what is shorter a share d / (f + d).
+A context that was never seen is not kept: its probabilities are those of the longest end of it that was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from keydyn.arrays import Floats, Given, Integers
+from keydyn.model.data import vocabulary
+from keydyn.model.data.sequences import Sequences, as_sequences, to_draw
+from keydyn.model.data.vocabulary import Types
+from keydyn.model.theta.lattice import per_sequence
+from keydyn.short_repr import short_repr
+
+# Table entries, a context times a type: a gigabyte with what is computed from them.
+LARGEST = 2**25
+
+
+@dataclass(frozen=True, eq=False)
+class NGrams:
+    """An n-gram model of event types.
+
+    Attributes
+    ----------
+    event_types : (m,) the types that it knows; order : n
+    prob : (C, m) the probability of each type after each context. The first context is the empty one, then
+        come the m types alone, then the longer ones that were seen
+    following : (C, m) the context that each type makes of each context
+    contexts : the lengths (C,) of the contexts, and their types as digits of a number to the base m, (C,)
+
+    Examples
+    --------
+    >>> from keydyn import NGrams
+    >>> text = NGrams.learn(list("the cat sat on the mat ") * 10, order=3)
+    >>> text.event_types[text.prob[text.context("th")].argmax()].item()
+    'e'
+    >>> text.log_probability(list("the mat")) > text.log_probability(list("tem hat"))
+    array([ True])
+    """
+
+    event_types: Types
+    order: int
+    prob: Floats
+    following: Integers
+    contexts: tuple[Integers, Integers]
+
+    __repr__ = short_repr
+
+    @classmethod
+    def learn(cls, events: Any, order: int = 3, event_types: Any = None, lengths: Given = None) -> Self:
+        """Learn from texts: event types in any form that `fit` accepts, or `Sequences`.
+
+        `event_types` are the types that there can be, those of the texts by default. Contexts do not reach
+        across a type that is none of them, a missing one, or the end of a text.
+        """
+        if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 1:
+            raise ValueError(f"order must be a whole number, 1 or more, not {order!r}")
+        texts = _texts(events, lengths)
+        types = texts.event_types if event_types is None else vocabulary.check_types(event_types)
+        m = len(types)
+        if m == 0:
+            raise ValueError("the texts have no event types to learn from")
+        if m ** (order + 1) > np.iinfo(np.int64).max:
+            raise ValueError(f"{m} event types are too many for order {order}")
+        codes = vocabulary.find(texts.codes, texts.event_types, types)[0]
+        reach = _reach(codes, texts.offsets, m)
+        reached, digits, prob = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)], [np.full((1, m), 1.0 / m)]
+        # The last type is a context even where nothing depends on it.
+        for n in range(max(order, 2)):
+            # Events with n known types before them in the same text.
+            counted = np.flatnonzero(reach > n) if n < order else np.empty(0, dtype=np.int64)
+            before = _digits(codes, counted - 1, n, m)
+            seen = np.arange(m**n) if n < 2 else np.unique(before)
+            if (sum(map(len, digits)) + len(seen)) * m > LARGEST:
+                raise ValueError(
+                    f"order {order} makes too many contexts of {m} event types: take a lower one"
+                )
+            counts = np.zeros((len(seen), m))
+            np.add.at(counts, (np.searchsorted(seen, before), codes[counted]), 1.0)
+            leans = prob[-1][np.searchsorted(digits[-1], seen % m ** (n - 1))] if n else prob[0]
+            distinct = np.count_nonzero(counts, axis=1)[:, None]
+            total = counts.sum(axis=1, keepdims=True) + distinct
+            mixed = np.divide(counts + distinct * leans, total, out=leans.copy(), where=total > 0)
+            if n == 0:
+                prob = [mixed]
+            elif len(seen):
+                reached, digits, prob = [*reached, np.full(len(seen), n)], [*digits, seen], [*prob, mixed]
+        contexts = np.concatenate(reached), np.concatenate(digits)
+        following = _following(contexts, m)
+        return cls(types, int(order), np.concatenate(prob), following, contexts)
+
+    def log_probability(self, events: Any, lengths: Given = None) -> Floats:
+        """ln P(Ω), one per text; −∞ for a text with a type that it does not know."""
+        texts = _texts(events, lengths)
+        return per_sequence(self.log_probabilities(texts), texts.offsets)
+
+    def log_probabilities(self, events: Any, lengths: Given = None) -> Floats:
+        """ln P(Ω_n | Ω_1..n−1) of each event; −∞ for a type that it does not know, which ends the context."""
+        texts, m = _texts(events, lengths), len(self.event_types)
+        codes = vocabulary.find(texts.codes, texts.event_types, self.event_types)[0]
+        known = codes < m
+        reach = np.where(known, _reach(codes, texts.offsets, m) - 1, 0)
+        found = np.zeros(len(codes), dtype=np.int64)
+        missing = known & (reach > 0)
+        for n in range(int(self.contexts[0].max()), 0, -1):
+            asked = np.flatnonzero(missing & (reach >= n))
+            place, there = _place(self.contexts, n, _digits(codes, asked - 1, n, m))
+            found[asked[there]] = place[there]
+            missing[asked[there]] = False
+        result = np.full(len(codes), -np.inf)
+        result[known] = np.log(self.prob[found[known], codes[known]])
+        return result
+
+    def context(self, events: Any) -> int:
+        """The context that these types make: the longest end of them that was seen."""
+        m, here = len(self.event_types), 0
+        codes = vocabulary.find(*vocabulary.encode(vocabulary.as_labels(list(events))), self.event_types)[0]
+        for code in codes.tolist():
+            here = int(self.following[here, code]) if code < m else 0
+        return here
+
+    @property
+    def last(self) -> Integers:
+        """(C,) the last type of each context; 0 for the empty one."""
+        return self.contexts[1] % len(self.event_types)
+
+
+def _texts(events: Any, lengths: Given) -> Sequences:
+    if isinstance(events, Sequences):
+        return as_sequences(events, None, lengths)
+    return to_draw(1, 0, events, lengths)
+
+
+def _reach(codes: Integers, offsets: Integers, m: int) -> Integers:
+    """How many types in a row end at each event, within its text; 0 at one that is not known."""
+    place = np.arange(len(codes))
+    begins = np.zeros(len(codes), dtype=np.int64)
+    begins[offsets[:-1]] = offsets[:-1]
+    gaps = np.where(codes < m, begins, place + 1)
+    reach: Integers = place + 1 - np.maximum.accumulate(gaps)
+    return reach
+
+
+def _digits(codes: Integers, ends: Integers, n: int, m: int) -> Integers:
+    """The n types up to each of these events, as digits of a number to the base m."""
+    number = np.zeros(len(ends), dtype=np.int64)
+    for back in range(n - 1, -1, -1):
+        number = number * m + codes[ends - back]
+    return number
+
+
+def _place(contexts: tuple[Integers, Integers], n: int, digits: Integers) -> tuple[Integers, Integers]:
+    """Where the contexts of n types with these digits are, and which are there."""
+    lengths, all_digits = contexts
+    first, end = np.searchsorted(lengths, [n, n + 1])
+    place = np.minimum(np.searchsorted(all_digits[first:end], digits), max(end - first - 1, 0)) + first
+    return place, all_digits[place] == digits if end > first else np.zeros(len(digits), dtype=bool)
+
+
+def _following(contexts: tuple[Integers, Integers], m: int) -> Integers:
+    """(C, m) the longest context that is the end of each context and one type more."""
+    lengths, digits = contexts
+    longer = digits[:, None] * m + np.arange(m)
+    found = np.zeros(longer.shape, dtype=np.int64)
+    for n in range(1, int(lengths.max()) + 1):
+        place, there = _place(contexts, n, (longer % m**n).ravel())
+        there = there.reshape(longer.shape) & (lengths[:, None] + 1 >= n)
+        found[there] = place.reshape(longer.shape)[there]
+    return found
