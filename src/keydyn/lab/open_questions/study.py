@@ -11,9 +11,12 @@ from keydyn.lab.frame.study import Plan, report_beside, study
 
 @study(
     "open-questions",
-    tables=("joint_likelihood", "same_text"),
-    figures=("joint_likelihood",),
-    frames=("joint_likelihood", "same_text"),
+    tables=(
+        *("joint_likelihood", "same_text"),
+        *("criterion", "criterion_settings", "hybrid", "hybrid_settings", "states", "state_meaning"),
+    ),
+    figures=("joint_likelihood", "criterion", "hybrid", "state_numbers", "state_meaning"),
+    frames=("joint_likelihood", "same_text", "trained", "states"),
     report=report_beside(__name__),
 )
 def open_questions(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:

@@ -267,9 +267,7 @@ def _differences(course: _Course, n_states: int) -> tuple[Floats, Floats, Varian
         for loadings, others in cross or [(V, everyone)]:
             residuals = partial(held_out_residuals, Prior.of(cells, loadings, variances), chain)
             residuals_of_all += list(passes.each(residuals, list(zip(course.typing, others, strict=True))))
-        initial = Chain.initial(
-            cells.n_features, None if degrees == estimates.DEGREES else degrees, n_states
-        )
+        initial = Chain.initial(cells.n_features, None if degrees == estimates.DEGREES else degrees, n_states)
         chain = fit_chain(residuals_of_all, initial)
     return V, support, variances, chain
 
