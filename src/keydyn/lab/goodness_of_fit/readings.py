@@ -255,9 +255,9 @@ def table_of(measured: pd.DataFrame, n_surrogates: int) -> Table:
     """The summary as a table."""
     published = ", ".join(f"{d} {m} {rate:.2f}" for (d, m), rate in PUBLISHED.items())
     note = (
-        f"Share of {measured['people'].max()} people of each dataset, drawn by seed, who are rejected at 0.05 "
-        f"two-sided, with {n_surrogates} surrogates and Wilson's 95 % interval. Published: {published}. Near: "
-        "how many published rates lie in these intervals. Statistic: the area of the marginal as corrected "
+        f"Share of {measured['people'].max()} people of each dataset, drawn by seed, who are rejected at "
+        f"0.05 two-sided, with {n_surrogates} surrogates and Wilson's 95 % interval. Published: {published}. "
+        "Near: how many published rates lie in these intervals. Statistic: the area of the marginal as corrected "
         "(exact), as printed, or by states, of τ or of both features together; or the mean area of τ among "
         "events of one type."
     )

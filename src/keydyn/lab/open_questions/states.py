@@ -42,16 +42,17 @@ def numbers_table(measured: Frames, seed: int) -> Table:
     columns = [DATASET, MODEL, Column("States", "states")]
     titles = {"log_likelihood": "Gain over two states, nats per key", "acc": "Accuracy"}
     titles |= {"eer": "Equal error rate", "rejection": "Rejection time, keys"}
+    short = {"log_likelihood": "gain", "acc": "accuracy", "eer": "EER", "rejection": "time"}
     for name, title in titles.items():
         columns += [
             estimate_column(title, name, 2 if name == "rejection" else 3),
-            Column("p", f"{name}_p", lambda p: "–" if pd.isna(p) else p_text(p)),
+            Column(f"p, {short[name]}", f"{name}_p", lambda p: "–" if pd.isna(p) else p_text(p)),
         ]
     note = (
         "Means over users with 95 % intervals, by the paper's protocol. Gain: of the log-likelihood of "
         "samples that were left out of the owner's enrolment, under the owner's template. Rejection time: "
-        "the average maximum one, as in the paper. p: Wilcoxon signed-rank test over users against two states, "
-        f"without correction. Of {listed([dataset_name(name) for name in FOLDS])} the first "
+        "the average maximum one, as in the paper. p: Wilcoxon signed-rank test over users against two "
+        f"states, without correction. Of {listed([dataset_name(name) for name in FOLDS])} the first "
         f"{listed([str(n) for n in FOLDS.values()])} enrolments alone."
     )
     return Table(RECOGNISED, "By the number of hidden states", note, pd.DataFrame(rows), columns, labels=3)

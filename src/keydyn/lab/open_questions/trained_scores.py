@@ -20,7 +20,7 @@ from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import detector_for, inputs_of
-from keydyn.lab.open_questions.trained_together import ConditionalPOHMM, MarginPOHMM
+from keydyn.lab.open_questions.trained_together import STEPS, ConditionalPOHMM, MarginPOHMM
 from keydyn.lab.recommended.report import choices
 from keydyn.lab.relatives.measurements import FirstFolds
 
@@ -64,7 +64,9 @@ def _piece(row: Row, candidate: str, detector: Detector) -> Piece:
     fits = n_templates(protocol if together else row.protocol, detector, row.samples)
     call = partial(found, row, candidate, detector)
     inputs = inputs_of(row, detector) | {"candidate": candidate, "first": FOLDS[row.name]}
-    name = f"{FRAME}-{row.name}-{candidate.replace(', ', '-').replace(' ', '')}"
+    inputs |= {"steps": STEPS} if together else {}
+    stem = candidate.replace(", ", "-").replace(" ", "").replace("γ", "gamma")
+    name = f"{FRAME}-{row.name}-{stem}"
     cost = fits * events * (TRAINING if together else 1.0)
     return Piece((name,), inputs, [call], f"{row.name} · {candidate}", cost)
 

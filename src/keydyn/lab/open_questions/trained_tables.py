@@ -41,7 +41,9 @@ def compared(
     for figure, (words, _) in FIGURES.items():
         mark = f"{figure}_bold"
         columns.append(estimate_column(words, figure, bold=lambda line, mark=mark: bool(line[mark])))
-        columns.append(Column("p", f"{figure}_p", lambda p: "–" if pd.isna(p) else p_text(p)))
+        columns.append(
+            Column(f"p, {words.lower()}", f"{figure}_p", lambda p: "–" if pd.isna(p) else p_text(p))
+        )
     columns.append(Column("Settings", "settings", lambda text: text or "–"))
     which = "the first enrolments of each dataset alone" if enrolments == FIRST else "the paper's protocol"
     note = (
