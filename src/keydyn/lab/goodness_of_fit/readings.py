@@ -219,7 +219,7 @@ def rates(tests: pd.DataFrame) -> pd.DataFrame:
     rows = []
     keys = ["reading", "statistic", "dataset", "model"]
     for values, own in tests.groupby(keys, sort=False):
-        labels = dict(zip(keys, values, strict=True))
+        labels = dict(zip(keys, map(str, values), strict=True))
         rejected = int((own["p"] <= LEVEL).sum())
         interval = binomtest(rejected, len(own)).proportion_ci(method="wilson")
         published = PUBLISHED.get((labels["dataset"], labels["model"]), np.nan)
@@ -237,7 +237,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
     lines = []
     pohmm, hmm = (measured[measured["model"] == model] for model in ("pohmm", "hmm"))
     for (reading, statistic), own in pohmm.groupby(["reading", "statistic"], sort=False):
-        both = "exact, both" if statistic.endswith("both") else "exact"
+        both = "exact, both" if str(statistic).endswith("both") else "exact"
         like = hmm[(hmm["reading"] == reading) & (hmm["statistic"] == both)]
         line: dict[str, Any] = {"reading": reading, "statistic": statistic}
         near = []
@@ -256,10 +256,10 @@ def table_of(measured: pd.DataFrame, n_surrogates: int) -> Table:
     published = ", ".join(f"{d} {m} {rate:.2f}" for (d, m), rate in PUBLISHED.items())
     note = (
         f"Share of {measured['people'].max()} people of each dataset, drawn by seed, who are rejected at "
-        f"0.05 two-sided, with {n_surrogates} surrogates and Wilson's 95 % interval. Published: {published}. "
-        "Near: how many published rates lie in these intervals. Statistic: the area of the marginal as corrected "
-        "(exact), as printed, or by states, of τ or of both features together; or the mean area of τ among "
-        "events of one type."
+        f"0.05 two-sided, with {n_surrogates} surrogates and Wilson's 95 % interval. Published: "
+        f"{published}. Near: how many published rates lie in these intervals. Statistic: the area of the "
+        "marginal as corrected (exact), as printed, or by states, of τ or of both features together; or the "
+        "mean area of τ among events of one type."
     )
     title = "Readings of the test of fit"
     return plain_table("readings", title, note, summary(measured), labels=2)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from keydyn.figures.style import GREY, blank, house_style
-from keydyn.lab.drawing.panels import legend_below, pens_of
+from keydyn.lab.drawing.panels import Pen, legend_below, pens_of
 from keydyn.lab.frame.names import dataset_name
 from keydyn.lab.open_questions.state_scores import MODELS
 from keydyn.population.chain import CLASSES
@@ -45,7 +47,7 @@ def draw_numbers(table: pd.DataFrame) -> Figure:
         return figure
 
 
-def _draw_lines(axes: Axes, table: pd.DataFrame, name: str, relative: bool, pens: dict[str, object]) -> None:
+def _draw_lines(axes: Axes, table: pd.DataFrame, name: str, relative: bool, pens: Mapping[str, Pen]) -> None:
     axes.axhline(1.0 if relative else 0.0, color=GREY, linewidth=0.6)
     axes.axvline(PAPER, color=GREY, linewidth=0.6, linestyle=":")
     for dataset, rows in table.groupby("dataset", sort=False):

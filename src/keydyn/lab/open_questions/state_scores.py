@@ -45,7 +45,9 @@ class POHMMOfStates(RecommendedPOHMM):
         self.n_states = n_states
 
     def pattern(self) -> POHMM:
-        return super().pattern().set_params(n_states=self.n_states)
+        pattern = super().pattern()
+        pattern.set_params(n_states=self.n_states)
+        return pattern
 
 
 def detector_of(model: str, n_states: int) -> Detector:
@@ -93,8 +95,7 @@ def found(row: Row, model: str, n_states: int) -> pd.DataFrame:
     people = users.assign(rejection=times, log_likelihood=held_out).rename_axis("user").reset_index()
     meaning = meanings(enrolled[0], row.samples, n_states)
     both = [people.astype({"user": str}).assign(part=RECOGNISED), meaning.assign(part=MEANT)]
-    labels = {"dataset": row.name, "model": model, "states": n_states}
-    return pd.concat(both, ignore_index=True).assign(**labels)
+    return pd.concat(both, ignore_index=True).assign(dataset=row.name, model=model, states=n_states)
 
 
 def own_likelihoods(scores: Scores, samples: Samples) -> pd.Series[float]:
@@ -111,22 +112,23 @@ def own_likelihoods(scores: Scores, samples: Samples) -> pd.Series[float]:
 def meanings(one: Enrolled, samples: Samples, n_states: int) -> pd.DataFrame:
     """class, keys, state, in_state (how many of the keys) and log_interval, over the people of a split."""
     asked = samples[one.split.query]
-    shape = (len(CLASSES), n_states)
-    keys, inside, timed, logs = np.zeros(len(CLASSES)), *(np.zeros(shape) for _ in range(3))
+    keys = np.zeros(len(CLASSES))
+    inside, timed, logs = (np.zeros((len(CLASSES), n_states)) for _ in range(3))
+    tau = list(samples.sequences.feature_names or ()).index("tau")
     for user, template in zip(one.population.users.tolist(), one.population.detectors, strict=True):
         own = asked[asked.users == user]
         if len(own) == 0:
             continue
-        posterior = posterior_of(template, own)
+        posterior = posterior_of(template, own, tau)
         kind = classes_of(own.sequences.event_types)[own.sequences.codes]
-        tau = own.sequences.X[:, own.sequences.feature_names.index("tau")]
-        there = np.isfinite(tau) & (tau > 0.0)
+        interval = own.sequences.X[:, tau]
+        there = np.isfinite(interval) & (interval > 0.0)
         keys += np.bincount(kind, minlength=len(CLASSES))
         for j in range(n_states):
             inside[:, j] += np.bincount(kind, posterior[:, j], len(CLASSES))
             weight = posterior[there, j]
             timed[:, j] += np.bincount(kind[there], weight, len(CLASSES))
-            logs[:, j] += np.bincount(kind[there], weight * np.log(tau[there]), len(CLASSES))
+            logs[:, j] += np.bincount(kind[there], weight * np.log(interval[there]), len(CLASSES))
     rows = [
         {
             "class": CLASSES[c],
@@ -143,10 +145,14 @@ def meanings(one: Enrolled, samples: Samples, n_states: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def posterior_of(template: Detector, samples: Samples) -> Floats:
-    """(N, S) the probability of each state at each key of the samples, under a template."""
+def posterior_of(template: Detector, samples: Samples, tau: int) -> Floats:
+    """(N, S) the probability of each state at each key of the samples, under a template.
+
+    The states of a POHMM are in the order of the mean intervals of their marginal distributions.
+    """
     if isinstance(template, Markov):
-        posterior: Floats = template.model_.predict_proba(samples.sequences)
+        location = template.model_.marginal_.emission[tau].loc
+        posterior: Floats = template.model_.predict_proba(samples.sequences)[:, np.argsort(location.ravel())]
         return posterior
     assert isinstance(template, PopulationDetector)
     return template.people.predict_proba(template.template_, samples)

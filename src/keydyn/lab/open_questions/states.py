@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -65,7 +67,9 @@ def meaning_table(measured: Frames, seed: int) -> Table:
     keys = ["dataset", "model", "states", "state"]
     lines = []
     for values, of_state in rows.groupby(keys, sort=False):
-        labels = dict(zip(keys, values, strict=True)) | {"states": int(values[2]), "state": int(values[3])}
+        dataset, model, n_states, state = values
+        labels: dict[str, Any] = {"dataset": dataset, "model": model}
+        labels |= {"states": round(float(str(n_states))), "state": round(float(str(state)))}
         weight = of_state["timed"].to_numpy()
         timed = weight > 0.0
         logs = of_state["log_interval"].to_numpy()[timed]

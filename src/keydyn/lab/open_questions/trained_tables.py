@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -10,7 +12,7 @@ from matplotlib.figure import Figure
 from keydyn.evaluation.rates.confidence import Estimate, compare_with_best, mean_estimate, signed_rank_p
 from keydyn.lab.drawing.panels import intervals_figure
 from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, listed, of_all, span
-from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, estimate_column, with_interval
+from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Line, Table, estimate_column, with_interval
 from keydyn.lab.open_questions.trained_scores import FIRST, RIVALS, reported, tried
 from keydyn.lab.recognition.tables import p_text
 
@@ -39,8 +41,7 @@ def compared(
             rows.append(row)
     columns = [DATASET, DETECTOR]
     for figure, (words, _) in FIGURES.items():
-        mark = f"{figure}_bold"
-        columns.append(estimate_column(words, figure, bold=lambda line, mark=mark: bool(line[mark])))
+        columns.append(estimate_column(words, figure, bold=partial(_is_bold, f"{figure}_bold")))
         columns.append(
             Column(f"p, {words.lower()}", f"{figure}_p", lambda p: "–" if pd.isna(p) else p_text(p))
         )
@@ -52,6 +53,10 @@ def compared(
         "without correction. Settings: what the other recordings choose by their equal error rate."
     )
     return Table(name, title, note, pd.DataFrame(rows), columns, labels=2)
+
+
+def _is_bold(mark: str, line: Line) -> bool:
+    return bool(line[mark])
 
 
 def settings_tried(
@@ -111,7 +116,7 @@ def settings_words(table: pd.DataFrame, detectors: Sequence[str]) -> str:
     parts = []
     for detector in detectors:
         own = table[table["detector"] == detector]
-        different: Mapping[str, int] = own["settings"].value_counts().to_dict()
-        most, count = max(different.items(), key=lambda item: item[1])
+        different = Counter(own["settings"].astype(str))
+        ((most, count),) = different.most_common(1)
         parts.append(f"{detector_name(detector)}: {most} for {count} of {len(own)}")
     return listed(parts)
