@@ -67,9 +67,8 @@ def meaning_table(measured: Frames, seed: int) -> Table:
     keys = ["dataset", "model", "states", "state"]
     lines = []
     for values, of_state in rows.groupby(keys, sort=False):
-        dataset, model, n_states, state = values
-        labels: dict[str, Any] = {"dataset": dataset, "model": model}
-        labels |= {"states": round(float(str(n_states))), "state": round(float(str(state)))}
+        labels: dict[str, Any] = dict(zip(keys, values, strict=True))
+        labels["state"] = int(of_state["state"].iloc[0])
         weight = of_state["timed"].to_numpy()
         timed = weight > 0.0
         logs = of_state["log_interval"].to_numpy()[timed]
