@@ -130,7 +130,7 @@ def test_the_figures_of_a_piece(samples, monkeypatch):
 
 
 def measured():
-    """Twelve users on two datasets: a criterion halves each equal error rate on keypad, doubles it on fable."""
+    """Twelve users: a criterion halves each equal error rate on keypad, and doubles it on fable."""
     frames = []
     random = np.random.default_rng(0)
     for dataset, factor in (("keypad", 0.5), ("fable", 2.0)):
