@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         HMM,
         POHMM,
         ContextHMM,
+        NGrams,
         PartiallyHMM,
         PartlyHMM,
         POHMMClassifier,
@@ -26,6 +27,7 @@ __all__ = [
     "HMM",
     "POHMM",
     "ContextHMM",
+    "NGrams",
     "POHMMClassifier",
     "PartiallyHMM",
     "PartlyHMM",
@@ -42,8 +44,8 @@ __getattr__, __dir__ = on_demand(
     __name__,
     {
         ".decisions": "Verifier",
-        ".model": "HMM POHMM ContextHMM POHMMClassifier PartiallyHMM PartlyHMM SequenceTransformer Sequences "
-        "fit_many intervals load",
+        ".model": "HMM POHMM ContextHMM NGrams POHMMClassifier PartiallyHMM PartlyHMM SequenceTransformer "
+        "Sequences fit_many intervals load",
         ".population": "PopulationModel",
     },
 )

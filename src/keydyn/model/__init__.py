@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from keydyn.files import ModelFileError
     from keydyn.model.ask.inference import Criterion
     from keydyn.model.ask.next_emission import NextEmission
+    from keydyn.model.ask.ngrams import NGrams
     from keydyn.model.check.bootstrap import Bootstrap
     from keydyn.model.check.goodness import GoodnessOfFit
     from keydyn.model.check.pseudo_residuals import ResidualTest, check_residuals
@@ -49,6 +50,7 @@ __all__ = [
     "LogNormal",
     "LogStudent",
     "ModelFileError",
+    "NGrams",
     "NextEmission",
     "NoContext",
     "Normal",
@@ -79,6 +81,7 @@ __getattr__, __dir__ = on_demand(
         ".model_files": "load",
         ".ask.inference": "Criterion",
         ".ask.next_emission": "NextEmission",
+        ".ask.ngrams": "NGrams",
         ".check.bootstrap": "Bootstrap",
         ".check.goodness": "GoodnessOfFit",
         ".check.pseudo_residuals": "ResidualTest check_residuals",

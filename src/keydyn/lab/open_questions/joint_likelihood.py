@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -23,14 +24,14 @@ from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.frame.study import Values
 from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, fixed, share_column
 from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable
-from keydyn.lab.open_questions.same_text import common_keys, groups_of_same_texts, kept_keys, with_keys
+from keydyn.lab.open_questions.same_text import groups_of_same_texts, kept_keys, of_common_text, with_keys
 from keydyn.lab.open_questions.typed_text import BOTH, DETECTOR, ORDER, TEXT, TIMES, evidence
 
 ALL, SAME = "joint_likelihood", "same_text"
 # The first keys of a sample that are judged, besides all of them.
 LENGTHS = {"essay": (10, 50, 100, 250), "fable": (10, 25, 50), SIMULATED: (5,)}
 COPIED = ("fable", SIMULATED)
-AS_TYPED, UNDONE, COMMON = "as typed", "corrections undone", "the common text alone"
+AS_TYPED, UNDONE, COMMON = "as typed", "corrections undone", "the common text"
 FIGURES = {"acc": "accuracy", "eer": "equal error rate, closed set", "eer_open": "equal error rate, open set"}
 
 
@@ -62,7 +63,7 @@ def same_texts(row: Row) -> pd.DataFrame:
     """
     frames = []
     for number, group in enumerate(groups_of_same_texts(row.samples), 1):
-        labels = {
+        labels: dict[str, Any] = {
             "dataset": row.name,
             "group": number,
             "people": len(group.people[1]),
@@ -71,10 +72,11 @@ def same_texts(row: Row) -> pd.DataFrame:
         kept: dict[str, Samples] = {
             AS_TYPED: group,
             UNDONE: with_keys(group, kept_keys(group.sequences)),
-            COMMON: with_keys(group, common_keys(group)),
+            COMMON: of_common_text(group),
         }
         for errors, samples in kept.items():
-            left = samples.sequences.n_events / group.sequences.n_events
+            timed = ~np.isnan(samples.sequences.X).all(axis=1)
+            left = float(timed.sum() / group.sequences.n_events)
             found = evidence(MonacoTappert(), samples, ())
             frames.append(found.assign(**labels, errors=errors, left=left))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"user": []}, dtype=str)
@@ -88,7 +90,7 @@ def joint_table(measured: Frames, seed: int) -> Table:
         times = several[several["evidence"] == TIMES].set_index("user")
         for name, found in several.groupby("evidence", sort=False):
             own = found.set_index("user").loc[times.index]
-            line = {"dataset": dataset, "keys": keys, "evidence": name, "people": people}
+            line: dict[str, Any] = {"dataset": dataset, "keys": keys, "evidence": name, "people": people}
             for figure in (*FIGURES, "rejection"):
                 if own[figure].notna().all():
                     line |= mean_estimate(own[figure].to_numpy(), seed).columns(figure)
@@ -110,20 +112,22 @@ def joint_table(measured: Frames, seed: int) -> Table:
     ]
     note = (
         "Means over people with 95 % intervals. EER open: the impostor's own template is left out of the "
-        "cohort that normalises. Rejection: the average maximum rejection time, whole samples, closed set. p: "
-        f"Wilcoxon's signed-rank test of {BOTH} against {TIMES} over people, not corrected for the number of "
-        "lines."
+        "cohort that normalises. Rejection: the average maximum rejection time, whole samples, closed set. "
+        f"p: Wilcoxon's signed-rank test of {BOTH} against {TIMES} over people, not corrected for the number "
+        "of lines."
     )
     title = "How people type, what they type, and both"
     return Table(ALL, title, note, pd.DataFrame(rows), columns, labels=3)
 
 
-def same_text_table(measured: Frames, seed: int) -> Table:
-    """Recognition among people who copied the same texts."""
+def same_text_table(measured: Frames, seed: int) -> Table | None:
+    """Recognition among people who copied the same texts; None if nobody did."""
+    if SAME not in measured or measured[SAME].empty:
+        return None
     rows = []
     keys = ["dataset", "group", "errors", "evidence"]
     for values, found in measured[SAME].groupby(keys, sort=False):
-        line = dict(zip(keys, values, strict=True))
+        line: dict[str, Any] = dict(zip(keys, values, strict=True))
         line |= {name: found[name].iloc[0] for name in ("people", "samples", "left")}
         line["chance"] = 1.0 / line["people"]
         for figure in FIGURES:
@@ -141,7 +145,8 @@ def same_text_table(measured: Frames, seed: int) -> Table:
     note = (
         "People of a group have copied the same texts, and each text in turn is left out of everybody's "
         "enrolment. Corrections undone: backspaces, what they erased and keys that print nothing are left "
-        "out. The common text alone: so is what differs from the text that samples have in common."
+        "out. The common text: what differs from the text that samples have in common is taken for it, "
+        "without the times of keys that are missing; people still differ in where they begin and end."
     )
     title = "Among people who have copied the same texts"
     return Table(SAME, title, note, pd.DataFrame(rows), columns, labels=4)
@@ -175,16 +180,17 @@ def answer(values: Values) -> tuple[str, str]:
             f"{percent(times['eer_open'])} to {percent(both['eer_open'])} in an open set ({better})"
         )
     same = []
-    texts = values[SAME][values[SAME]["evidence"] == TEXT]
-    for (dataset, group), rows in texts.groupby(["dataset", "group"], sort=False):
+    copied = values.get(SAME, pd.DataFrame(columns=["dataset", "group", "evidence"]))
+    texts = copied[copied["evidence"] == TEXT]
+    for (name, number), rows in texts.groupby(["dataset", "group"], sort=False):
         acc = rows.set_index("errors")["acc"]
         same.append(
             f"{percent(acc[AS_TYPED])} as typed and {percent(acc[COMMON])} without typing errors, where "
-            f"chance is {percent(rows['chance'].iloc[0])} ({dataset_name(dataset)}, group {group})"
+            f"chance is {percent(rows['chance'].iloc[0])} ({dataset_name(name)}, group {number})"
         )
     return (
         f"What people write tells who they are: {listed(found)}.",
-        f"Where all have copied the same texts, {TEXT} identifies {listed(same)}.",
+        f"Where all have copied the same texts, {TEXT} identifies {listed(same)}." if same else "",
     )
 
 
@@ -192,7 +198,7 @@ QUESTION = Question(
     "The joint likelihood",
     "Does what people write, beside how they type it, tell who they are?",
     pieces,
-    (ALL, SAME),
+    (ALL,),
     {
         ALL: QuestionTable(
             joint_table, f"Compare the lines of a dataset and a number of keys: {BOTH} with {TIMES} alone."

@@ -31,11 +31,11 @@ class QuestionTable:
 
     Attributes
     ----------
-    make : the table, from what was measured and the seed of its intervals
+    make : the table, from what was measured and the seed of its intervals; None where nothing was measured
     reading : a sentence that says how to read it
     """
 
-    make: Callable[[Frames, int], Table]
+    make: Callable[[Frames, int], Table | None]
     reading: str
 
 
@@ -65,8 +65,9 @@ class Question:
     pieces : the work that these rows and this seed call for, by the frame that it adds rows to; the name of a
         piece is unique in the study, and each has one part, a frame
     frames : the names of the frames that it needs; it is left out where one is missing
-    tables, figures : by name, in the order in which they are shown
-    answer : two sentences, computed from the values of the tables: what was found, and what limits it
+    tables, figures : by name, in the order in which they are shown; the first table is always there
+    answer : two sentences, computed from the values of the tables: what was found, and what limits it. The
+        second may be empty where no dataset has what it is about
     method : paragraphs that say how it was measured
     settings : what run.json says of it
     """
@@ -82,6 +83,8 @@ class Question:
     settings: Mapping[str, Any] | None = None
 
     def answered(self, values: Values) -> list[str]:
-        """The two sentences of the answer; none where a table is missing or has no line."""
-        there = all(name in values and len(values[name]) for name in self.tables)
-        return list(self.answer(values)) if there else []
+        """The sentences of the answer; none where the question was not asked."""
+        first = next(iter(self.tables))
+        if first not in values or values[first].empty:
+            return []
+        return [sentence for sentence in self.answer(values) if sentence]

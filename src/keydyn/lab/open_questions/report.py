@@ -46,7 +46,8 @@ def _section(outputs: Outputs, question: Question, measured: Frames, seed: int) 
     """The section of a question; None if there was nothing to measure it on."""
     if not all(name in measured for name in question.frames):
         return None
-    tables = [outputs.table(one.make(measured, seed)) for one in question.tables.values()]
+    made = [table.make(measured, seed) for table in question.tables.values()]
+    tables = [outputs.table(table) for table in made if table is not None]
     pictures = [
         outputs.figure(figure.draw(outputs.tables), name, figure.caption, figure.alt)
         for name, figure in question.figures.items()

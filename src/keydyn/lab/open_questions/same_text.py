@@ -80,7 +80,9 @@ def passages(samples: Samples) -> Integers:
     common = shared_runs(samples)
     runs = np.diag(common)
     same = (common > 0) & (common >= SHARED * np.minimum(runs[:, None], runs[None, :]))
-    number: Integers = connected_components(csr_array(same), directed=False)[1].astype(np.int64)
+    number: Integers = connected_components(csr_array(same.astype(np.int64)), directed=False)[1].astype(
+        np.int64
+    )
     return number
 
 
@@ -101,24 +103,32 @@ def groups_of_same_texts(samples: Samples) -> list[Samples]:
     return [one for one in found if len(one.people[1]) >= LEAST]
 
 
-def common_keys(samples: Samples) -> Truths:
-    """(N,) which keys belong to the text that samples have in common: neither slips nor additions.
+def of_common_text(samples: Samples) -> Samples:
+    """The samples as if everybody had typed the common text, from where a sample joins it to where it leaves.
 
-    The text is that of the sample that shares most with the others of its passage.
+    The common text is that of the sample that shares most with the others of its passage. Slips and additions
+    are left out; of keys that were left out in typing, the times are missing.
     """
     number, common = passages(samples), shared_runs(samples)
-    kept = kept_keys(samples.sequences)
-    places = np.flatnonzero(kept)
-    text = with_keys(samples, kept).sequences
-    for passage in range(int(number.max()) + 1):
-        members = np.flatnonzero(number == passage)
+    text = with_keys(samples, kept_keys(samples.sequences)).sequences
+    values, codes = [], []
+    for s in range(len(samples)):
+        members = np.flatnonzero(number == number[s])
         model = members[int(np.argmax(common[np.ix_(members, members)].sum(axis=0)))]
-        right = text[int(model)].codes.tolist()
-        for s in members.tolist():
-            own = text[s].codes.tolist()
-            agree = np.zeros(len(own), dtype=bool)
-            for block in SequenceMatcher(None, right, own, autojunk=False).get_matching_blocks():
-                if block.size > ACCIDENT:
-                    agree[block.b : block.b + block.size] = True
-            kept[places[text.offsets[s] : text.offsets[s + 1]][~agree]] = False
-    return kept
+        right, own = text[int(model)], text[s]
+        matcher = SequenceMatcher(None, right.codes.tolist(), own.codes.tolist(), autojunk=False)
+        blocks = [block for block in matcher.get_matching_blocks() if block.size > ACCIDENT]
+        if not blocks:
+            user, session = samples.names[s]
+            raise ValueError(f"user {user}, session {session}: the sample has nothing of the common text")
+        X = np.full((right.n_events, right.n_features), np.nan)
+        for block in blocks:
+            X[block.a : block.a + block.size] = own.X[block.b : block.b + block.size]
+        stretch = slice(blocks[0].a, blocks[-1].a + blocks[-1].size)
+        values.append(X[stretch])
+        codes.append(right.codes[stretch])
+    offsets = np.concatenate([[0], np.cumsum([len(one) for one in codes])])
+    parts = np.concatenate(values), np.concatenate(codes), text.event_types, offsets
+    return Samples(
+        samples.names, Sequences.of_checked(*parts, text.feature_names, text.names), samples.emission
+    )

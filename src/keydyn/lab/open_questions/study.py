@@ -13,14 +13,19 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     "open-questions",
     tables=(
         *("joint_likelihood", "same_text"),
+        *("keys_from_timings", "rounded_timings", "timings_by_keys", "templates"),
         *("criterion", "criterion_settings", "hybrid", "hybrid_settings", "states", "state_meaning"),
     ),
-    figures=("joint_likelihood", "criterion", "hybrid", "state_numbers", "state_meaning"),
-    frames=("joint_likelihood", "same_text", "trained", "states"),
+    figures=(
+        *("joint_likelihood", "keys_from_timings", "rounded_timings"),
+        *("criterion", "hybrid", "state_numbers", "state_meaning"),
+    ),
+    frames=("joint_likelihood", "same_text", "keys_from_timings", "templates", "trained", "states"),
     report=report_beside(__name__),
 )
 def open_questions(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
-    """Answer the paper's open questions: what people write as evidence, keys from timings.
+    """Answer the paper's open questions: what people write as evidence, keys from timings,
+    models trained to tell people apart, and how many hidden states there are.
 
     Examples:
     `keydyn study open-questions --data recordings/`

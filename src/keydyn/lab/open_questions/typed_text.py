@@ -1,4 +1,4 @@
-"""What people type as evidence, beside how they type it: P(x | Ω), P(Ω) and P(x, Ω) under the same protocol."""
+"""What people type as evidence, beside how they type it: P(x | Ω), P(Ω) and P(x, Ω) under one protocol."""
 
 from __future__ import annotations
 

@@ -22,14 +22,13 @@ from keydyn.lab.verification.security_measurements import (
     ATTACKS,
     COPIES,
     POISONING,
-    PRIVACY,
     security_pieces,
 )
 from keydyn.lab.verification.watching_measurements import DATASETS, watching_frame, watching_pieces
 
 CLAIMS, IDENTIFIED, WATCHING, SPEED = "claims", "identified", "watching", "speed"
 CHOICES = "choices"
-SECURITY = (ATTACKS, COPIES, AGEING, POISONING, PRIVACY)
+SECURITY = (ATTACKS, COPIES, AGEING, POISONING)
 FORGED = (FORGERIES, FALSE_ALARMS)
 FRAMES = (CLAIMS, IDENTIFIED, WATCHING, CHOICES, SPEED, *SECURITY, *FORGED)
 

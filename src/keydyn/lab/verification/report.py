@@ -27,7 +27,7 @@ from keydyn.lab.verification.forged.tables import (
     forgeries_table,
     forgeries_words,
 )
-from keydyn.lab.verification.security_measurements import AGEING, ATTACKS, COPIES, POISONING, PRIVACY
+from keydyn.lab.verification.security_measurements import AGEING, ATTACKS, COPIES, POISONING
 from keydyn.lab.verification.tables import (
     TARGET,
     ageing_table,
@@ -40,7 +40,6 @@ from keydyn.lab.verification.tables import (
     identification_table,
     keys_table,
     poisoning_table,
-    privacy_table,
     targets_table,
     whole,
 )
@@ -53,7 +52,6 @@ TABLES = {
     FORGERIES: forgeries_table,
     FALSE_ALARMS: false_alarms_table,
     POISONING: poisoning_table,
-    PRIVACY: privacy_table,
 }
 NOT_ENOUGH = (
     "Typing rhythm is a risk signal and a reason to ask for another factor, never the only factor: a "
@@ -98,7 +96,6 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
         "What attackers get": (ATTACKS, COPIES),
         "Forged typing": (FORGERIES, FALSE_ALARMS),
         "People change": (AGEING, POISONING),
-        "What timings give away": (PRIVACY,),
     }
     for title, names in titles.items():
         tables = [outputs.table(TABLES[name](measured[name], seed)) for name in names if name in measured]
@@ -275,8 +272,6 @@ PAGE = ResultsPage(
         "never noticed, are better.",
         "poisoning": "Compare before with after: what an impostor who is sometimes accepted makes of a "
         "template that learns, with a bound on its changes and without.",
-        "privacy": "Compare guesses from timings with guesses without them: the difference is what timings "
-        "give away of the text.",
         "ageing": "Follow one kind of template from sitting to sitting: genuine accepted falls as typing "
         "changes, unless the template learns.",
         "fairness": "Compare the groups of a dataset: equal rates would be fair.",

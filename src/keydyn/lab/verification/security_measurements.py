@@ -1,4 +1,4 @@
-"""Attacks, ageing templates and privacy, measured on people from whom nothing was learnt."""
+"""Attacks and ageing templates, measured on people from whom nothing was learnt."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.verification.ageing import UNBOUND, Course, ageing, poisoning
 from keydyn.lab.verification.attacks import ENTRIES, Victim, attack_acceptance, copy_rates
 from keydyn.lab.verification.measurements import background_of, folds_of
-from keydyn.lab.verification.privacy import template_leakage, text_recovery
 from keydyn.population import PopulationModel, Template
 
-ATTACKED, TEXTS, SITTINGS = ("password", "fable"), ("fable", "essay"), "password"
-ATTACKS, COPIES, AGEING, POISONING, PRIVACY = "attacks", "copies", "ageing", "poisoning", "privacy"
+ATTACKED, SITTINGS = ("password", "fable"), "password"
+ATTACKS, COPIES, AGEING, POISONING = "attacks", "copies", "ageing", "poisoning"
 # The people of these folds are attacked, and age.
 HELD_OUT = (0, 1)
 VICTIMS, QUERIES = 20, 4
@@ -48,8 +47,6 @@ def security_pieces(rows: Sequence[Row], seed: int) -> list[Piece]:
             pieces.append(_piece(row, seed, ATTACKS, _attacks, events, "attacks"))
         if row.name != "mobile+":
             pieces.append(_piece(row, seed, COPIES, _copies, events, "copies"))
-        if row.name in TEXTS:
-            pieces.append(_piece(row, seed, PRIVACY, _privacy, events, "what timings give away"))
         if row.name == SITTINGS:
             pieces.append(_piece(row, seed, AGEING, _ageing, 3 * events, "templates that age"))
             pieces.append(_piece(row, seed, POISONING, _poisoning, 3 * events, "poisoned templates"))
@@ -130,14 +127,6 @@ def _ageing(row: Row, seed: int) -> pd.DataFrame:
 
 def _poisoning(row: Row, seed: int) -> pd.DataFrame:
     return poisoning(_course(row, seed), (BOUND, UNBOUND), ROUNDS)
-
-
-def _privacy(row: Row, seed: int) -> pd.DataFrame:
-    """Text from timings, and from templates: one row per user and model, `template` for the latter."""
-    _, population = _with_population(row, seed)
-    people, folds = folds_of(row, seed)
-    leaked = template_leakage(population, row.samples[np.isin(folds[people], HELD_OUT)])
-    return pd.concat([text_recovery(row.samples, seed), leaked.assign(model="template")], ignore_index=True)
 
 
 def _with_population(row: Row, seed: int) -> tuple[Background, PopulationModel]:

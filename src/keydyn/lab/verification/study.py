@@ -1,4 +1,4 @@
-"""keydyn study verification: strangers, watched sessions, attacks, forgeries, ageing, fairness, privacy."""
+"""keydyn study verification: strangers, watched sessions, attacks, forgeries, ageing, fairness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     "verification",
     tables=(
         *("decisions", "targets", "keys", "few_samples", "identify", "watching", "attacks"),
-        *("copies", "forgeries", "false_alarms", "ageing", "poisoning", "privacy", "fairness"),
+        *("copies", "forgeries", "false_alarms", "ageing", "poisoning", "fairness"),
     ),
     figures=(
         *("reliability", "decisions_det", "decisions_by_keys"),
@@ -28,12 +28,12 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     ),
     frames=(
         *("claims", "identified", "watching", "choices", "speed", "attacks", "copies"),
-        *("forgeries", "false_alarms", "ageing", "poisoning", "privacy"),
+        *("forgeries", "false_alarms", "ageing", "poisoning"),
     ),
     report=report_beside(__name__),
 )
 def verification(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
-    """How reliable are decisions? Stated and measured error rates, watching, attacks, ageing, privacy.
+    """How reliable are decisions? Stated and measured error rates, watching, attacks, ageing.
 
     Examples:
     `keydyn study verification --data recordings/`

@@ -1,4 +1,4 @@
-"""Tables of the verification study: decisions, attacks, copies, ageing, poisoning, privacy and fairness."""
+"""Tables of the verification study: decisions, attacks, copies, ageing, poisoning and fairness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from keydyn.lab.frame.tables import (
     NONE,
     Column,
     Table,
-    estimate_column,
     fixed,
     is_missing,
     number_column,
@@ -31,7 +30,6 @@ from keydyn.lab.frame.tables import (
 from keydyn.lab.verification.ageing import UNBOUND
 from keydyn.lab.verification.attacks import COPY, FRESH, ROBOT, STOPPED_BY
 from keydyn.lab.verification.measurements import ALL, ENROLLED, ONE, TARGETS, WHOLE
-from keydyn.lab.verification.privacy import OTHERS, OWN
 from keydyn.lab.verification.security_measurements import ROUNDS
 
 OPEN_SET = (
@@ -196,22 +194,6 @@ def columns_of(rates: Mapping[str, Rate]) -> dict[str, float | None]:
     return {column: value for name, rate in rates.items() for column, value in rate.columns(name).items()}
 
 
-TEMPLATE = "template"
-# Where the text is read from, and what is measured of it.
-SOURCES = {
-    TEMPLATE: "a stolen template",
-    OWN: "timings, with the person's own model",
-    OTHERS: "timings, with others' model",
-}
-OF_TEMPLATES = {"found": "Pairs of keys found", "chance": "By chance"}
-OF_TIMINGS = {
-    "top_1": "Key guessed",
-    "top_5": "Among five guesses",
-    "chain_1": "Guessed without timings",
-    "chain_5": "Among five without timings",
-}
-
-
 def attacks_table(attacks: pd.DataFrame, seed: int) -> Table:
     """How often each attack gets through, and what stops it."""
     rows = []
@@ -298,31 +280,6 @@ def poisoning_table(poisoned: pd.DataFrame, seed: int) -> Table:
         *(rate_column(name.replace("_", " ").capitalize(), name, "victims") for name in names),
     ]
     return Table("poisoning", "Poisoned templates", note, pd.DataFrame(rows), columns)
-
-
-def privacy_table(privacy: pd.DataFrame, seed: int) -> Table:
-    """What timings and stolen templates say of the text."""
-    rows = []
-    for (dataset, model), of in privacy.groupby(["dataset", "model"], sort=False):
-        names = OF_TEMPLATES if model == TEMPLATE else {**OF_TIMINGS, "bits": ""}
-        labels = {"dataset": dataset, "model": model, "users": len(of)}
-        rows.append(labels | means_over_people(of, names, len(of), seed))
-    frame = pd.DataFrame(rows)
-    note = (
-        "Keys that `predict_events` recovers from timings alone, and bits per key that timings add to a "
-        "Markov chain of keys. A stolen template reveals which pairs of keys its owner typed: as many pairs "
-        "are guessed as were typed, namely those that the population explains worst."
-    )
-
-    def rates(names: Mapping[str, str]) -> list[Column]:
-        """Of what was measured."""
-        return [rate_column(title, name, "users") for name, title in names.items() if name in frame]
-
-    bits = [estimate_column("Bits per key", "bits", 2)] if "bits" in frame else []
-    source = Column("From", "model", lambda model: SOURCES[model])
-    columns = [DATASET, source, *rates(OF_TIMINGS), *bits, *rates(OF_TEMPLATES)]
-    title = "What timings and templates give away of the text"
-    return Table("privacy", title, note, frame, columns, labels=2)
 
 
 def means_over_people(of: pd.DataFrame, names: Iterable[str], trials: int, seed: int) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 Where an event type is not given it is summed over exactly, in the lattice of all m·M pairs of type and
 state. That lattice is an HMM with m·M states and one transition table, so the same kernels serve. Time
-grows with N·(mM)², memory with N·mM.
+grows with N·(mM)², memory with N·mM. A model of text may take the place of the event chain: then the lattice
+has the pairs of its contexts and a state.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Floats, Given, Integers
-from keydyn.model.ask import next_emission
+from keydyn.model.ask import next_emission, text_lattices
 from keydyn.model.ask.next_emission import NextEmission
+from keydyn.model.ask.ngrams import NGrams
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import to_draw
 from keydyn.model.data.settings import generator_of
@@ -22,10 +24,10 @@ from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine import walks
 from keydyn.model.engine.layout import Walk
 from keydyn.model.engine.scores_and_states import Lattice
-from keydyn.model.fit.estimator import Estimator, ModelState
+from keydyn.model.fit.estimator import Estimator
 from keydyn.model.theta import lattice as lattices
 from keydyn.model.theta.lattice import EventIndex, per_sequence, walked
-from keydyn.model.theta.marginals import joint_transmat
+from keydyn.model.theta.marginals import joint_transmat, normalised
 from keydyn.model.theta.parameters import Parameters
 
 
@@ -88,6 +90,19 @@ def log_event_probability(parameters: Parameters, codes: Integers, offsets: Inte
         return per_sequence(np.log(factors), offsets)
 
 
+def joint_densities(parameters: Parameters, X: Floats, codes: Integers, floor: float | None) -> Floats:
+    """ln f(x_n; b[j | ω]) of every type, (N, m, M); a known type (code < m) rules out all others."""
+    m = parameters.n_types
+    log_density = np.zeros((len(X), m, parameters.n_states))
+    for k, emission in enumerate(parameters.emission):
+        present = ~np.isnan(X[:, k])
+        density = emission.distribution.log_density(X[present, k][:, None, None], emission.params)
+        log_density[present] += density if floor is None else np.maximum(density, math.log(floor))
+    given = codes < m
+    log_density[given[:, None] & (np.arange(m) != codes[:, None])] = -np.inf
+    return log_density
+
+
 def joint_lattice(
     parameters: Parameters, X: Floats, codes: Integers, offsets: Integers, floor: float | None
 ) -> Lattice:
@@ -99,14 +114,7 @@ def joint_lattice(
             f"{(m * n_states) ** 2 * 8 / 2**30:.1f} GiB"
         )
     event_startprob, _ = parameters.chain.known()
-    log_density = np.zeros((len(X), m, n_states))
-    for k, emission in enumerate(parameters.emission):
-        present = ~np.isnan(X[:, k])
-        density = emission.distribution.log_density(X[present, k][:, None, None], emission.params)
-        log_density[present] += density if floor is None else np.maximum(density, math.log(floor))
-    given = codes < m
-    excluded = given[:, None] & (np.arange(m) != codes[:, None])
-    log_density[excluded] = -np.inf
+    log_density = joint_densities(parameters, X, codes, floor)
     startprob = (event_startprob[:, None] * parameters.startprob).reshape(1, -1)
     transmat = joint_transmat(parameters.dense_transmat(), interpolated_chain(parameters))
     zeros = np.zeros(len(X), dtype=np.int64)
@@ -117,8 +125,12 @@ def joint_lattice(
 class Generative(Estimator):
     """Questions that need the event chain."""
 
-    def score_joint(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
+    def score_joint(
+        self, X: Any, *, events: Any = None, lengths: Given = None, text: NGrams | None = None
+    ) -> Floats:
         """ln P(x, Ω), one per sequence; a missing event type is summed over, an unseen one refused.
+
+        `text`, a model of n-grams, takes the place of the event chain.
 
         Examples
         --------
@@ -131,34 +143,54 @@ class Generative(Estimator):
         if (codes < parameters.n_types).all():
             index = EventIndex.of(codes, offsets, parameters.n_types)
             lattice = lattices.build(parameters, sequences.X, index, self._floor)
-            given = log_event_probability(parameters, codes, offsets)
-            return lattices.per_sequence(lattices.filtered(lattice)[1], offsets) + given
+            given = lattices.per_sequence(lattices.filtered(lattice)[1], offsets)
+            if text is not None:
+                return given + lattices.per_sequence(text.log_probabilities(sequences), offsets)
+            return given + log_event_probability(parameters, codes, offsets)
+        if text is not None:
+            log_density = joint_densities(parameters, sequences.X, codes, self._floor)
+            return text_lattices.smoothed(parameters, text, log_density, offsets)[1]
         lattice = joint_lattice(parameters, sequences.X, codes, offsets, self._floor)
         return lattices.per_sequence(lattices.filtered(lattice)[1], offsets)
 
-    def predict_events(self, X: Any, *, events: Any = None, lengths: Given = None) -> tuple[Types, Floats]:
+    def predict_events(
+        self, X: Any, *, events: Any = None, lengths: Given = None, text: NGrams | None = None
+    ) -> tuple[Types, Floats]:
         """Event types from emissions: the most probable at each event, and all probabilities (N, m).
 
-        `events` may give the types that are known.
+        `events` may give the types that are known. `text`, a model of n-grams, takes the place of the event
+        chain.
 
         Examples
         --------
         >>> guessed, probability = model.predict_events(tau)
         >>> guessed.shape, set(guessed) <= set(keys)
         ((460,), True)
+        >>> model.predict_events(tau, text=NGrams.learn(keys, order=4))[1].shape == probability.shape
+        True
         """
         state = self._known()
-        lattice = self._joint_lattice(state, X, events, lengths)
-        posterior = lattices.posterior(lattice)
-        lattices.check_posterior(posterior, lattice)
-        by_type = posterior.states.reshape(len(posterior.states), -1, state.parameters.n_states)
-        probabilities: Floats = by_type.sum(axis=2)
-        return state.parameters.event_types[np.argmax(probabilities, axis=1)], probabilities
+        sequences, codes = self._encoded(state, X, events, lengths, reject=True)
+        theta, offsets = state.parameters, sequences.offsets
+        if text is None:
+            lattice = joint_lattice(theta, sequences.X, codes, offsets, self._floor)
+            posterior = lattices.posterior(lattice)
+            lattices.check_posterior(posterior, lattice)
+            by_type = posterior.states.reshape(len(posterior.states), -1, theta.n_states)
+            probabilities: Floats = by_type.sum(axis=2)
+        else:
+            log_density = joint_densities(theta, sequences.X, codes, self._floor)
+            posterior_types, scores = text_lattices.smoothed(theta, text, log_density, offsets)
+            text_lattices.check_possible(scores)
+            probabilities = normalised(posterior_types)
+        return theta.event_types[np.argmax(probabilities, axis=1)], probabilities
 
     def decode_events(
-        self, X: Any, *, events: Any = None, lengths: Given = None
+        self, X: Any, *, events: Any = None, lengths: Given = None, text: NGrams | None = None
     ) -> tuple[Floats, Types, Integers]:
         """The most probable types and states together: ln P(x, Ω, z) of each sequence, types, states.
+
+        `text`, a model of n-grams, takes the place of the event chain.
 
         Examples
         --------
@@ -167,9 +199,16 @@ class Generative(Estimator):
         ((460,), (460,))
         """
         state = self._known()
-        log_probability, path = lattices.most_probable(self._joint_lattice(state, X, events, lengths))
-        types, states = np.divmod(path, state.parameters.n_states)
-        return log_probability, state.parameters.event_types[types], states
+        sequences, codes = self._encoded(state, X, events, lengths, reject=True)
+        theta, offsets = state.parameters, sequences.offsets
+        if text is None:
+            lattice = joint_lattice(theta, sequences.X, codes, offsets, self._floor)
+            log_probability, path = lattices.most_probable(lattice)
+            types, states = np.divmod(path, theta.n_states)
+        else:
+            log_density = joint_densities(theta, sequences.X, codes, self._floor)
+            log_probability, types, states = text_lattices.decoded(theta, text, log_density, offsets)
+        return log_probability, theta.event_types[types], states
 
     def predict_next(
         self, X: Any, *, events: Any = None, lengths: Given = None, next_event: Any = None
@@ -228,10 +267,6 @@ class Generative(Estimator):
         index = EventIndex.of(codes, drawn.offsets, theta.n_types)
         states = draw_states(theta, index, generator)
         return draw_emissions(theta, codes, states, generator), labels, states
-
-    def _joint_lattice(self, state: ModelState, X: Any, events: Any, lengths: Given) -> Lattice:
-        sequences, codes = self._encoded(state, X, events, lengths, reject=True)
-        return joint_lattice(state.parameters, sequences.X, codes, sequences.offsets, self._floor)
 
     def _next_codes(self, theta: Parameters, next_event: Any, n_sequences: int) -> Integers:
         if np.ndim(next_event) == 0:

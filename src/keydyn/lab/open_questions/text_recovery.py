@@ -1,0 +1,82 @@
+"""Who is attacked, who teaches the attacker, and what is measured of each person's text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.long_texts import stream
+from keydyn.lab.open_questions.guessed_text import Attacker, Guesses
+from keydyn.lab.open_questions.template_leakage import template_leakage
+from keydyn.population import PopulationModel
+
+OWN, ANOTHER, OTHERS = "the person", "another person", "other people"
+# People whose text is guessed, and as many others from whom the attacker learns, at most.
+PEOPLE = 20
+# Keys of each person that are guessed, about; samples to learn from, of the person and of each of the others.
+KEYS, OWN_LESSONS, LESSONS = 110, 50, 2
+LONGEST = 250
+LENGTHS, GRAINS = (5, 10, 25, 50, 100, 250), (1.0, 8.0, 16.0, 100.0)
+
+
+def people_of(samples: Samples, seed: int) -> tuple[list[Any], list[Any]]:
+    """Whose text is guessed, and from whom the attacker learns, drawn at random."""
+    users = np.array(sorted(set(samples.users.tolist()), key=str), dtype=object)
+    drawn = stream(seed, "text recovery").permutation(users)
+    n = min(PEOPLE, len(drawn) // 2)
+    if n == 0:
+        raise ValueError("text is guessed for one person and learnt from another, but there are fewer than 2")
+    return drawn[:n].tolist(), drawn[n : n + PEOPLE].tolist()
+
+
+def recovery(row: Row, seed: int, numbers: Sequence[int], reading: Samples | None) -> pd.DataFrame:
+    """What is guessed of the texts of these people, by number: rows as `Guesses` makes them.
+
+    The last sample of each is guessed, or several where samples are short. The attacker has a model of the
+    person's samples before these, of as many of another person's, or of some of each of the other people;
+    nobody of whom anything is guessed is among the others.
+    """
+    samples, (attacked, teachers) = row.samples, people_of(row.samples, seed)
+    each = int(np.median(np.bincount(samples.people[0])))
+    n_asked = int(np.clip(KEYS // np.median(samples.sequences.lengths), 1, max(each // 5, 1)))
+    several = np.isin(samples.users.astype(object), np.array(teachers, dtype=object))
+    of_others = samples[several & (samples.numbers < max(LESSONS, n_asked))]
+    others = Attacker.taught(of_others, reading)
+    rows = []
+    for number in numbers:
+        own = samples[samples.users == attacked[number]]
+        before, asked = own[: len(own) - n_asked], own[len(own) - n_asked :]
+        asked = asked.first_keys(LONGEST)
+        other = samples[samples.users == teachers[number % len(teachers)]]
+        lessons = {OWN: before[-OWN_LESSONS:], ANOTHER: other[: len(before)][-OWN_LESSONS:]}
+        attackers = {who: Attacker.taught(some, reading) for who, some in lessons.items()} | {OTHERS: others}
+        guesses = Guesses(asked.sequences, [])
+        for who, attacker in attackers.items():
+            guesses.by_text(who, attacker)
+            guesses.by_length(who, attacker, LENGTHS)
+        guesses.by_grain(OWN, lessons[OWN], asked, GRAINS)
+        guesses.by_grain(OTHERS, of_others, asked, GRAINS)
+        rows += [{"dataset": row.name, "user": str(attacked[number]), **found} for found in guesses.rows]
+    return pd.DataFrame(rows)
+
+
+def readings(rows: Sequence[Row], seed: int) -> dict[str, Samples]:
+    """What there is to read for each dataset of texts: essays, none by a person whose essay is guessed."""
+    essays = {row.name: row.samples for row in rows}.get("essay")
+    if essays is None:
+        return {}
+    _, teachers = people_of(essays, seed)
+    writers = np.isin(essays.users.astype(object), np.array(teachers, dtype=object))
+    return dict.fromkeys(("essay", "fable"), essays[writers])
+
+
+def leakage(row: Row) -> pd.DataFrame:
+    """Pairs of keys that templates of every second person reveal, under a population of all others."""
+    person = row.samples.people[0]
+    population = PopulationModel().fit(row.samples[person % 2 == 0])
+    return template_leakage(population, row.samples[person % 2 == 1]).assign(dataset=row.name)

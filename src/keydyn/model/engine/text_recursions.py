@@ -1,0 +1,136 @@
+"""Recursions over unknown event types whose probabilities depend on several types before them.
+
+What is summed over is the pair of a context, as an n-gram model has them, and a hidden state. A context and
+the next type give the next context, so the table of steps is sparse: each step visits C·m of C² pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from keydyn.arrays import Floats, Integers, compiled
+from keydyn.model.engine.log_domain import safe_log
+
+
+class TextWalk(NamedTuple):
+    """What the recursions walk along.
+
+    Attributes
+    ----------
+    offsets : (S + 1,) sequences
+    prob, following, last : the contexts: (C, m) the probability of each type, and the context that it makes;
+        (C,) the last type. Sequences begin in the first context
+    start : (m, M); transitions : (m, m, M, M)
+    """
+
+    offsets: Integers
+    prob: Floats
+    following: Integers
+    last: Integers
+    start: Floats
+    transitions: Floats
+
+
+@compiled
+def smooth_types(
+    walk: TextWalk, density: Floats, log_scale: Floats, posterior: Floats, scores: Floats
+) -> None:
+    """P(ω_n | x) into `posterior` (N, m) and ln P(x) into `scores` (S,), by forward and backward.
+
+    `density` (N, m, M) is of each event divided by its largest, whose logarithm is in `log_scale` (N,).
+    A sequence that cannot be has a score of −∞ and a posterior of zeros.
+    """
+    offsets, prob, following, last, start, transitions = walk
+    n_contexts, m = prob.shape
+    n_states = start.shape[1]
+    longest = 0
+    for s in range(len(offsets) - 1):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    alpha, totals = np.empty((longest, n_contexts, n_states)), np.empty(longest)
+    beta, later = np.empty((n_contexts, n_states)), np.empty((n_contexts, n_states))
+    predicted = np.empty(n_states)
+    posterior[:] = 0.0
+    for s in range(len(offsets) - 1):
+        first, n_events = offsets[s], offsets[s + 1] - offsets[s]
+        scores[s] = 0.0
+        for n in range(n_events):
+            alpha[n] = 0.0
+            for c in range(n_contexts if n > 0 else 1):
+                if n > 0 and not alpha[n - 1, c].any():
+                    continue
+                for w in range(m):
+                    to = following[c, w]
+                    for j in range(n_states):
+                        predicted[j] = start[w, j] if n == 0 else 0.0
+                        for i in range(n_states if n > 0 else 0):
+                            predicted[j] += alpha[n - 1, c, i] * transitions[last[c], w, i, j]
+                        alpha[n, to, j] += prob[c, w] * predicted[j] * density[first + n, w, j]
+            totals[n] = alpha[n].sum()
+            if totals[n] > 0.0:
+                alpha[n] /= totals[n]
+            scores[s] += safe_log(totals[n]) + log_scale[first + n]
+        if not scores[s] > -math.inf:
+            continue
+        beta[:] = 1.0
+        for n in range(n_events - 1, -1, -1):
+            for c in range(n_contexts):
+                for j in range(n_states):
+                    posterior[first + n, last[c]] += alpha[n, c, j] * beta[c, j]
+            if n == 0:
+                break
+            for c in range(n_contexts):
+                later[c] = 0.0
+                if not alpha[n - 1, c].any():
+                    continue
+                for w in range(m):
+                    to = following[c, w]
+                    for j in range(n_states):
+                        ahead = prob[c, w] * density[first + n, w, j] * beta[to, j] / totals[n]
+                        for i in range(n_states):
+                            later[c, i] += transitions[last[c], w, i, j] * ahead
+            beta, later = later, beta
+
+
+@compiled
+def most_probable_types(
+    walk: TextWalk, log_density: Floats, types: Integers, states: Integers, scores: Floats
+) -> None:
+    """The most probable types and states of each sequence, (N,), and their ln P(x, Ω, z), (S,)."""
+    offsets, prob, following, last, start, transitions = walk
+    n_contexts, m = prob.shape
+    n_states = start.shape[1]
+    longest = 0
+    for s in range(len(offsets) - 1):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    came_from = np.empty((longest, n_contexts, n_states), dtype=np.int32)
+    best, previous = np.empty((n_contexts, n_states)), np.empty((n_contexts, n_states))
+    log_prob, log_transitions = np.log(prob), np.log(transitions)
+    for s in range(len(offsets) - 1):
+        first, n_events = offsets[s], offsets[s + 1] - offsets[s]
+        for n in range(n_events):
+            previous[:] = best
+            best[:] = -math.inf
+            for c in range(n_contexts if n > 0 else 1):
+                for w in range(m):
+                    to = following[c, w]
+                    for j in range(n_states):
+                        top, argtop = -math.inf, 0
+                        if n == 0:
+                            top = safe_log(start[w, j])
+                        for i in range(n_states if n > 0 else 0):
+                            value = previous[c, i] + log_transitions[last[c], w, i, j]
+                            if value > top:
+                                top, argtop = value, i
+                        top += log_prob[c, w] + log_density[first + n, w, j]
+                        if top > best[to, j]:
+                            best[to, j] = top
+                            came_from[n, to, j] = c * n_states + argtop
+        place = int(best.argmax())
+        scores[s] = best.max()
+        for n in range(n_events - 1, -1, -1):
+            context, states[first + n] = divmod(place, n_states)
+            types[first + n] = last[context]
+            place = came_from[n, context, states[first + n]]
