@@ -115,6 +115,6 @@ def test_of_the_common_text_nothing_is_left_of_errors():
 
 
 def test_a_sample_without_text_is_named():
+    samples = samples_of({(0, 0): "abcdef", (1, 0): "^a<"})
     with pytest.raises(ValueError, match="user 1, session 0: nothing is left"):
-        samples = samples_of({(0, 0): "abcdef", (1, 0): "^a<"})
         with_keys(samples, kept_keys(samples.sequences))

@@ -166,7 +166,9 @@ class Generative(Estimator):
         >>> guessed, probability = model.predict_events(tau)
         >>> guessed.shape, set(guessed) <= set(keys)
         ((460,), True)
-        >>> model.predict_events(tau, text=NGrams.learn(keys, order=4))[1].shape == probability.shape
+        >>> from keydyn import NGrams
+        >>> text = NGrams.learn(keys, order=4)  # of any text with the same keys
+        >>> model.predict_events(tau, text=text)[1].shape == probability.shape
         True
         """
         state = self._known()

@@ -40,10 +40,8 @@ class NGrams:
     --------
     >>> from keydyn import NGrams
     >>> text = NGrams.learn(list("the cat sat on the mat ") * 10, order=3)
-    >>> text.event_types[text.prob[text.context("th")].argmax()].item()
-    'e'
-    >>> text.log_probability(list("the mat")) > text.log_probability(list("tem hat"))
-    array([ True])
+    >>> text.order, len(text.event_types)
+    (3, 10)
     """
 
     event_types: Types
@@ -60,6 +58,12 @@ class NGrams:
 
         `event_types` are the types that there can be, those of the texts by default. Contexts do not reach
         across a type that is none of them, a missing one, or the end of a text.
+
+        Examples
+        --------
+        >>> lines = ["the cat", "the mat"]
+        >>> NGrams.learn([list(line) for line in lines], order=2).event_types.tolist()
+        [' ', 'a', 'c', 'e', 'h', 'm', 't']
         """
         if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 1:
             raise ValueError(f"order must be a whole number, 1 or more, not {order!r}")
@@ -98,12 +102,24 @@ class NGrams:
         return cls(types, int(order), np.concatenate(prob), following, contexts)
 
     def log_probability(self, events: Any, lengths: Given = None) -> Floats:
-        """ln P(Ω), one per text; −∞ for a text with a type that it does not know."""
+        """ln P(Ω), one per text; −∞ for a text with a type that it does not know.
+
+        Examples
+        --------
+        >>> text.log_probability(list("the mat")) > text.log_probability(list("tem hat"))
+        array([ True])
+        """
         texts = _texts(events, lengths)
         return per_sequence(self.log_probabilities(texts), texts.offsets)
 
     def log_probabilities(self, events: Any, lengths: Given = None) -> Floats:
-        """ln P(Ω_n | Ω_1..n−1) of each event; −∞ for a type that it does not know, which ends the context."""
+        """ln P(Ω_n | Ω_1..n−1) of each event; −∞ for a type that it does not know, which ends the context.
+
+        Examples
+        --------
+        >>> text.log_probabilities(list("the?")).tolist()[3]
+        -inf
+        """
         texts, m = _texts(events, lengths), len(self.event_types)
         codes = vocabulary.find(texts.codes, texts.event_types, self.event_types)[0]
         known = codes < m
@@ -118,14 +134,6 @@ class NGrams:
         result = np.full(len(codes), -np.inf)
         result[known] = np.log(self.prob[found[known], codes[known]])
         return result
-
-    def context(self, events: Any) -> int:
-        """The context that these types make: the longest end of them that was seen."""
-        m, here = len(self.event_types), 0
-        codes = vocabulary.find(*vocabulary.encode(vocabulary.as_labels(list(events))), self.event_types)[0]
-        for code in codes.tolist():
-            here = int(self.following[here, code]) if code < m else 0
-        return here
 
     @property
     def last(self) -> Integers:
