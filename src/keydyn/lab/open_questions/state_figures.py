@@ -63,13 +63,14 @@ def _draw_lines(axes: Axes, table: pd.DataFrame, name: str, relative: bool, pens
 def draw_meaning(table: pd.DataFrame) -> Figure:
     """A shaded table for each text and number of states: classes of keys by states."""
     own = table[(table["model"] == "pohmm") & table["states"].isin(MEANINGS)]
+    numbers = [n for n in MEANINGS if n in set(own["states"])]
     named = [name for name in TEXTS if name in set(own["dataset"])]
     datasets = named or list(dict.fromkeys(own["dataset"]))[:1]
     with house_style():
         figure = blank(9.0, 2.5 * len(datasets))
-        grid = figure.subplots(len(datasets), len(MEANINGS), squeeze=False, width_ratios=MEANINGS)
+        grid = figure.subplots(len(datasets), len(numbers), squeeze=False, width_ratios=numbers)
         for axes_row, dataset in zip(grid, datasets, strict=True):
-            for axes, n in zip(axes_row, MEANINGS, strict=True):
+            for axes, n in zip(axes_row, numbers, strict=True):
                 _draw_shares(axes, own[(own["dataset"] == dataset) & (own["states"] == n)], n)
                 axes.set_title(f"{dataset_name(dataset)}, {n} states")
             axes_row[0].tick_params(axis="y", labelleft=True)
