@@ -123,7 +123,8 @@ def test_both_features_together(table):
 
 
 def test_a_person_has_a_row_for_each_statistic(table):
-    rows = pd.DataFrame(one_person(table, "fable", 0, "hmm", "ties broken", 19, 0))
+    labels = {"dataset": "fable", "model": "hmm", "reading": "ties broken", "user": 0}
+    rows = pd.DataFrame(one_person(table, labels, 19, 0))
     assert rows["statistic"].tolist() == ["exact"]
     assert rows["p"].between(1 / 20, 1.0).all()
 

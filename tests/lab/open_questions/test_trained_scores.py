@@ -157,4 +157,4 @@ def test_what_the_table_and_the_answer_say():
     first, second = QUESTION.answer({"criterion": table.frame})
     assert "significantly for the better on 1 of 2 datasets and for the worse on 1 of 2 datasets" in first
     assert "POHMM (margin) changes the equal error rate of the recommended POHMM by +0.00 points" in first
-    assert "POHMM (conditional) on Keypad" in second
+    assert "POHMM (conditional) has the lowest equal error rate on Keypad" in second

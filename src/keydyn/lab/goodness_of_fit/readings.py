@@ -176,15 +176,15 @@ def _judged(of_data: Floats, of_surrogates: Floats) -> goodness.GoodnessOfFit:
 
 
 def one_person(
-    table: pd.DataFrame, dataset: str, user: Any, model: str, name: str, n_surrogates: int, seed: int
+    table: pd.DataFrame, labels: dict[str, Any], n_surrogates: int, seed: int
 ) -> list[dict[str, Any]]:
-    """The p-values of one person under one model and one reading."""
-    random = stream(seed, "readings", dataset, user, model, name)
-    sequences = read_as(table, READINGS[name], random)
-    found = fits_of(model, READINGS[name], sequences, n_surrogates, random)
+    """The p-values of one person; labels are the dataset, the user, the model and the reading."""
+    random = stream(seed, "readings", *labels.values())
+    reading, model = READINGS[labels["reading"]], labels["model"]
+    sequences = read_as(table, reading, random)
+    found = fits_of(model, reading, sequences, n_surrogates, random)
     # Where there is one event type all marginals are the same.
     marginals = areas.MARGINALS if model == "pohmm" else areas.MARGINALS[:1]
-    labels = {"dataset": dataset, "user": user, "model": model, "reading": name}
     return [labels | {"statistic": one, "p": p} for one, p in p_values(found, marginals).items()]
 
 
@@ -199,8 +199,9 @@ def pieces_of(text: LongText, n_people: int, n_surrogates: int, seed: int) -> li
             # A model of one event type has nothing to smooth.
             if model == "hmm" and reading.smoothing != AS_FITTED:
                 continue
+            labels = {"dataset": text.name, "model": model, "reading": name}
             calls = [
-                partial(one_person, users[user], text.name, user, model, name, n_surrogates, seed)
+                partial(one_person, users[user], labels | {"user": user}, n_surrogates, seed)
                 for user in chosen
             ]
             settings = {

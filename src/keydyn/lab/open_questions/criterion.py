@@ -36,8 +36,7 @@ def answer(values: Values) -> tuple[str, str]:
     found = values[TABLE]
     return (
         "; ".join(gain_words(found, name) for name in DETECTORS) + ".",
-        f"The least equal error rate is that of {best_words(found)}; the other recordings choose "
-        f"({settings_words(found, DETECTORS)}).",
+        f"{best_words(found)}; {settings_words(found, DETECTORS)}.",
     )
 
 

@@ -108,15 +108,18 @@ def best_words(table: pd.DataFrame) -> str:
     for dataset, rows in table.groupby("dataset", sort=False):
         name = detector_name(rows.iloc[int(rows["eer"].to_numpy().argmin())]["detector"])
         best.setdefault(name, []).append(dataset_name(dataset))
-    return listed([f"{name} on {listed(datasets)}" for name, datasets in best.items()])
+    own = [f"{name} has the lowest equal error rate on {listed(on)}" for name, on in best.items()]
+    return "; ".join(own)
 
 
 def settings_words(table: pd.DataFrame, detectors: Sequence[str]) -> str:
-    """Which settings the other recordings choose."""
+    """Which settings the other recordings choose, or that there are no others."""
+    if table["dataset"].str.removesuffix("+").nunique() < 2:
+        return "no other recording is here to choose settings, and the first were used"
     parts = []
     for detector in detectors:
         own = table[table["detector"] == detector]
         different = Counter(own["settings"].astype(str))
         ((most, count),) = different.most_common(1)
-        parts.append(f"{detector_name(detector)}: {most} for {count} of {len(own)}")
-    return listed(parts)
+        parts.append(f"{most} for {detector_name(detector)} on {of_all(count, len(own), 'dataset')}")
+    return f"the other recordings choose {listed(parts)}"
