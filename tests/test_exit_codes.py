@@ -34,7 +34,10 @@ COMMANDS = {
     "study all": "keydyn.lab.frame.dataset_rows.load_row",
     **{
         f"study {name}": "keydyn.lab.frame.dataset_rows.load_row"
-        for name in ("recognition", "continuous", "recommended", "relatives", "population", "verification")
+        for name in (
+            *("recognition", "continuous", "recommended", "relatives", "population"),
+            *("verification", "open-questions"),
+        )
     },
     **{
         f"study {name}": "keydyn.lab.frame.long_texts.load_text"

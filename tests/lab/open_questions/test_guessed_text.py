@@ -6,11 +6,9 @@ import itertools
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from keydyn import POHMM, NGrams, Sequences
-from keydyn.keystrokes.samples import Samples
 from keydyn.lab.open_questions import text_recovery
 from keydyn.lab.open_questions.guessed_text import (
     CHAIN,
@@ -115,11 +113,9 @@ def test_windows_leave_out_what_is_left_over():
 
 
 def test_rounded_times_are_multiples_and_never_nothing():
-    names = pd.MultiIndex.from_tuples([(0, 0)], names=["user", "session"])
-    X = np.array([[3.0], [4.1], [12.0], [160.0]])
-    samples = Samples(names, Sequences.from_arrays(X, list("abcd"), [4]), ("lognormal",))
-    assert rounded(samples, 8.0).sequences.X[:, 0].tolist() == [4.0, 8.0, 16.0, 160.0]
-    assert rounded(samples, 0.0) is samples
+    sequences = Sequences.from_arrays(np.array([[3.0], [4.1], [12.0], [160.0]]), list("abcd"), [4])
+    assert rounded(sequences, 8).X[:, 0].tolist() == [4.0, 8.0, 16.0, 160.0]
+    assert rounded(sequences, 0) is sequences
 
 
 class Simulated:
@@ -131,7 +127,7 @@ class Simulated:
 
 def test_own_models_know_more_than_others_and_coarse_times_say_less(monkeypatch):
     monkeypatch.setattr(text_recovery, "LENGTHS", (10, 100))
-    monkeypatch.setattr(text_recovery, "GRAINS", (1.0, 1000.0))
+    monkeypatch.setattr(text_recovery, "GRAINS", (1, 1000))
     attacked, teachers = people_of(Simulated.samples, 0)
     assert not set(attacked) & set(teachers)
     table = recovery(Simulated, 0, [0, 1, 2], None)
@@ -143,8 +139,8 @@ def test_own_models_know_more_than_others_and_coarse_times_say_less(monkeypatch)
     assert text.loc[OWN, CHAIN]["top_1"] > text.loc[OWN, CHAIN]["alone_top_1"]
     assert (table["top_5"] >= table["top_1"]).all()
     by_grain = table[(table["what"] == "grain") & (table["source"] == OWN)].groupby("grain")["bits"].mean()
-    assert by_grain[1.0] > by_grain[1000.0]
-    assert by_grain[1000.0] < 0.5
+    assert by_grain[1] > by_grain[1000]
+    assert by_grain[1000] < 0.5
     assert not math.isnan(text.loc[OTHERS, CHAIN]["alone_top_5"])
 
 

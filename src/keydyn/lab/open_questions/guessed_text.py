@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ TIES = 1e-9
 WORD = 2
 # What is known of the text: how often each key occurs, which key follows which, or n-grams of other texts.
 LETTERS, CHAIN, READING = "key frequencies", "event chain", "n-grams of essays"
-ORDERS = {LETTERS: 1, CHAIN: 2, READING: 4}
+ORDERS = {LETTERS: 1, CHAIN: 2, READING: 3}
 Figures = dict[str, float]
 
 
@@ -40,7 +40,8 @@ class Attacker:
         """One who learns both from these samples, and n-grams from what there is to read, if anything."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            times: POHMM = RecommendedPOHMM().fit(rounded(lessons, grain)).model_
+            coarse = replace(lessons, sequences=rounded(lessons.sequences, grain))
+            times: POHMM = RecommendedPOHMM().fit(coarse).model_
         read = {LETTERS: lessons, CHAIN: lessons} | ({} if reading is None else {READING: reading})
         texts = {
             name: NGrams.learn(samples.sequences, ORDERS[name], times.event_types_)
@@ -49,14 +50,11 @@ class Attacker:
         return cls(times, texts)
 
 
-def rounded(samples: Samples, grain: float) -> Samples:
-    """Times as multiples of so many milliseconds, one that is rounded to nothing as half of that; 0 keeps
-    them as they are.
-    """
+def rounded(sequences: Sequences, grain: float) -> Sequences:
+    """Times as multiples of so many milliseconds, those rounded to nothing as half of it; 0 changes none."""
     if grain == 0.0:
-        return samples
-    X = np.maximum(np.round(samples.sequences.X / grain), 0.5) * grain
-    return Samples(samples.names, samples.sequences.with_values(X), samples.emission)
+        return sequences
+    return sequences.with_values(np.maximum(np.round(sequences.X / grain), 0.5) * grain)
 
 
 def in_windows(sequences: Sequences, n_keys: int) -> Sequences:
@@ -170,10 +168,9 @@ class Guesses:
             found = guessed(attacker, CHAIN, windows) | {"bits": bits_per_key(attacker, CHAIN, windows)}
             self.rows.append({"what": "length", "source": source, "text": CHAIN, "length": n, **found})
 
-    def by_grain(self, source: str, lessons: Samples, asked: Samples, grains: Sequence[float]) -> None:
-        """Times are rounded, those that the attacker learns from too."""
-        for grain in grains:
-            attacker = Attacker.taught(lessons, grain=grain)
-            sequences = rounded(asked, grain).sequences
+    def by_grain(self, source: str, attackers: Mapping[float, Attacker]) -> None:
+        """Times are rounded, those that each attacker has learnt from too."""
+        for grain, attacker in attackers.items():
+            sequences = rounded(self.asked, grain)
             found = guessed(attacker, CHAIN, sequences) | {"bits": bits_per_key(attacker, CHAIN, sequences)}
             self.rows.append({"what": "grain", "source": source, "text": CHAIN, "grain": grain, **found})

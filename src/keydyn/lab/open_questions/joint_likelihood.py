@@ -172,12 +172,12 @@ def answer(values: Values) -> tuple[str, str]:
     for dataset, rows in values[ALL].groupby("dataset", sort=False):
         whole = rows[rows["keys"] == rows["keys"].max()].set_index("evidence")
         times, text, both = (whole.loc[name] for name in (TIMES, TEXT, BOTH))
-        better = "significantly" if both["eer_open_p"] < 0.05 else "not significantly"
+        clear = "" if both["eer_open_p"] < 0.05 else ", which may be chance"
         found.append(
-            f"on {dataset_name(dataset)} {TEXT} identifies {percent(text['acc'])} of samples of "
-            f"{whole['keys'].iloc[0]} keys, {TIMES} {percent(times['acc'])} and {BOTH} "
-            f"{percent(both['acc'])}, and with the text the equal error rate goes from "
-            f"{percent(times['eer_open'])} to {percent(both['eer_open'])} in an open set ({better})"
+            f"{percent(text['acc'])} of samples of {int(whole['keys'].iloc[0])} keys of "
+            f"{dataset_name(dataset)}, how they type it {percent(times['acc'])} and both "
+            f"{percent(both['acc'])}, with which the equal error rate of an open set goes from "
+            f"{percent(times['eer_open'])} to {percent(both['eer_open'])}{clear}"
         )
     same = []
     copied = values.get(SAME, pd.DataFrame(columns=["dataset", "group", "evidence"]))
@@ -189,8 +189,8 @@ def answer(values: Values) -> tuple[str, str]:
             f"chance is {percent(rows['chance'].iloc[0])} ({dataset_name(name)}, group {number})"
         )
     return (
-        f"What people write tells who they are: {listed(found)}.",
-        f"Where all have copied the same texts, {TEXT} identifies {listed(same)}." if same else "",
+        f"What people write identifies {'; '.join(found)}.",
+        f"Where all have copied the same texts, what they write identifies {listed(same)}." if same else "",
     )
 
 

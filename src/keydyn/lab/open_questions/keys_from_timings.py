@@ -100,10 +100,11 @@ def _lines(
         dict(zip(keys, values, strict=True)) | _means(several, figures, seed)
         for values, several in found[found["what"] == what].groupby(list(keys), sort=False)
     ]
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    # They were beside rows that have none, and so are no whole numbers any more.
+    return frame.astype({name: np.int64 for name in ("grain", "length") if name in frame})
 
 
-SHARES = {"top_1": "Keys, %", "top_5": "Among 5, %", "word_1": "Words, %", "word_5": "Among 5, %"}
 SOURCE, BITS = Column("Attacker knows", "source"), estimate_column("Bits per key", "bits", 2)
 
 
@@ -130,7 +131,7 @@ def recovered_table(measured: Frames, seed: int) -> Table:
         "all timings; among five: among the five most probable. Words: of two letters or more, all of whose "
         "keys are the most probable; among five: of the five most probable strings of as many keys. By "
         "chance: one of the keys that the attacker knows. Bits per key: what timings say of a key beyond the "
-        "event chain."
+        "event chain; less than 0 where the model of times misleads, as another person's does."
     )
     return Table(NAME, "What timings give away of the text", note, frame, columns, labels=3)
 
@@ -139,7 +140,7 @@ def grain_table(measured: Frames, seed: int) -> Table:
     """The same with rounded times."""
     frame = _lines(measured, "grain", ("dataset", "source", "grain"), ("top_1", "top_5", "bits"), seed)
     columns = [
-        *(DATASET, SOURCE, Column("Rounded to", "grain", "{:g} ms".format)),
+        *(DATASET, SOURCE, Column("Rounded to", "grain", "{} ms".format)),
         estimate_column("Keys, %", "top_1", 1, 100.0),
         estimate_column("Among five, %", "top_5", 1, 100.0),
         BITS,
@@ -147,7 +148,8 @@ def grain_table(measured: Frames, seed: int) -> Table:
     note = (
         "With the event chain. Every interval and hold time is rounded, in what the attacker learns from "
         "too; one that is rounded to nothing counts as half a step. Fable and essay were recorded in whole "
-        "milliseconds, many people's on a grid of 16 ms."
+        "milliseconds, many people's on a grid of 16 ms. Bits below 0 at 100 ms are the fault of a density "
+        "that takes times for continuous: they say what this attacker loses, not that nothing is left."
     )
     return Table(BY_GRAIN, "Rounded times", note, frame, columns, labels=3)
 
@@ -156,7 +158,7 @@ def length_table(measured: Frames, seed: int) -> Table:
     """The same by how many keys in a row are observed."""
     frame = _lines(measured, "length", ("dataset", "source", "length"), ("top_1", "top_5", "bits"), seed)
     columns = [
-        *(DATASET, SOURCE, Column("Keys observed", "length", "{:.0f}".format)),
+        *(DATASET, SOURCE, Column("Keys observed", "length")),
         estimate_column("Keys, %", "top_1", 1, 100.0),
         estimate_column("Among five, %", "top_5", 1, 100.0),
         BITS,
@@ -201,8 +203,8 @@ def draw_recovered(values: Values) -> Figure:
 
 
 def draw_grain(values: Values) -> Figure:
-    """Keys recovered and bits per key by how far times are rounded."""
-    titles = {"share of keys recovered": "top_1", "bits per key": "bits"}
+    """Keys recovered by how far times are rounded."""
+    titles = {"keys recovered": "top_1", "among five guesses": "top_5"}
     panels = {
         str(dataset): {
             title: {str(who): Curve.of(of, "grain", name) for who, of in rows.groupby("source", sort=False)}
@@ -214,25 +216,29 @@ def draw_grain(values: Values) -> Figure:
 
 
 def answer(values: Values) -> tuple[str, str]:
-    """The share of keys and words that the best-informed attackers recover; and what rounding does."""
-    found, coarse = [], []
+    """The share of keys that attackers recover; and that of words, and what rounding does."""
+    own, others, alone, words, steps = [], [], [], [], []
     for dataset, rows in values[NAME].groupby("dataset", sort=False):
+        # The event chain of a fixed text is the text.
         known = CHAIN if dataset in TEXTS else LETTERS
         by_source: dict[Any, Any] = rows[rows["text"] == known].set_index("source").to_dict("index")
-        own, others = by_source[OWN], by_source[OTHERS]
-        words = f" and {percent(own['word_1'])} of words" if own["word_1"] == own["word_1"] else ""
-        found.append(
-            f"{dataset_name(dataset)} {percent(own['top_1'])} of keys{words} with the typist's own model and "
-            f"{percent(others['top_1'])} of keys with one of other people, where the text alone gives "
-            f"{percent(own['alone_top_1'])} and {percent(others['alone_top_1'])}"
-        )
+        name, person = dataset_name(dataset), by_source[OWN]
+        own.append(f"{percent(person['top_1'])} ({name})")
+        others.append(percent(by_source[OTHERS]["top_1"]))
+        alone.append(percent(person["alone_top_1"]))
+        if person["word_1"] == person["word_1"]:
+            words.append(f"{percent(person['word_1'])} ({name})")
     for dataset, rows in values[BY_GRAIN].groupby("dataset", sort=False):
-        own = rows[rows["source"] == OWN].set_index("grain")["bits"]
-        coarse.append(
-            f"{own[GRAINS[0]]:.2f} bits per key become {own[GRAINS[2]]:.2f} if times are rounded to 16 ms "
-            f"and {own[GRAINS[3]]:.2f} at 100 ms ({dataset_name(dataset)})"
-        )
-    return f"Timings give away of {listed(found)}.", f"With the typist's own model, {listed(coarse)}."
+        bits = rows[rows["source"] == OWN].set_index("grain")["bits"]
+        fine, grid, coarse = (f"{bits[grain]:.2f}" for grain in (GRAINS[0], GRAINS[2], GRAINS[3]))
+        steps.append(f"{fine}, {grid} and {coarse} ({dataset_name(dataset)})")
+    of_words = f"{listed(words)} of words, and " if words else ""
+    return (
+        f"With the typist's own model, timings give away {listed(own)} of keys; with a model of other people "
+        f"{listed(others)}, and without timings {listed(alone)} would be guessed.",
+        f"They give away {of_words}in steps of {GRAINS[0]:g}, {GRAINS[2]:g} and {GRAINS[3]:g} ms, "
+        f"{listed(steps)} bits per key, where less than 0 misleads the attacker.",
+    )
 
 
 QUESTION = Question(
@@ -264,9 +270,8 @@ QUESTION = Question(
         ),
         BY_GRAIN: QuestionFigure(
             draw_grain,
-            "Keys recovered and bits per key if times are rounded, with the event chain and 95 % bands over "
-            "people.",
-            "A column of two panels for each dataset, with falling lines.",
+            "Shares of keys recovered if times are rounded, with the event chain and 95 % bands over people.",
+            "A column of two panels for each dataset, with lines that fall at 100 ms.",
         ),
     },
     (

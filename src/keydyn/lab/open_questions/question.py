@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.study import Values
-from keydyn.lab.frame.tables import Table
+from keydyn.lab.frame.tables import DECIMALS, Table
 
 # What was measured, by the name of the frame.
 Frames = Mapping[str, pd.DataFrame]
@@ -87,4 +87,6 @@ class Question:
         first = next(iter(self.tables))
         if first not in values or values[first].empty:
             return []
-        return [sentence for sentence in self.answer(values) if sentence]
+        # As they are read back from a file, so that a page and a report round alike.
+        as_kept = {name: frame.round(DECIMALS) for name, frame in values.items()}
+        return [sentence for sentence in self.answer(as_kept) if sentence]

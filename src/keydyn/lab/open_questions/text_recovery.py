@@ -46,23 +46,27 @@ def recovery(row: Row, seed: int, numbers: Sequence[int], reading: Samples | Non
     n_asked = int(np.clip(KEYS // np.median(samples.sequences.lengths), 1, max(each // 5, 1)))
     several = np.isin(samples.users.astype(object), np.array(teachers, dtype=object))
     of_others = samples[several & (samples.numbers < max(LESSONS, n_asked))]
-    others = Attacker.taught(of_others, reading)
+    others, coarse = Attacker.taught(of_others, reading), _at_each_grain(of_others)
     rows = []
     for number in numbers:
         own = samples[samples.users == attacked[number]]
         before, asked = own[: len(own) - n_asked], own[len(own) - n_asked :]
-        asked = asked.first_keys(LONGEST)
         other = samples[samples.users == teachers[number % len(teachers)]]
         lessons = {OWN: before[-OWN_LESSONS:], ANOTHER: other[: len(before)][-OWN_LESSONS:]}
         attackers = {who: Attacker.taught(some, reading) for who, some in lessons.items()} | {OTHERS: others}
-        guesses = Guesses(asked.sequences, [])
+        guesses = Guesses(asked.first_keys(LONGEST).sequences, [])
         for who, attacker in attackers.items():
             guesses.by_text(who, attacker)
             guesses.by_length(who, attacker, LENGTHS)
-        guesses.by_grain(OWN, lessons[OWN], asked, GRAINS)
-        guesses.by_grain(OTHERS, of_others, asked, GRAINS)
+        guesses.by_grain(OWN, _at_each_grain(lessons[OWN]))
+        guesses.by_grain(OTHERS, coarse)
         rows += [{"dataset": row.name, "user": str(attacked[number]), **found} for found in guesses.rows]
     return pd.DataFrame(rows)
+
+
+def _at_each_grain(lessons: Samples) -> dict[float, Attacker]:
+    """Attackers who learn from rounded times."""
+    return {grain: Attacker.taught(lessons, grain=grain) for grain in GRAINS}
 
 
 def readings(rows: Sequence[Row], seed: int) -> dict[str, Samples]:
