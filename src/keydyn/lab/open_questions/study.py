@@ -24,8 +24,7 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     report=report_beside(__name__),
 )
 def open_questions(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
-    """Answer the paper's open questions: what people write as evidence, keys from timings,
-    models trained to tell people apart, and how many hidden states there are.
+    """Answer the paper's open questions: text as evidence, keys from timings, training, numbers of states.
 
     Examples:
     `keydyn study open-questions --data recordings/`
