@@ -1,4 +1,4 @@
-"""The hybrid: a POHMM of everyone says what a sample is like, a linear machine whose it is.
+"""The hybrid: a POHMM of everyone says what a sample is like, a support vector machine whose it is.
 
 After Bicego, Pękalska, Tax and Duin (2009), who call it a generative embedding: a generative model turns
 sequences of any length into vectors of one length, and a discriminative classifier tells these apart. Section
@@ -38,7 +38,8 @@ class HybridPOHMM(Detector):
     the log-likelihood by location and scale (a Fisher score), per event, leaning on 0 where a key is rare;
     and the share of each state at each key. Vectors are standardised by the training samples alone. `fit`
     trains a support vector machine with the given `kernel`, penalty `C` and both sides of equal weight; the
-    other side are everyone's samples that are not the user's.
+    other side are everyone's samples that are not the user's. `gamma` is that of the kernel "rbf", in units
+    of one over the number of components.
 
     Examples
     --------
@@ -60,9 +61,10 @@ class HybridPOHMM(Detector):
     prepared_range_: tuple[Floats, Floats, Truths]
     prepared_users_: list[object]
 
-    def __init__(self, kernel: str = "linear", C: float = 0.01) -> None:
+    def __init__(self, kernel: str = "linear", C: float = 0.01, gamma: float = 1.0) -> None:
         self.kernel = kernel
         self.C = C
+        self.gamma = gamma
 
     def prepare(self, everyone: Samples) -> Self:
         prepared = super().prepare(everyone)
@@ -88,7 +90,8 @@ class HybridPOHMM(Detector):
         if not others.any():
             raise ValueError(f"{self.name} learns to tell people apart, and there is nobody else")
         mine, theirs = self._vectors(samples), self.prepared_vectors_[others]
-        machine = SVC(kernel=self.kernel, C=self.C, gamma="scale", class_weight="balanced")
+        gamma = self.gamma / max(mine.shape[1], 1)
+        machine = SVC(kernel=self.kernel, C=self.C, gamma=gamma, class_weight="balanced")
         sides = np.repeat([1, -1], [len(mine), len(theirs)])
         self.machine_ = machine.fit(np.concatenate([mine, theirs]), sides)
         return self

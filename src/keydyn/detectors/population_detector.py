@@ -42,7 +42,7 @@ class PopulationDetector(Detector):
 
     def __init__(
         self,
-        hidden_states: bool = True,
+        hidden_states: bool | int = True,
         without: Sequence[str] = (),
         population: PopulationModel | None = None,
     ) -> None:

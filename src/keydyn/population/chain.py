@@ -59,16 +59,27 @@ class Chain:
         return cls(np.ones(1), np.ones((K, K, 1, 1)), *emission, np.array([degrees], dtype=np.int64))
 
     @classmethod
-    def initial(cls, n_features: int, degrees: int | None = None) -> Chain:
-        """Where the EM begins, and what it leans on; `degrees` are those of both states, if given."""
+    def initial(cls, n_features: int, degrees: int | None = None, n_states: int = 2) -> Chain:
+        """Where the EM begins, and what it leans on; `degrees` are those of all states, if given.
+
+        The first state is active and all others are pauses, of which the last is the longest; the locations
+        of those between, and the logarithms of their scales, are evenly spaced.
+        """
         starts = np.array([INTERVAL_START, *[HOLD_START] * (n_features - 1)])
-        share = np.array([1 - PAUSE_SHARE, PAUSE_SHARE])
+        active, longest = starts[:, 0], starts[:, 1]
+        place = np.linspace(0.0, 1.0, n_states)[:, None]
+        location = active[:, 0] + place * (longest[:, 0] - active[:, 0])
+        scale = active[:, 1] ** (1.0 - place) * longest[:, 1] ** place
+        pauses = n_states - 1
+        share = np.array([1 - PAUSE_SHARE, *[PAUSE_SHARE / pauses] * pauses])
         leaves = PAUSE_SHARE * (1 - PAUSE_STAYS) / (1 - PAUSE_SHARE)
-        table = np.array([[1 - leaves, leaves], [1 - PAUSE_STAYS, PAUSE_STAYS]])
+        table = np.empty((n_states, n_states))
+        table[0] = [1 - leaves, *[leaves / pauses] * pauses]
+        table[1:] = [1 - PAUSE_STAYS, *[PAUSE_STAYS / pauses] * pauses]
         transitions = np.tile(table, (len(CLASSES), len(CLASSES), 1, 1))
-        location, scale = (np.ascontiguousarray(starts[:, :, k].T) for k in range(2))
-        both = np.array(DEGREES if degrees is None else [degrees] * 2, dtype=np.int64)
-        return cls(share, transitions, location, scale, both)
+        active_degrees, pause_degrees = DEGREES if degrees is None else (degrees, degrees)
+        each = np.array([active_degrees, *[pause_degrees] * pauses], dtype=np.int64)
+        return cls(share, transitions, location, scale, each)
 
     @property
     def n_states(self) -> int:

@@ -24,6 +24,7 @@ from keydyn.population.learn.groups import Progress
 from keydyn.population.learn.learning import check_parts, learn, learn_more
 from keydyn.population.parameters import Parameters, Template
 from keydyn.population.saved import (
+    MOST_STATES,
     PEOPLE,
     TEMPLATE,
     fingerprint,
@@ -49,8 +50,8 @@ class PopulationModel:
 
     Parameters
     ----------
-    hidden_states : whether a chain of active and pause, shared by all, tells slow keys from pauses. Scores
-        take longer with it.
+    hidden_states : whether a chain of active and pause, shared by all, tells slow keys from pauses; or its
+        number of states, all but the first of which are pauses. Scores take longer with it.
     without : parts to leave out, to see what they are worth: "low rank", "scales", "slopes", "contexts",
         "tempo", "tails"
 
@@ -68,7 +69,7 @@ class PopulationModel:
     (2, 2)
     """
 
-    def __init__(self, hidden_states: bool = True, without: Sequence[str] = ()) -> None:
+    def __init__(self, hidden_states: bool | int = True, without: Sequence[str] = ()) -> None:
         self.hidden_states = hidden_states
         self.without = without
 
@@ -102,7 +103,7 @@ class PopulationModel:
             Called with the share of the work that is done, from 0 to 1.
         """
         without = check_parts(self.without)
-        self._take(learn(samples, self.hidden_states, without, n_jobs, scratch, progress))
+        self._take(learn(samples, self._n_states(), without, n_jobs, scratch, progress))
         return self
 
     def partial_fit(
@@ -121,6 +122,15 @@ class PopulationModel:
             return self.fit(samples, n_jobs, scratch, progress)
         self._take(learn_more(self.parameters, samples, n_jobs, scratch, progress))
         return self
+
+    def _n_states(self) -> int:
+        """How many states are to be learnt; one if there are none that are hidden."""
+        if isinstance(self.hidden_states, bool):
+            return 2 if self.hidden_states else 1
+        most = f"at most {MOST_STATES}"
+        if not isinstance(self.hidden_states, int) or not 1 <= self.hidden_states <= MOST_STATES:
+            raise ValueError(f"hidden_states must be True, False or {most}, not {self.hidden_states!r}")
+        return self.hidden_states
 
     def _take(self, parameters: Parameters) -> None:
         # One assignment: other threads see all of it or nothing.
@@ -256,7 +266,7 @@ class PopulationModel:
         return PopulationStreams(self._fitted, claimed, cohort)
 
     def predict_proba(self, template: Template, samples: Samples) -> Floats:
-        """(N, S) probability of the states active and pause at each event, given the whole sample."""
+        """(N, S) probability of each state, active then pauses, at each event, given the whole sample."""
         fitted = self._fitted
         N, F = samples.sequences.n_events, len(fitted.parameters.features)
         asked, ready = Asked(residuals=np.empty((N, F, 1))), fitted.ready(samples)
@@ -264,7 +274,7 @@ class PopulationModel:
         return posteriors(fitted.parameters.chain, e, ready.typing.classes, ready.seen.offsets)
 
     def predict(self, template: Template, samples: Samples) -> Integers:
-        """(N,) the more probable hidden state of each event: 0 is active, 1 is a pause."""
+        """(N,) the more probable hidden state of each event: 0 is active, others are pauses."""
         states: Integers = self.predict_proba(template, samples).argmax(axis=1)
         return states
 
@@ -379,7 +389,8 @@ class PopulationModel:
 
     @classmethod
     def _of(cls, parameters: Parameters) -> Self:
-        model = cls(hidden_states=parameters.chain.n_states > 1)
+        n_states = parameters.chain.n_states
+        model = cls(hidden_states=n_states if n_states > 2 else n_states == 2)
         model._take(parameters)
         return model
 

@@ -91,7 +91,7 @@ class _Course:
 
 def learn(
     samples: Samples | Iterable[Samples],
-    hidden_states: bool,
+    n_states: int,
     without: tuple[str, ...] = (),
     n_jobs: int | None = None,
     scratch: str | PathLike[str] | None = None,
@@ -103,7 +103,7 @@ def learn(
         groups = gathered(samples, kept)
         if groups.n_people < 2:
             raise ValueError(f"a population is learnt from 2 people or more; there is {groups.n_people}")
-        passes.total = _n_passes(groups, hidden_states, without)
+        passes.total = _n_passes(groups, n_states, without)
         cells = learn_cells(groups, passes)
         course = _Course(groups, kept, passes, without, cells, [])
         values = [kept.keep(*arrays) for arrays in passes.each(partial(_in_cells, cells), groups.events)]
@@ -112,7 +112,7 @@ def learn(
         typing = passes.each(partial(_standardised, cells, location, scale), tasks)
         course.typing = [kept.keep(*arrays) for arrays in typing]
         wide = _remove_wide_effects(course)
-        loadings, support, variances, chain = _differences(course, hidden_states)
+        loadings, support, variances, chain = _differences(course, n_states)
         return Parameters(
             groups.features, cells, location, scale, wide, loadings, support, variances, chain,
             groups.n_people, groups.n_samples,
@@ -144,11 +144,11 @@ def learn_more(
         return replace(known, loadings=loadings, support=support, n_people=n_people, n_samples=n_samples)
 
 
-def _n_passes(groups: Groups, hidden_states: bool, without: tuple[str, ...]) -> int:
+def _n_passes(groups: Groups, n_states: int, without: tuple[str, ...]) -> int:
     """How many passes over all people learning takes."""
     n_splits = len(_splits(groups))
     # Pairs, cells, what is left without scales; people's slopes; states.
-    others = 4 + SCALES_ITERATIONS + (n_splits or 1) * hidden_states
+    others = 4 + SCALES_ITERATIONS + (n_splits or 1) * (n_states > 1)
     if "contexts" not in without:
         others += 2 + N_CONTEXTS
     loadings = 0
@@ -221,7 +221,7 @@ def _splits(groups: Groups) -> list[tuple[list[Truths], list[Truths]]]:
     return [(even, odd), (odd, even)]
 
 
-def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, Variances, Chain]:
+def _differences(course: _Course, n_states: int) -> tuple[Floats, Floats, Variances, Chain]:
     """V and its support, all variances, and the chain."""
     cells, passes = course.cells, course.passes
     everyone = course.everyone()
@@ -262,12 +262,12 @@ def _differences(course: _Course, hidden_states: bool) -> tuple[Floats, Floats, 
     variances = course.restricted(estimates.with_slopes(variances, *parts))
     degrees = course.degrees
     chain = Chain.single(cells.n_features, degrees)
-    if hidden_states:
+    if n_states > 1:
         residuals_of_all = []
         for loadings, others in cross or [(V, everyone)]:
             residuals = partial(held_out_residuals, Prior.of(cells, loadings, variances), chain)
             residuals_of_all += list(passes.each(residuals, list(zip(course.typing, others, strict=True))))
-        initial = Chain.initial(cells.n_features, None if degrees == estimates.DEGREES else degrees)
+        initial = Chain.initial(cells.n_features, None if degrees == estimates.DEGREES else degrees, n_states)
         chain = fit_chain(residuals_of_all, initial)
     return V, support, variances, chain
 

@@ -1,0 +1,118 @@
+"""Accuracy and equal error rate of every detector that is trained to tell people apart, and of their rivals.
+
+Every candidate, a detector with settings of its own, is tried on every row. For a dataset the candidate is
+chosen that has the least equal error rate on average over the other recordings, so that no sample that a
+figure is reported on had a say in its settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import product
+
+import pandas as pd
+
+from keydyn.detectors import Detector, HybridPOHMM
+from keydyn.evaluation.protocols.running import enrolments, n_templates, scores_of
+from keydyn.evaluation.rates.verification import recognition
+from keydyn.lab.frame.chosen import SIMULATED
+from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.resuming import Piece
+from keydyn.lab.frame.score_datasets import detector_for, inputs_of
+from keydyn.lab.open_questions.trained_together import STEPS, ConditionalPOHMM, MarginPOHMM
+from keydyn.lab.recommended.report import choices
+from keydyn.lab.relatives.measurements import FirstFolds
+
+FRAME = "trained"
+RIVALS = ("pohmm", "pohmm-recommended", "population")
+CRITERIA = (ConditionalPOHMM, MarginPOHMM)
+# How strong a criterion is, and how much it leans on the likelihood's models.
+STRENGTHS = ((1.0, 1.0), (3.0, 1.0), (3.0, 10.0))
+MACHINES = (
+    *(("linear", C, 1.0) for C in (0.001, 0.01, 0.1)),
+    *(("rbf", C, gamma) for C in (1.0, 10.0) for gamma in (0.3, 1.0)),
+)
+# Training all people together takes long: how many of a row's enrolments it is done for.
+FOLDS = {"password": 1, "keypad": 5, "mobile": 5, "mobile+": 2, "fable": 2, "essay": 1, SIMULATED: 2}
+ALL, FIRST = "all", "first"
+# How much longer training takes than for the rivals, per template; for the progress bar alone.
+TRAINING = 15.0
+
+
+def candidates(dataset: str) -> dict[str, Detector]:
+    """All detectors by what their settings are called; a rival has no settings to choose."""
+    found: dict[str, Detector] = {name: detector_for(dataset, name) for name in RIVALS}
+    df = getattr(found["pohmm-recommended"], "df", None)
+    for kind, (strength, lean) in product(CRITERIA, STRENGTHS):
+        found[f"{kind.name}, strength {strength:g}, lean {lean:g}"] = kind(strength, lean, df)
+    for kernel, C, gamma in MACHINES:
+        width = f", γ {gamma:g}" if kernel == "rbf" else ""
+        found[f"{HybridPOHMM.name}, {kernel}, C {C:g}{width}"] = HybridPOHMM(kernel, C, gamma)
+    return found
+
+
+def pieces(rows: Sequence[Row], seed: int) -> Mapping[str, Sequence[Piece]]:
+    """A piece for each row and candidate."""
+    return {FRAME: [_piece(row, name, one) for row in rows for name, one in candidates(row.name).items()]}
+
+
+def _piece(row: Row, candidate: str, detector: Detector) -> Piece:
+    together = isinstance(detector, CRITERIA)
+    protocol = FirstFolds(row.protocol, FOLDS[row.name])
+    events = row.samples.sequences.n_events / len(row.samples.people[1])
+    fits = n_templates(protocol if together else row.protocol, detector, row.samples)
+    call = partial(found, row, candidate, detector)
+    inputs = inputs_of(row, detector) | {"candidate": candidate, "first": FOLDS[row.name]}
+    inputs |= {"steps": STEPS} if together else {}
+    stem = candidate.replace(", ", "-").replace(" ", "").replace("γ", "gamma")
+    name = f"{FRAME}-{row.name}-{stem}"
+    cost = fits * events * (TRAINING if together else 1.0)
+    return Piece((name,), inputs, [call], f"{row.name} · {candidate}", cost)
+
+
+def found(row: Row, candidate: str, detector: Detector) -> pd.DataFrame:
+    """dataset, detector, candidate, enrolments ("first" or "all"), user, acc and eer.
+
+    Those that are trained together have the figures of the first enrolments alone.
+    """
+    first = FOLDS[row.name]
+    together = isinstance(detector, CRITERIA)
+    protocol = FirstFolds(row.protocol, first) if together else row.protocol
+    enrolled = enrolments(protocol, detector, row.samples)
+    frames = []
+    for which in (FIRST,) if together else (FIRST, ALL):
+        some = enrolled[:first] if which == FIRST else enrolled
+        users = recognition(scores_of(protocol, some, row.samples))[["acc", "eer"]]
+        table = users.rename_axis("user").reset_index().astype({"user": str})
+        labels = {"dataset": row.name, "detector": detector.name, "candidate": candidate}
+        frames.append(table.assign(**labels, enrolments=which))
+    return pd.concat(frames, ignore_index=True)
+
+
+def tried(measured: pd.DataFrame, detector: str, enrolments: str) -> pd.DataFrame:
+    """dataset, candidate, and the means over users of acc and eer, of all candidates of a detector."""
+    own = measured[(measured["detector"] == detector) & (measured["enrolments"] == enrolments)]
+    means = own.groupby(["dataset", "candidate"], sort=False)[["acc", "eer"]].mean()
+    return means.reset_index()
+
+
+def chosen(measured: pd.DataFrame, detector: str, enrolments: str) -> dict[str, str]:
+    """For each dataset the candidate that the other recordings choose; the first where there is no other."""
+    of_all = tried(measured, detector, enrolments)
+    datasets = list(dict.fromkeys(of_all["dataset"]))
+    if len({name.removesuffix("+") for name in datasets}) < 2:
+        return dict.fromkeys(datasets, str(of_all["candidate"].iloc[0]))
+    picked = choices(of_all)
+    by_dataset = dict(zip(picked["dataset"].astype(str), picked["chosen"].astype(str), strict=True))
+    return {name: by_dataset[name] for name in datasets}
+
+
+def reported(measured: pd.DataFrame, detectors: Sequence[str], enrolments: str) -> pd.DataFrame:
+    """The users' figures of each detector, with the settings that the other recordings choose."""
+    frames = []
+    for detector in detectors:
+        own = measured[(measured["detector"] == detector) & (measured["enrolments"] == enrolments)]
+        by_dataset = chosen(measured, detector, enrolments)
+        frames.append(own[own["candidate"] == own["dataset"].map(by_dataset)])
+    return pd.concat(frames, ignore_index=True)

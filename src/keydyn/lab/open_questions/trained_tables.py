@@ -1,0 +1,125 @@
+"""Detectors that are trained to tell people apart, beside those that are not: tables and a figure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from keydyn.evaluation.rates.confidence import Estimate, compare_with_best, mean_estimate, signed_rank_p
+from keydyn.lab.drawing.panels import intervals_figure
+from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, listed, of_all, span
+from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Line, Table, estimate_column, with_interval
+from keydyn.lab.open_questions.trained_scores import FIRST, RIVALS, reported, tried
+from keydyn.lab.recognition.tables import p_text
+
+FIGURES = {"acc": ("Accuracy", True), "eer": ("Equal error rate", False)}
+START = "pohmm-recommended"
+LEVEL = 0.05
+
+
+def compared(
+    name: str, title: str, measured: pd.DataFrame, detectors: Sequence[str], enrolments: str, seed: int
+) -> Table:
+    """Accuracy and equal error rate of detectors and rivals, and tests against the recommended POHMM."""
+    users = reported(measured, [*RIVALS, *detectors], enrolments)
+    rows = []
+    for dataset, of_dataset in users.groupby("dataset", sort=False):
+        wide = {f: of_dataset.pivot_table(index="user", columns="detector", values=f) for f in FIGURES}
+        bold = {f: compare_with_best(wide[f], higher)["bold"] for f, (_, higher) in FIGURES.items()}
+        for detector, own in of_dataset.groupby("detector", sort=False):
+            settings = own["candidate"].iloc[0].partition(", ")[2]
+            row = {"dataset": dataset, "detector": detector, "settings": settings, "users": len(own)}
+            for figure in FIGURES:
+                row |= mean_estimate(wide[figure][detector].to_numpy(), seed).columns(figure)
+                row[f"{figure}_bold"] = bool(bold[figure][detector])
+                pair = wide[figure][detector].to_numpy(), wide[figure][START].to_numpy()
+                row[f"{figure}_p"] = None if detector == START else signed_rank_p(*pair)
+            rows.append(row)
+    columns = [DATASET, DETECTOR]
+    for figure, (words, _) in FIGURES.items():
+        columns.append(estimate_column(words, figure, bold=partial(_is_bold, f"{figure}_bold")))
+        columns.append(
+            Column(f"p, {words.lower()}", f"{figure}_p", lambda p: "–" if pd.isna(p) else p_text(p))
+        )
+    columns.append(Column("Settings", "settings", lambda text: text or "–"))
+    which = "the first enrolments of each dataset alone" if enrolments == FIRST else "the paper's protocol"
+    note = (
+        f"Means over users with 95 % intervals, by {which}. Bold: not significantly worse than the best "
+        "(Wilcoxon signed-rank over users, Bonferroni). p: the same test against the recommended POHMM, "
+        "without correction. Settings: what the other recordings choose by their equal error rate."
+    )
+    return Table(name, title, note, pd.DataFrame(rows), columns, labels=2)
+
+
+def _is_bold(mark: str, line: Line) -> bool:
+    return bool(line[mark])
+
+
+def settings_tried(
+    name: str, title: str, measured: pd.DataFrame, detectors: Sequence[str], enrolments: str
+) -> Table:
+    """The equal error rate of every candidate on every dataset."""
+    frames = [tried(measured, detector, enrolments).assign(detector=detector) for detector in detectors]
+    frame = pd.concat(frames, ignore_index=True)
+    frame["settings"] = frame["candidate"].str.partition(", ")[2]
+    datasets = list(dict.fromkeys(frame["dataset"]))
+    columns = [
+        *(DETECTOR, Column("Settings", "settings")),
+        *(Column(dataset_name(one), "eer", "{:.3f}".format, of=one) for one in datasets),
+    ]
+    note = "Equal error rate, mean over users. A dataset's column has no part in the choice for that dataset."
+    ordered = frame[["detector", "settings", "dataset", "acc", "eer"]]
+    return Table(name, title, note, ordered, columns, labels=2, across="dataset")
+
+
+def draw_compared(table: pd.DataFrame) -> Figure:
+    """Equal error rates by dataset and detector."""
+    panels: dict[str, dict[str, dict[str, Estimate]]] = {}
+    for row in table.to_dict("records"):
+        estimate = Estimate(*(row[name] for name in with_interval("eer")))
+        of_dataset = panels.setdefault(str(row["dataset"]), {"": {}})
+        of_dataset[""][str(row["detector"])] = estimate
+    return intervals_figure(panels, "equal error rate, mean over users")
+
+
+def gain_words(table: pd.DataFrame, detector: str) -> str:
+    """How a detector does beside the recommended POHMM: where it is better, where worse, and by how much."""
+    own = table[table["detector"] == detector]
+    start = figures_of(table[table["detector"] == START], "eer")
+    eer = figures_of(own, "eer")
+    change = {name: eer[name] - start[name] for name in eer}
+    sure = {row["dataset"]: bool(row["eer_p"] < LEVEL) for row in own.to_dict("records")}
+    better, worse = (sum(sure[name] and sign * change[name] > 0 for name in change) for sign in (-1.0, 1.0))
+    return (
+        f"{detector_name(detector)} changes the equal error rate of the recommended POHMM by "
+        f"{span(change, lambda points: f'{100 * points:+.2f} points')}, significantly for the better on "
+        f"{of_all(better, len(change), 'dataset')} and for the worse on "
+        f"{of_all(worse, len(change), 'dataset')}"
+    )
+
+
+def best_words(table: pd.DataFrame) -> str:
+    """Which detector has the least equal error rate, by dataset."""
+    best: dict[str, list[str]] = {}
+    for dataset, rows in table.groupby("dataset", sort=False):
+        name = detector_name(rows.iloc[int(rows["eer"].to_numpy().argmin())]["detector"])
+        best.setdefault(name, []).append(dataset_name(dataset))
+    own = [f"{name} has the lowest equal error rate on {listed(on)}" for name, on in best.items()]
+    return "; ".join(own)
+
+
+def settings_words(table: pd.DataFrame, detectors: Sequence[str]) -> str:
+    """Which settings the other recordings choose, or that there are no others."""
+    if table["dataset"].str.removesuffix("+").nunique() < 2:
+        return "no other recording is here to choose settings, and the first were used"
+    parts = []
+    for detector in detectors:
+        own = table[table["detector"] == detector]
+        different = Counter(own["settings"].astype(str))
+        ((most, count),) = different.most_common(1)
+        parts.append(f"{most} for {detector_name(detector)} on {of_all(count, len(own), 'dataset')}")
+    return f"the other recordings choose {listed(parts)}"
