@@ -8,11 +8,23 @@ import pandas as pd
 
 from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.resuming import Parts, Piece, frame_of, run_pieces
-from keydyn.lab.open_questions import joint_likelihood, keys_from_timings
+from keydyn.lab.open_questions import (
+    criterion,
+    hybrid_machine,
+    joint_likelihood,
+    keys_from_timings,
+    states,
+)
 from keydyn.lab.open_questions.question import Question
 
 # In the order of the report.
-QUESTIONS: tuple[Question, ...] = (joint_likelihood.QUESTION, keys_from_timings.QUESTION)
+QUESTIONS: tuple[Question, ...] = (
+    joint_likelihood.QUESTION,
+    keys_from_timings.QUESTION,
+    criterion.QUESTION,
+    hybrid_machine.QUESTION,
+    states.QUESTION,
+)
 
 
 def run_questions(rows: Sequence[Row], seed: int, parts: Parts) -> dict[str, pd.DataFrame]:

@@ -14,13 +14,17 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     tables=(
         *("joint_likelihood", "same_text"),
         *("keys_from_timings", "rounded_timings", "timings_by_keys", "templates"),
+        *("criterion", "criterion_settings", "hybrid", "hybrid_settings", "states", "state_meaning"),
     ),
-    figures=("joint_likelihood", "keys_from_timings", "rounded_timings"),
-    frames=("joint_likelihood", "same_text", "keys_from_timings", "templates"),
+    figures=(
+        *("joint_likelihood", "keys_from_timings", "rounded_timings"),
+        *("criterion", "hybrid", "state_numbers", "state_meaning"),
+    ),
+    frames=("joint_likelihood", "same_text", "keys_from_timings", "templates", "trained", "states"),
     report=report_beside(__name__),
 )
 def open_questions(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
-    """Answer the paper's open questions: what people write as evidence, keys from timings.
+    """Answer the paper's open questions: text as evidence, keys from timings, training, numbers of states.
 
     Examples:
     `keydyn study open-questions --data recordings/`
