@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,9 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.watching.watched import ABSENT, Limits, Standing, Watched, Watching, watch
+from keydyn.decisions.decision import NOT_JUDGED, Typed
+from keydyn.decisions.watching.by_hand import ByHand, Look
+from keydyn.decisions.watching.watched import ABSENT, Standing, Watched, Watching, watch
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.files import Tensors
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from keydyn.decisions.watching.streams import MarkovStreams, TermStreams
+
+# What is followed of each session beside its terms.
+NUMBERS = ("sums", "weights", "suspicion", "locked_at", "press")
 
 
 class WatchedSessions:
@@ -64,6 +68,7 @@ class WatchedSessions:
             raise ValueError("a claim is judged beside a cohort, and there is nobody in it")
         streams = population.online_many(claimed, cohort)
         self._begin(streams, population.parameters.features, calibration, watching, left_out)
+        self._by_hand = ByHand(population, claimed, watching.alarms)
 
     @classmethod
     def over(
@@ -83,7 +88,9 @@ class WatchedSessions:
         left_out: ArrayLike | None,
     ) -> None:
         self._streams, self._features = streams, features
-        self._calibration, self._limits = calibration, Limits(*map(float, astuple(watching)))
+        self._calibration, self._limits = calibration, watching.limits
+        # Only typing of a population is compared with forgeries.
+        self._by_hand: ByHand | None = None
         n, U = len(streams), streams.n_templates
         self._sums, self._weights = np.zeros((n, U + 1)), np.zeros((n, U - 1))
         self._suspicion, self._press = np.zeros(n), np.full(n, np.nan)
@@ -112,6 +119,10 @@ class WatchedSessions:
         """
         return self._streams.states
 
+    def typed(self, session: int = 0) -> Typed:
+        """Whether a hand types a session, as its last keys were found; "unsure" before there are enough."""
+        return NOT_JUDGED if self._by_hand is None else self._by_hand.typed(session)
+
     def encode(self, keys: Any) -> Integers:
         """The code of each key's name, for `update(codes=…)`."""
         return self._streams.encode(keys)
@@ -132,6 +143,8 @@ class WatchedSessions:
         for array in (self._sums, self._weights, self._suspicion, self._locked_at):
             array[which] = 0
         self._press[which] = np.nan
+        if self._by_hand is not None:
+            self._by_hand.restart(which, claimed)
         self._leave_out(which, places)
 
     def lock(self, session: int, back: int = 1) -> None:
@@ -226,7 +239,7 @@ class WatchedSessions:
         which = self._streams.numbers(sessions)
         if len(state["sums"]) != len(which):
             raise ValueError(f"the state of {len(state['sums'])} sessions does not fit {len(which)}")
-        for name in self._own():
+        for name in NUMBERS:
             if not (np.isfinite(state[name]) | (np.isnan(state[name]) & (name == "press"))).all():
                 raise ValueError(f"the state's {name} has values out of range")
         if (state["locked_at"] < 0).any() or (state["sums"][:, -1] < 0).any():
@@ -237,6 +250,8 @@ class WatchedSessions:
         # No sum of terms comes near; one that does could be absent after the next key.
         if (cohort <= ABSENT / 2).all(axis=1).any():
             raise ValueError("the state's sums leave nobody in the cohort")
+        if self._by_hand is not None:
+            self._by_hand.check(state)
         self._streams.restore(state, which)
         for name, array in self._own().items():
             array[which] = state[name]
@@ -248,14 +263,21 @@ class WatchedSessions:
         self, values: ArrayLike, keys: Any, codes: ArrayLike | None, which: Integers, press: Floats | None
     ) -> Watched:
         """Advance by the next events; if that fails, every session is as it was before."""
+        if keys is not None and codes is None:
+            keys, codes = None, self._streams.encode(keys)
         runs = Runs.of(which)
         own, order = runs.own, runs.order
         kept = self._streams.kept(own), {name: array[own] for name, array in self._own().items()}
         try:
             hidden = np.empty((len(which), self._streams.n_states))
+            before = self._streams.n_events[own]
             terms = self._streams.update(values, keys, which, codes=codes, states=hidden)
             found = np.empty((4, len(which)))
-            found[:, order] = self._advanced(terms[order], runs)
+            found[:, order] = self._advanced(terms[order], runs, before)
+            looks = self._looked(codes, values, runs, before)
+            for look in looks:
+                if look.forged:
+                    self._lock_as_forged(look, runs, before, found)
             if press is not None:
                 self._press[own] = press[order[runs.offsets[1:] - 1]]
         except BaseException:
@@ -265,12 +287,29 @@ class WatchedSessions:
             raise
         pausing = hidden[:, 1] if hidden.shape[1] > 1 else np.full(len(which), np.nan)
         ratio, n_keys, level, locked = found
-        return Watched(ratio, n_keys, level, locked > 0, pausing)
+        return Watched(ratio, n_keys, level, locked > 0, pausing, tuple(looks))
 
-    def _advanced(self, terms: Floats, runs: Runs) -> Floats:
+    def _looked(self, codes: ArrayLike, values: ArrayLike, runs: Runs, before: Integers) -> list[Look]:
+        """Whether hands typed, wherever that is to be looked at in these events, in their order."""
+        if self._by_hand is None or len(runs.order) == 0:
+            return []
+        events = np.column_stack([codes, values])[runs.order]
+        looks = self._by_hand.looks(runs.own, runs.offsets, before, events)
+        self._by_hand.take(runs.own, runs.offsets, before, events, looks)
+        return [look._replace(event=int(runs.order[look.event])) for look in looks]
+
+    def _lock_as_forged(self, look: Look, runs: Runs, before: Integers, found: Floats) -> None:
+        """Lock a session from this look on, unless it was locked before; `found` says so."""
+        run = int(np.searchsorted(runs.own, look.session))
+        events = runs.order[runs.offsets[run] : runs.offsets[run + 1]]
+        at = int(np.searchsorted(events, look.event))
+        if found[3, look.event] == 0.0:
+            self._locked_at[look.session] = before[run] + at + 1
+        found[3, events[at:]] = 1.0
+
+    def _advanced(self, terms: Floats, runs: Runs, before: Integers) -> Floats:
         """(4, B) what `watch` finds after each event, from its terms, session by session."""
         own, found = runs.own, np.empty((4, len(terms)))
-        before = self._streams.n_events[own] - np.diff(runs.offsets)
         standing = Standing(
             self._sums[own],
             self._weights[own],
@@ -299,8 +338,8 @@ class WatchedSessions:
         self._weights[which[there], found[there]] = ABSENT
 
     def _own(self) -> dict[str, Any]:
-        names = ("sums", "weights", "suspicion", "locked_at", "press")
-        return {name: getattr(self, f"_{name}") for name in names}
+        own = {name: getattr(self, f"_{name}") for name in NUMBERS}
+        return own if self._by_hand is None else own | self._by_hand.kept()
 
 
 def _times(press: ArrayLike, release: ArrayLike, n: int) -> tuple[Floats, Floats]:
