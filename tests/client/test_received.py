@@ -58,6 +58,7 @@ SETTINGS = {
     "updating": True,
     "retention_days": 30,
     "lockouts_per_hour": 1.0,
+    "alarms": 0.01,
     "learn_from_people": False,
     "origins": [],
     "compare_people": True,

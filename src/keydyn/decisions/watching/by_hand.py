@@ -1,22 +1,23 @@
-"""Whether hands type sessions that are watched, looked at again and again on the last keys of each.
+"""Whether hands type sessions that are watched: every hundred keys are judged as a sample is.
 
-A session is looked at every `EVERY` keys, on its last `LAST` keys at most, by the ratio of typed against
-forged that judges whole samples (`liveness.hands`). A look may be wrong about as many people as a sample may;
-there is one for each hundred keys, so that a hundred keys that are watched are as often called forged by
-mistake as a hundred keys that are verified. What is kept of a session are those last keys with their times.
+A block is complete when it has `KEYS` keys that the population knows. Blocks do not overlap, so that as many
+are called forged by mistake as samples of a hundred keys are (`liveness.hands`). What is kept of a session
+are the keys of the block that is not complete, with their times, and what was found of the last one that is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.decisions.decision import NOT_JUDGED, Typed
-from keydyn.decisions.liveness.hands import REASONS, REJECTED_FROM, typed_beside
+from keydyn.decisions.liveness.hands import LEAST_KNOWN_SHARE, REASONS, typed_beside
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.files import Tensors, within
 from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Samples, families_of
@@ -24,15 +25,23 @@ from keydyn.model.data.sequences import Sequences
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 
-# Keys from one look to the next, and the most that a look is of.
-EVERY, LAST = 100, 200
-ANSWERS = ("no", "unsure", "yes")
+# Whether hands typed samples in the name of a template of a population.
+Judge = Callable[[PopulationModel, Template, Samples], list[Typed]]
+# Keys of a block that the population knows, and the most keys: with more, too few are known to judge it.
+KEYS = 100
+MOST = int(KEYS / LEAST_KNOWN_SHARE)
+# A session is judged again and again, and is locked at this share of the rate at which a claim is rejected.
+LOCKED_SHARE = 0.2
+ANSWERS: tuple[Literal["no", "unsure", "yes"], ...] = ("no", "unsure", "yes")
 # Beyond this no evidence of a look can come.
 MOST_EVIDENCE = 1e6
 
 
 class Look(NamedTuple):
-    """What was found after which of the events that came, of which session; `forged` ones lock it."""
+    """What was found of a block, after which of the events that came, of which session.
+
+    One that is `forged` locks it.
+    """
 
     event: int
     session: int
@@ -43,91 +52,120 @@ class Look(NamedTuple):
 class ByHand:
     """What is known of whether hands type S sessions of one population.
 
-    A session is locked where a claim would be rejected: at most a share `alarms` of people's looks are.
     Reading the next events changes nothing before `take`, so that what is interrupted is as it was.
     """
 
-    def __init__(self, people: PopulationModel, claimed: Sequence[Template], alarms: float) -> None:
-        self._people, self._claimed, self._alarms = people, list(claimed), alarms
+    def __init__(
+        self,
+        people: PopulationModel,
+        claimed: Sequence[Template],
+        alarms: float,
+        judge: Judge = typed_beside,
+    ) -> None:
+        self._people, self._claimed, self._judge = people, list(claimed), judge
+        self._rate = LOCKED_SHARE * alarms
         self._vocabulary = people.parameters.cells.vocabulary
         self._features = people.parameters.features
         n, F = len(claimed), len(self._features)
-        # Codes and values of the last keys; event n of a session is at n modulo `LAST`.
-        self._keys: NDArray[np.float32] = np.zeros((n, LAST, 1 + F), dtype=np.float32)
+        # Codes and values of the keys of a block, and how many there are.
+        self._keys: NDArray[np.float32] = np.zeros((n, MOST, 1 + F), dtype=np.float32)
+        self._size: Integers = np.zeros(n, dtype=np.int64)
         # The answer, its evidence, how rare that is in people, and the reason against it, −1 for none.
         self._found: Floats = np.tile(_row(NOT_JUDGED), (n, 1))
 
     def restart(self, which: Integers, claimed: Sequence[Template] | None = None) -> None:
         """Nothing is known of these sessions; `claimed` gives each another person's template."""
-        self._keys[which], self._found[which] = 0.0, _row(NOT_JUDGED)
-        for place, template in zip(which.tolist(), claimed or (), strict=claimed is not None):
-            self._claimed[place] = template
+        self._keys[which], self._size[which], self._found[which] = 0.0, 0, _row(NOT_JUDGED)
+        if claimed is not None:
+            for place, template in zip(which.tolist(), claimed, strict=True):
+                self._claimed[place] = template
 
     def typed(self, session: int) -> Typed:
-        """What the last look at a session found."""
+        """What was found of the last block of a session."""
         answer, llr, rate, reason = self._found[session].tolist()
-        found = NOT_JUDGED._replace(llr=llr, rate=rate, reason=REASONS[int(reason)] if reason >= 0 else None)
-        return found._replace(answer=ANSWERS[int(answer)])
+        return Typed(ANSWERS[int(answer)], llr, rate, REASONS[int(reason)] if reason >= 0 else None)
 
-    def looks(self, own: Integers, offsets: Integers, before: Integers, events: Floats) -> list[Look]:
-        """What is found by looks that are due within these events, session by session.
+    def take(self, own: Integers, offsets: Integers, events: NDArray[np.float32]) -> list[Look]:
+        """Go on with events, (B, 1 + F), codes and values of the sessions `own`, which begin at `offsets`.
 
-        `events`, (B, 1 + F), are codes and values of the sessions `own`, which begin at `offsets`; each had
-        `before` events until now.
+        What was found of the blocks that they complete, session by session.
         """
-        due = np.flatnonzero((before + np.diff(offsets)) // EVERY > before // EVERY)
-        found = []
-        for q in due.tolist():
-            s, n, begin, end = int(own[q]), int(before[q]), int(offsets[q]), int(offsets[q + 1])
-            earlier = self._keys[s, np.arange(max(n - LAST, 0), n) % LAST]
-            keys = np.concatenate([earlier, events[begin:end]], dtype=np.float32)
-            for at in range((n // EVERY + 1) * EVERY, n + end - begin + 1, EVERY):
-                last = len(keys) - (n + end - begin - at)
-                typed, forged = self._judged(s, keys[max(last - LAST, 0) : last])
-                found.append(Look(begin + at - n - 1, s, typed, forged))
-        return found
-
-    def take(
-        self, own: Integers, offsets: Integers, before: Integers, events: Floats, looks: Sequence[Look]
-    ) -> None:
-        """Go on from these events and what was found in them."""
         sizes = np.diff(offsets)
-        place = np.arange(len(events)) + np.repeat(before - offsets[:-1], sizes)
-        session = np.repeat(own, sizes)
-        # Of one place, the last key that came there stays.
-        left = np.repeat(offsets[1:], sizes) - np.arange(len(events)) <= LAST
-        self._keys[session[left], place[left] % LAST] = events[left]
-        for look in looks:
-            self._found[look.session] = _row(look.typed)
+        # Most events complete no block: they are added to it, all together.
+        few = self._size[own] + sizes < KEYS
+        adding = np.repeat(few, sizes)
+        place = np.arange(len(events)) + np.repeat(self._size[own] - offsets[:-1], sizes)
+        self._keys[np.repeat(own, sizes)[adding], place[adding]] = events[adding]
+        self._size[own[few]] += sizes[few]
+        looks: list[Look] = []
+        for q in np.flatnonzero(~few).tolist():
+            looks += self._completed(int(own[q]), int(offsets[q]), events[offsets[q] : offsets[q + 1]])
+        return looks
 
     def kept(self) -> Tensors:
         """What changes with events, a row per session."""
-        return {"last_keys": self._keys, "by_hand": self._found}
+        return {"block": self._keys, "block_size": self._size, "by_hand": self._found}
 
     def check(self, state: Tensors) -> None:
         """A `ValueError` if what `kept` gave cannot be."""
-        code, values, unknown = state["last_keys"][..., 0], state["last_keys"][..., 1:], len(self._vocabulary)
-        if not ((code >= 0) & (code <= unknown) & (code % 1 == 0)).all():
-            raise ValueError("the state's last_keys has keys that there are not")
-        if np.isinf(values).any():
-            raise ValueError("the state's last_keys has values out of range")
+        within(0, MOST - 1)("the state's block_size", state["block_size"])
+        keys = state["block"][np.arange(MOST) < state["block_size"][:, None]]
+        if not np.isin(keys[:, 0], np.arange(len(self._vocabulary) + 1)).all():
+            raise ValueError("the state's block has keys that there are not")
+        if np.isinf(keys).any() or (keys[:, 1:3] <= 0).any():
+            raise ValueError("the state's block has values out of range")
         answer, llr, rate, reason = state["by_hand"].T
-        within(-MOST_EVIDENCE, MOST_EVIDENCE)("by_hand", llr)
-        within(0.0, 1.0)("by_hand", rate)
+        within(-MOST_EVIDENCE, MOST_EVIDENCE)("the state's by_hand", llr)
+        within(0.0, 1.0)("the state's by_hand", rate)
         if not (np.isin(answer, range(3)).all() and np.isin(reason, range(-1, len(REASONS))).all()):
             raise ValueError("the state's by_hand has answers that there are not")
 
-    def _judged(self, session: int, keys: NDArray[np.float32]) -> tuple[Typed, bool]:
-        """Whether a hand typed these keys of a session, and whether that locks it."""
+    def _completed(self, session: int, first: int, events: NDArray[np.float32]) -> list[Look]:
+        """What was found of the blocks of a session that these events complete, of which one is `first`."""
+        keys = np.concatenate([self._keys[session, : self._size[session]], events])
+        known = np.cumsum((keys[:, 0] < len(self._vocabulary)) & np.isfinite(keys[:, 2]))
+        looks, begin, before = [], 0, len(keys) - len(events)
+        while True:
+            counted = int(known[begin - 1]) if begin else 0
+            end = int(np.searchsorted(known, counted + KEYS)) + 1
+            if min(end, begin + MOST) > len(keys):
+                break
+            if end <= begin + MOST:
+                typed = self._judged(session, keys[begin:end])
+                self._found[session] = _row(typed)
+                forged = typed.reason is not None and typed.rate <= self._rate
+                looks.append(Look(first + end - 1 - before, session, typed, forged))
+            begin = min(end, begin + MOST)
+        rest = keys[begin:]
+        self._keys[session], self._size[session] = 0.0, len(rest)
+        self._keys[session, : len(rest)] = rest
+        return looks
+
+    def _judged(self, session: int, keys: NDArray[np.float32]) -> Typed:
+        """Whether a hand typed these keys of a session."""
         values, codes = keys[:, 1:].astype(np.float64), keys[:, 0].astype(np.int64)
-        known = int(np.count_nonzero((codes < len(self._vocabulary)) & np.isfinite(values[:, 1])))
         # Whatever came before the first of them.
         values[0, 0] = np.nan
         parts = values, codes, self._vocabulary, np.array([0, len(keys)]), self._features
         sample = Samples([("", 0)], Sequences.of_checked(*parts), families_of(self._features))
-        typed = typed_beside(self._people, self._claimed[session], without_impossible(sample))[0]
-        forged = typed.reason is not None and typed.rate <= self._alarms and known >= REJECTED_FROM
-        return typed, forged
+        return self._judge(self._people, self._claimed[session], without_impossible(sample))[0]
+
+
+def looks_in_name_of(claimed: Detector, sample: Samples, alarms: float) -> list[Look]:
+    """What looks would have found in one sample, had it been watched; none without a population."""
+    if not isinstance(claimed, PopulationDetector):
+        return []
+    return looks_at(ByHand(claimed.people, [claimed.template_], alarms), claimed.people, sample)
+
+
+def looks_at(session: ByHand, people: PopulationModel, sample: Samples) -> list[Look]:
+    """What looks find in one sample as the only one of a session."""
+    sequences = sample.sequences
+    known, names = people.parameters, sequences.feature_names or ()
+    columns = [sequences.X[:, names.index(name)] for name in known.features]
+    codes = known.cells.places(sequences.event_types)[sequences.codes]
+    events = np.column_stack([codes, *columns]).astype(np.float32)
+    return session.take(np.zeros(1, dtype=np.int64), np.array([0, len(events)]), events)
 
 
 def _row(typed: Typed) -> Floats:

@@ -70,6 +70,9 @@ class WatchedSessions:
         self._begin(streams, population.parameters.features, calibration, watching, left_out)
         self._by_hand = ByHand(population, claimed, watching.alarms)
 
+    # Only typing of a population is compared with forgeries.
+    _by_hand: ByHand | None = None
+
     @classmethod
     def over(
         cls, streams: MarkovStreams, calibration: Calibration, watching: Watching, left_out: ArrayLike
@@ -89,8 +92,6 @@ class WatchedSessions:
     ) -> None:
         self._streams, self._features = streams, features
         self._calibration, self._limits = calibration, watching.limits
-        # Only typing of a population is compared with forgeries.
-        self._by_hand: ByHand | None = None
         n, U = len(streams), streams.n_templates
         self._sums, self._weights = np.zeros((n, U + 1)), np.zeros((n, U - 1))
         self._suspicion, self._press = np.zeros(n), np.full(n, np.nan)
@@ -274,7 +275,7 @@ class WatchedSessions:
             terms = self._streams.update(values, keys, which, codes=codes, states=hidden)
             found = np.empty((4, len(which)))
             found[:, order] = self._advanced(terms[order], runs, before)
-            looks = self._looked(codes, values, runs, before)
+            looks = self._looked(codes, values, runs)
             for look in looks:
                 if look.forged:
                     self._lock_as_forged(look, runs, before, found)
@@ -289,13 +290,12 @@ class WatchedSessions:
         ratio, n_keys, level, locked = found
         return Watched(ratio, n_keys, level, locked > 0, pausing, tuple(looks))
 
-    def _looked(self, codes: ArrayLike, values: ArrayLike, runs: Runs, before: Integers) -> list[Look]:
-        """Whether hands typed, wherever that is to be looked at in these events, in their order."""
+    def _looked(self, codes: Any, values: ArrayLike, runs: Runs) -> list[Look]:
+        """Whether hands typed the blocks that these events complete."""
         if self._by_hand is None or len(runs.order) == 0:
             return []
-        events = np.column_stack([codes, values])[runs.order]
-        looks = self._by_hand.looks(runs.own, runs.offsets, before, events)
-        self._by_hand.take(runs.own, runs.offsets, before, events, looks)
+        events = np.column_stack([codes, values])[runs.order].astype(np.float32)
+        looks = self._by_hand.take(runs.own, runs.offsets, events)
         return [look._replace(event=int(runs.order[look.event])) for look in looks]
 
     def _lock_as_forged(self, look: Look, runs: Runs, before: Integers, found: Floats) -> None:

@@ -162,7 +162,7 @@ class Watched:
     suspicion : (B,) evidence against the claim
     locked : (B,) whether the session is locked
     pausing : (B,) probability that the typist paused at the key before; NaN if there is none
-    looks : whether hands typed the last keys, wherever that was looked at among these events
+    looks : whether hands typed the blocks of keys that these events completed
 
     Examples
     --------
@@ -193,5 +193,5 @@ class Watched:
         return trust
 
     def forged(self, event: int) -> str | None:
-        """Why the last keys up to an event are taken for forged, in words, if they are and it was looked at."""
+        """Why a block that ended with an event locks the session, in words, if it does."""
         return next((one.typed.reason for one in self.looks if one.event == event and one.forged), None)

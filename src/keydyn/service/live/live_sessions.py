@@ -248,7 +248,7 @@ class LiveSessions:
     def _into_pool(
         self, admitted: Admitted, state: bytes | None
     ) -> tuple[WatchedPool, int, Recording, TypedBy | None]:
-        """The pool of a session, its place there, its recording, and whether a hand types it, if it goes on."""
+        """The pool of a session, its place there, its recording, and whether a hand types if it goes on."""
         key = admitted.background_id, admitted.watching
         pool = self._pools.get(key)
         recording = Recording(admitted.enrolled.fingerprints, admitted.secret)
