@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.decision import NOT_JUDGED, Typed
 from keydyn.decisions.liveness.hands import LEAST_KNOWN_SHARE, REASONS, typed_beside
 from keydyn.detectors.detector import Detector
@@ -49,10 +49,20 @@ class Look(NamedTuple):
     forged: bool
 
 
+class Kept(NamedTuple):
+    """Sizes of blocks and what was found, of sessions, and the blocks themselves of those that are due."""
+
+    own: Integers
+    size: Integers
+    found: Floats
+    due: Integers
+    keys: NDArray[np.float32]
+
+
 class ByHand:
     """What is known of whether hands type S sessions of one population.
 
-    Reading the next events changes nothing before `take`, so that what is interrupted is as it was.
+    A session is locked at a share of the rate `alarms` at which a claim is rejected.
     """
 
     def __init__(
@@ -85,26 +95,48 @@ class ByHand:
         answer, llr, rate, reason = self._found[session].tolist()
         return Typed(ANSWERS[int(answer)], llr, rate, REASONS[int(reason)] if reason >= 0 else None)
 
-    def take(self, own: Integers, offsets: Integers, events: NDArray[np.float32]) -> list[Look]:
-        """Go on with events, (B, 1 + F), codes and values of the sessions `own`, which begin at `offsets`.
+    def take(
+        self, own: Integers, offsets: Integers, codes: Integers, values: NDArray[np.float32]
+    ) -> list[Look]:
+        """Go on with events, (B,) and (B, F), of the sessions `own`, which begin at `offsets`.
 
         What was found of the blocks that they complete, session by session.
         """
-        sizes = np.diff(offsets)
-        # Most events complete no block: they are added to it, all together.
-        few = self._size[own] + sizes < KEYS
-        adding = np.repeat(few, sizes)
+        due = self._due(own, offsets)
+        if len(own) == 1 and not due.any():
+            # Most events complete no block.
+            session, begin = own[0], self._size[own[0]]
+            end = begin + len(codes)
+            self._keys[session, begin:end, 0], self._keys[session, begin:end, 1:] = codes, values
+            self._size[session] = end
+            return []
+        sizes, events = np.diff(offsets), np.column_stack([codes, values]).astype(np.float32)
+        adding = np.repeat(~due, sizes)
         place = np.arange(len(events)) + np.repeat(self._size[own] - offsets[:-1], sizes)
         self._keys[np.repeat(own, sizes)[adding], place[adding]] = events[adding]
-        self._size[own[few]] += sizes[few]
+        self._size[own[~due]] += sizes[~due]
         looks: list[Look] = []
-        for q in np.flatnonzero(~few).tolist():
+        for q in np.flatnonzero(due).tolist():
             looks += self._completed(int(own[q]), int(offsets[q]), events[offsets[q] : offsets[q + 1]])
         return looks
 
-    def kept(self) -> Tensors:
+    def tables(self) -> Tensors:
         """What changes with events, a row per session."""
         return {"block": self._keys, "block_size": self._size, "by_hand": self._found}
+
+    def kept(self, own: Integers, offsets: Integers) -> Kept:
+        """Copies for `put_back` of what `take` changes; of a block that it does not complete, the size."""
+        due = own[self._due(own, offsets)]
+        return Kept(own, self._size[own], self._found[own], due, self._keys[due])
+
+    def put_back(self, kept: Kept) -> None:
+        """Let sessions be as they were before `take`."""
+        self._size[kept.own], self._found[kept.own] = kept.size, kept.found
+        self._keys[kept.due] = kept.keys
+
+    def _due(self, own: Integers, offsets: Integers) -> Truths:
+        """In which of these sessions a block may be complete after as many events."""
+        return self._size[own] + np.diff(offsets) >= KEYS
 
     def check(self, state: Tensors) -> None:
         """A `ValueError` if what `kept` gave cannot be."""
@@ -164,8 +196,8 @@ def looks_at(session: ByHand, people: PopulationModel, sample: Samples) -> list[
     known, names = people.parameters, sequences.feature_names or ()
     columns = [sequences.X[:, names.index(name)] for name in known.features]
     codes = known.cells.places(sequences.event_types)[sequences.codes]
-    events = np.column_stack([codes, *columns]).astype(np.float32)
-    return session.take(np.zeros(1, dtype=np.int64), np.array([0, len(events)]), events)
+    values = np.column_stack(columns).astype(np.float32)
+    return session.take(np.zeros(1, dtype=np.int64), np.array([0, len(codes)]), codes, values)
 
 
 def _row(typed: Typed) -> Floats:

@@ -96,6 +96,7 @@ class WatchedSessions:
         self._sums, self._weights = np.zeros((n, U + 1)), np.zeros((n, U - 1))
         self._suspicion, self._press = np.zeros(n), np.full(n, np.nan)
         self._locked_at: Integers = np.zeros(n, dtype=np.int64)
+        self._changing = tuple(getattr(self, f"_{name}") for name in NUMBERS)
         self._left_out: Integers = np.full(n, -1)
         self._leave_out(np.arange(n), left_out)
 
@@ -264,60 +265,61 @@ class WatchedSessions:
         self, values: ArrayLike, keys: Any, codes: ArrayLike | None, which: Integers, press: Floats | None
     ) -> Watched:
         """Advance by the next events; if that fails, every session is as it was before."""
-        if keys is not None and codes is None:
-            keys, codes = None, self._streams.encode(keys)
+        rows, typed = self._streams.given(values, keys, codes, len(which))
         runs = Runs.of(which)
         own, order = runs.own, runs.order
-        kept = self._streams.kept(own), {name: array[own] for name, array in self._own().items()}
+        if len(order) > 1:
+            rows, typed = rows[order], typed[order]
+        kept = self._kept(runs)
         try:
-            hidden = np.empty((len(which), self._streams.n_states))
-            before = self._streams.n_events[own]
-            terms = self._streams.update(values, keys, which, codes=codes, states=hidden)
-            found = np.empty((4, len(which)))
-            found[:, order] = self._advanced(terms[order], runs, before)
-            looks = self._looked(codes, values, runs)
+            times = rows.astype(np.float32)
+            before = self._streams.events_in(own)
+            asked = self._streams.advance(runs, rows, typed)
+            found = self._advanced(asked.events, runs, before)
+            looks = [] if self._by_hand is None else self._by_hand.take(own, runs.offsets, typed, times)
             for look in looks:
                 if look.forged:
                     self._lock_as_forged(look, runs, before, found)
             if press is not None:
                 self._press[own] = press[order[runs.offsets[1:] - 1]]
         except BaseException:
-            self._streams.put_back(own, kept[0])
-            for name, array in self._own().items():
-                array[own] = kept[1][name]
+            self._put_back(own, kept)
             raise
-        pausing = hidden[:, 1] if hidden.shape[1] > 1 else np.full(len(which), np.nan)
+        pausing = asked.states[:, 1] if asked.states.shape[1] > 1 else np.full(len(which), np.nan)
+        if len(order) > 1:
+            back = np.empty_like(order)
+            back[order] = np.arange(len(order))
+            found, pausing = found[:, back], pausing[back]
+            looks = [look._replace(event=int(order[look.event])) for look in looks]
         ratio, n_keys, level, locked = found
         return Watched(ratio, n_keys, level, locked > 0, pausing, tuple(looks))
 
-    def _looked(self, codes: Any, values: ArrayLike, runs: Runs) -> list[Look]:
-        """Whether hands typed the blocks that these events complete."""
-        if self._by_hand is None or len(runs.order) == 0:
-            return []
-        events = np.column_stack([codes, values])[runs.order].astype(np.float32)
-        looks = self._by_hand.take(runs.own, runs.offsets, events)
-        return [look._replace(event=int(runs.order[look.event])) for look in looks]
-
     def _lock_as_forged(self, look: Look, runs: Runs, before: Integers, found: Floats) -> None:
-        """Lock a session from this look on, unless it was locked before; `found` says so."""
-        run = int(np.searchsorted(runs.own, look.session))
-        events = runs.order[runs.offsets[run] : runs.offsets[run + 1]]
-        at = int(np.searchsorted(events, look.event))
+        """Lock a session from this look on, unless it was locked before; `found`, in runs, says so."""
+        run = int(np.searchsorted(runs.offsets, look.event, side="right")) - 1
         if found[3, look.event] == 0.0:
-            self._locked_at[look.session] = before[run] + at + 1
-        found[3, events[at:]] = 1.0
+            self._locked_at[look.session] = before[run] + look.event - runs.offsets[run] + 1
+        found[3, look.event : runs.offsets[run + 1]] = 1.0
+
+    def _kept(self, runs: Runs) -> tuple[Any, ...]:
+        """What is needed to let sessions be as they were, if these events cannot be taken."""
+        by_hand = None if self._by_hand is None else self._by_hand.kept(runs.own, runs.offsets)
+        own = [array[runs.own] for array in self._changing]
+        return self._streams.kept(runs.own), own, by_hand
+
+    def _put_back(self, which: Integers, kept: tuple[Any, ...]) -> None:
+        streams, own, by_hand = kept
+        self._streams.put_back(which, streams)
+        for array, copy in zip(self._changing, own, strict=True):
+            array[which] = copy
+        if self._by_hand is not None:
+            self._by_hand.put_back(by_hand)
 
     def _advanced(self, terms: Floats, runs: Runs, before: Integers) -> Floats:
         """(4, B) what `watch` finds after each event, from its terms, session by session."""
         own, found = runs.own, np.empty((4, len(terms)))
-        standing = Standing(
-            self._sums[own],
-            self._weights[own],
-            self._suspicion[own],
-            self._locked_at[own],
-            before,
-            self._left_out[own],
-        )
+        sums, weights, suspicion, locked_at, _ = (array[own] for array in self._changing)
+        standing = Standing(sums, weights, suspicion, locked_at, before, self._left_out[own])
         watch(terms, runs.offsets, standing, self._limits, self._calibration.tables, found)
         self._sums[own], self._weights[own], self._suspicion[own], self._locked_at[own] = standing[:4]
         return found
@@ -339,7 +341,7 @@ class WatchedSessions:
 
     def _own(self) -> dict[str, Any]:
         own = {name: getattr(self, f"_{name}") for name in NUMBERS}
-        return own if self._by_hand is None else own | self._by_hand.kept()
+        return own if self._by_hand is None else own | self._by_hand.tables()
 
 
 def _times(press: ArrayLike, release: ArrayLike, n: int) -> tuple[Floats, Floats]:
