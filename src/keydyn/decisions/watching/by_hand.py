@@ -24,6 +24,7 @@ from keydyn.keystrokes.samples import Samples, families_of
 from keydyn.model.data.sequences import Sequences
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
+from keydyn.population.stream.streams import Runs
 
 # Whether hands typed samples in the name of a template of a population.
 Judge = Callable[[PopulationModel, Template, Samples], list[Typed]]
@@ -95,22 +96,18 @@ class ByHand:
         answer, llr, rate, reason = self._found[session].tolist()
         return Typed(ANSWERS[int(answer)], llr, rate, REASONS[int(reason)] if reason >= 0 else None)
 
-    def take(
-        self, own: Integers, offsets: Integers, codes: Integers, values: NDArray[np.float32]
-    ) -> list[Look]:
-        """Go on with events, (B,) and (B, F), of the sessions `own`, which begin at `offsets`.
-
-        What was found of the blocks that they complete, session by session.
-        """
-        due = self._due(own, offsets)
-        if len(own) == 1 and not due.any():
+    def take(self, runs: Runs, codes: Integers, values: NDArray[np.float32]) -> list[Look]:
+        """Go on with events in runs, (B,) and (B, F): what was found of the blocks that they complete."""
+        own, offsets, sizes = runs.own, runs.offsets, runs.sizes
+        due = self._due(own, sizes)
+        if len(own) == 1 and not due[0]:
             # Most events complete no block.
             session, begin = own[0], self._size[own[0]]
             end = begin + len(codes)
             self._keys[session, begin:end, 0], self._keys[session, begin:end, 1:] = codes, values
             self._size[session] = end
             return []
-        sizes, events = np.diff(offsets), np.column_stack([codes, values]).astype(np.float32)
+        events = np.column_stack([codes, values]).astype(np.float32)
         adding = np.repeat(~due, sizes)
         place = np.arange(len(events)) + np.repeat(self._size[own] - offsets[:-1], sizes)
         self._keys[np.repeat(own, sizes)[adding], place[adding]] = events[adding]
@@ -124,9 +121,9 @@ class ByHand:
         """What changes with events, a row per session."""
         return {"block": self._keys, "block_size": self._size, "by_hand": self._found}
 
-    def kept(self, own: Integers, offsets: Integers) -> Kept:
+    def kept(self, own: Integers, sizes: Integers) -> Kept:
         """Copies for `put_back` of what `take` changes; of a block that it does not complete, the size."""
-        due = own[self._due(own, offsets)]
+        due = own[self._due(own, sizes)]
         return Kept(own, self._size[own], self._found[own], due, self._keys[due])
 
     def put_back(self, kept: Kept) -> None:
@@ -134,9 +131,9 @@ class ByHand:
         self._size[kept.own], self._found[kept.own] = kept.size, kept.found
         self._keys[kept.due] = kept.keys
 
-    def _due(self, own: Integers, offsets: Integers) -> Truths:
-        """In which of these sessions a block may be complete after as many events."""
-        return self._size[own] + np.diff(offsets) >= KEYS
+    def _due(self, own: Integers, sizes: Integers) -> Truths:
+        """In which of these sessions a block may be complete after so many events."""
+        return np.asarray(self._size[own] + sizes >= KEYS)
 
     def check(self, state: Tensors) -> None:
         """A `ValueError` if what `kept` gave cannot be."""
@@ -197,7 +194,7 @@ def looks_at(session: ByHand, people: PopulationModel, sample: Samples) -> list[
     columns = [sequences.X[:, names.index(name)] for name in known.features]
     codes = known.cells.places(sequences.event_types)[sequences.codes]
     values = np.column_stack(columns).astype(np.float32)
-    return session.take(np.zeros(1, dtype=np.int64), np.array([0, len(codes)]), codes, values)
+    return session.take(Runs.of(np.zeros(len(codes), dtype=np.int64)), codes, values)
 
 
 def _row(typed: Typed) -> Floats:

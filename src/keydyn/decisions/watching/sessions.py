@@ -276,7 +276,7 @@ class WatchedSessions:
             before = self._streams.events_in(own)
             asked = self._streams.advance(runs, rows, typed)
             found = self._advanced(asked.events, runs, before)
-            looks = [] if self._by_hand is None else self._by_hand.take(own, runs.offsets, typed, times)
+            looks = [] if self._by_hand is None else self._by_hand.take(runs, typed, times)
             for look in looks:
                 if look.forged:
                     self._lock_as_forged(look, runs, before, found)
@@ -303,7 +303,7 @@ class WatchedSessions:
 
     def _kept(self, runs: Runs) -> tuple[Any, ...]:
         """What is needed to let sessions be as they were, if these events cannot be taken."""
-        by_hand = None if self._by_hand is None else self._by_hand.kept(runs.own, runs.offsets)
+        by_hand = None if self._by_hand is None else self._by_hand.kept(runs.own, runs.sizes)
         own = [array[runs.own] for array in self._changing]
         return self._streams.kept(runs.own), own, by_hand
 
@@ -318,10 +318,14 @@ class WatchedSessions:
     def _advanced(self, terms: Floats, runs: Runs, before: Integers) -> Floats:
         """(4, B) what `watch` finds after each event, from its terms, session by session."""
         own, found = runs.own, np.empty((4, len(terms)))
-        sums, weights, suspicion, locked_at, _ = (array[own] for array in self._changing)
+        sums, weights, suspicion, locked_at, _ = self._changing
+        alone = len(self._left_out) == 1
+        if not alone:
+            sums, weights, suspicion, locked_at = sums[own], weights[own], suspicion[own], locked_at[own]
         standing = Standing(sums, weights, suspicion, locked_at, before, self._left_out[own])
         watch(terms, runs.offsets, standing, self._limits, self._calibration.tables, found)
-        self._sums[own], self._weights[own], self._suspicion[own], self._locked_at[own] = standing[:4]
+        if not alone:
+            self._sums[own], self._weights[own], self._suspicion[own], self._locked_at[own] = standing[:4]
         return found
 
     def _places(self, places: ArrayLike | None, n: int) -> Integers:

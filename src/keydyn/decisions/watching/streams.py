@@ -94,7 +94,7 @@ class MarkovStreams:
 
     def advance(self, runs: Runs, rows: Floats, codes: Integers) -> Asked:
         """The terms that `update` gives, in runs, as are the values and codes; nothing is said of states."""
-        terms = self._terms(np.repeat(runs.own, np.diff(runs.offsets)), rows, codes)
+        terms = self._terms(np.repeat(runs.own, runs.sizes), rows, codes)
         return Asked(events=terms, states=np.full((len(rows), 1), np.nan))
 
     def events_in(self, s: Integers) -> Integers:

@@ -26,21 +26,23 @@ LEFT = ("residuals", "tempo", "variance", "states")
 
 
 class Runs(NamedTuple):
-    """The `order` of events by session, the sessions that have any, and `offsets`, where each begins."""
+    """The `order` of events by session; the sessions that have any, where each begins, and sizes."""
 
     order: Integers
     own: Integers
     offsets: Integers
+    sizes: Integers
 
     @classmethod
     def of(cls, sessions: Integers) -> Runs:
         """The runs of events of these sessions, (B,)."""
         if len(sessions) == 1:
-            return cls(_ONE[:1], sessions, _ONE)
+            return cls(_ONE[:1], sessions, _ONE, _ONE[1:])
         order = np.argsort(sessions, kind="stable")
         s = sessions[order]
         begins = np.flatnonzero(begins_of(s))
-        return cls(order, s[begins], np.append(begins, len(s)))
+        offsets = np.append(begins, len(s))
+        return cls(order, s[begins], offsets, np.diff(offsets))
 
 
 _ONE: Integers = np.arange(2)
@@ -195,7 +197,7 @@ class PopulationStreams:
         """
         around = Around(*np.empty((len(Around._fields), len(rows)), dtype=np.int64))
         followed = Followed(self._count, self._codes, self._in_word, self._values)
-        session, shift = np.repeat(runs.own, np.diff(runs.offsets)), np.empty(rows.shape)
+        session, shift = np.repeat(runs.own, runs.sizes), np.empty(rows.shape)
         # What becomes known is the term of the event before each, whose values come in place of its own.
         if not follow(session, codes, rows, shift, self._times, followed, self._known.cells.spaces, around):
             given = np.empty(rows.shape)
@@ -211,7 +213,7 @@ class PopulationStreams:
         none = np.full(len(s), self._labels.missing)
         two_before, before, key = self._codes[s].T
         around = Around(two_before, before, key, none, self._count[s] - 1, self._in_word[s])
-        runs = Runs(np.arange(len(s)), s, np.arange(len(s) + 1))
+        runs = Runs(np.arange(len(s)), s, np.arange(len(s) + 1), np.ones(len(s), dtype=np.int64))
         values = self._values[s]
         terms = self._terms(runs, values, np.where(self._times, -values, 0.0), around).events
         self.restart(s)
@@ -290,7 +292,8 @@ class PopulationStreams:
                 sessions = Sessions(runs.own[some], position[some], before[some], self._left)
                 part = Asked(events=found.events[b], states=found.states[b])
                 score(typing, self._templates, self._fitted.shared, sessions, room, part)
-        found.events[:] += (shift @ np.ones(shift.shape[1]))[:, None]
+        for f in range(shift.shape[1]):
+            found.events[:] += shift[:, f : f + 1]
         return found
 
     def _check(self, templates: Sequence[Template]) -> None:
