@@ -58,13 +58,13 @@ SETTINGS = {
     "updating": True,
     "retention_days": 30,
     "lockouts_per_hour": 1.0,
-    "alarms": 0.01,
     "learn_from_people": False,
     "origins": [],
     "compare_people": True,
     "takeover_chance": 0.05,
     "takeovers_per_day": None,
     "identifications_per_day": 1000,
+    "alarms": 0.01,
 }
 KEYS = [
     {"keyname": "a", "timepress": 0.0, "timerelease": 90.0},

@@ -115,15 +115,6 @@ class Settings(Struct, frozen=True):
             le=60,
         ),
     ] = 1.0
-    alarms: Annotated[
-        float,
-        about(
-            "The largest share of people's own samples to reject as forged by a machine, and of each hundred "
-            "keys of a watched session; with 0, none is rejected as such.",
-            ge=0,
-            le=0.5,
-        ),
-    ] = 0.01
     learn_from_people: Annotated[
         bool, about("Whether people who are enrolled may enter the tenant's own population and cohort.")
     ] = False
@@ -155,6 +146,15 @@ class Settings(Struct, frozen=True):
     identifications_per_day: Annotated[
         int, about("Samples that each API key may identify per day.", ge=1, le=10_000_000)
     ] = 1000
+    alarms: Annotated[
+        float,
+        about(
+            "The largest share of people's own samples to reject as forged by a machine, and of each hundred "
+            "keys of a watched session; with 0, none is rejected as such.",
+            ge=0,
+            le=0.5,
+        ),
+    ] = 0.01
 
 
 class Moment(datetime):
