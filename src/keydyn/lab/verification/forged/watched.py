@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from keydyn.decisions.calibration.trials import spread
 from keydyn.decisions.decision import ALARMS, Typed
 from keydyn.decisions.liveness.hands import typed_beside
 from keydyn.decisions.watching.by_hand import ByHand, Judge, looks_at
@@ -35,6 +36,8 @@ ATTACKS = (
     *("robot, random delays", "browser automation, random waits", DRAWN),
 )
 SAMPLES, SEED = 10, 1
+# Of so many people, evenly spread, sessions are forged.
+FORGED = 60
 MILLISECONDS = 3.6e6
 
 
@@ -53,11 +56,13 @@ class Session(NamedTuple):
 def sessions(place: Samples, people: PopulationModel, judges: dict[str, Judge]) -> Iterator[Session]:
     """Everyone's own session, and forgeries of it; `judges` are by family, and for what hands typed."""
     attacks = {name: forger for name, forger in forgers(people).items() if name in ATTACKS}
-    for person in people_of(place):
+    everyone = list(people_of(place))
+    attacked = set(spread(np.arange(len(everyone)), FORGED).tolist())
+    for n, person in enumerate(everyone):
         template = people.enrol(person.enrolled)
         sent = {OWN: (OWN, person.others)}
         random = stream(SEED, "watched", str(person.user))
-        for name, forger in attacks.items():
+        for name, forger in attacks.items() if n in attacked else ():
             made = forger.forge(person.others[:SAMPLES], person.others, random)
             sent[name] = forger.family, made
         for name, (family, typed) in sent.items():
