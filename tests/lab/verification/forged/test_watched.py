@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from keydyn.decisions.liveness.hands import typed_beside
 from keydyn.lab.forgeries import forgers
 from keydyn.lab.transfer.places import load_place
-from keydyn.lab.verification.forged import watched
+from keydyn.lab.verification.forged import looking, watched
 from keydyn.lab.verification.forged.attacked import OWN
 from keydyn.lab.verification.forged.watched import ATTACKS, Session, counts_interval, figures, sessions
 from keydyn.population import PopulationModel
@@ -49,3 +50,14 @@ def test_every_person_has_a_session_and_some_have_forged_ones(monkeypatch):
     assert (found["keys"] <= 350).all()
     # Times that are always the same are noticed in the first block.
     assert (found.loc[found["by"] == "averages by pair", "blocks"] == 1).all()
+
+
+def test_windows_lock_at_the_first_look_that_is_rare_enough(monkeypatch):
+    """Two people of 250 keys: of one, the second look is rare; of the other, none is."""
+    rates = iter([[0.5, 0.004], [0.5, 0.5]])
+    both = [(100, 100, 250, np.array(next(rates)), np.array([100, 200])) for _ in range(2)]
+    monkeypatch.setattr(looking, "looked_at", lambda *_: iter(both))
+    monkeypatch.setattr(looking, "WAYS", ((100, 100),))
+    found = looking.figures(None, None).set_index("rate")
+    assert found["locked per 1,000 keys"].tolist() == pytest.approx([1000 / 450, 1000 / 450, 0.0])
+    assert found["at most"].tolist() == pytest.approx([0.1, 0.05, 0.02])
