@@ -64,6 +64,7 @@ SETTINGS = {
     "takeover_chance": 0.05,
     "takeovers_per_day": None,
     "identifications_per_day": 1000,
+    "alarms": 0.01,
 }
 KEYS = [
     {"keyname": "a", "timepress": 0.0, "timerelease": 90.0},

@@ -126,6 +126,8 @@ def test_over_a_bad_connection_no_keystroke_of_a_session_is_lost(service: Servic
     key = service.key(tenant=f"watching-{seed}")
     port = int(service.url.rpartition(":")[2])
     with Client(service.url, key, **PATIENT) as client:
+        # A simulated typist is a program, and would be noticed as such.
+        client.update_settings(alarms=0.0)
         enrol(client, "ada", 0)
         rows: list[dict[str, Any]] = []
         for session in range(6, 11):

@@ -17,6 +17,7 @@ from websockets.sync.client import ClientConnection, connect
 from keydyn.client.calls import LATER, Connecting, Keystroke, Keystrokes, Patience, keystrokes, refusal
 from keydyn.client.received import ServiceProblem, ServiceUnreachable, Trust, UnexpectedAnswerError, problem
 from keydyn.service.wire import watch_frames
+from keydyn.service.wire.answers import TypedBy
 
 Result = TypeVar("Result")
 Received = TypeVar("Received", bound=msgspec.Struct)
@@ -45,6 +46,7 @@ class Watch:
     ----------
     session : its id, to continue it later or to make tokens for it
     locked : whether another person seems to be typing; nothing is judged until `unlock`
+    typed : whether a hand types: "yes", "no" or "unsure", of the last hundred keys that were looked at
     restarted : whether the service had to begin again, because what it compares with was replaced
     durable : the number of the last keystroke that the service has stored
 
@@ -73,6 +75,7 @@ class Watch:
         self._address, self._key, self._hello = address, key, hello
         self._connecting = connecting
         self.session, self.locked, self.restarted, self.durable = session, False, False, 0
+        self.typed: TypedBy = "unsure"
         self._connection: ClientConnection | None = None
         self._closing = ExitStack()
         # Keystrokes that are not durable yet, the number of the last one, and how far this connection is.
@@ -127,7 +130,7 @@ class Watch:
         if self.locked:
             self._transmit(watch_frames.Unlock())
             self._receive(patience, watch_frames.Unlocked)
-            self.locked = False
+            self.locked, self.typed = False, "unsure"
 
     def _bye(self, patience: Patience) -> None:
         self._exchange(patience, {})
@@ -146,7 +149,7 @@ class Watch:
             answer = self._receive(patience, watch_frames.TrustFrame)
             self._in_flight -= 1
             self._answered = answer.last
-            self.locked = self.locked or answer.locked
+            self.locked, self.typed = self.locked or answer.locked, answer.typed
             pairs = zip(answer.trust, answer.suspicion, strict=True)
             found.update({n: Trust(n, *pair) for n, pair in enumerate(pairs, answer.first)})
             self._stored(answer.durable)

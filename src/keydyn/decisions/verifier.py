@@ -257,7 +257,7 @@ class Verifier(EnrolledPeople):
         """Follow many sessions, each in the name of one of these users; one call advances all of them."""
         state, background = self._ready()
         people = [person_of(state, user) for user in users]
-        watching = self._watching(background, people) if level is None else Watching(level)
+        watching = self._watching(background, people) if level is None else self._at_level(level)
         beside = background.watched
         places = [beside.place(user) for user in users]
         return watched_sessions(beside, [one.template for one in people], watching, places)
@@ -310,7 +310,10 @@ class Verifier(EnrolledPeople):
     def _watching(self, background: Background, people: Sequence[Enrolled] = ()) -> Watching:
         """For these people, or for any: what they enrolled with decides how soon suspicion is meant."""
         amounts = [one.keys for one in people] or None
-        return Watching(background.calibrations.lockout_level(self.at.lockouts_per_hour, amounts))
+        return self._at_level(background.calibrations.lockout_level(self.at.lockouts_per_hour, amounts))
+
+    def _at_level(self, level: float) -> Watching:
+        return Watching(level, alarms=self.at.alarms)
 
     def _decisions(
         self, background: Background, user: str, one: Enrolled, samples: Samples

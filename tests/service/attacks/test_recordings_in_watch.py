@@ -15,12 +15,12 @@ def service(attacked):
 
 @pytest.fixture(scope="module")
 def key(service):
-    """Of a tenant with four people; suspicion alone hardly locks their sessions."""
+    """Of a tenant with four people; suspicion alone hardly locks their sessions, and forgery never."""
     key = service.key()
     client = service.client(key)
     for user, name in enumerate(("ada", "bob", "cleo", "dora")):
         enrol(client, name, user)
-    settings = client.get("/v1/settings").json() | {"lockouts_per_hour": 0.01}
+    settings = client.get("/v1/settings").json() | {"lockouts_per_hour": 0.01, "alarms": 0.0}
     assert client.put("/v1/settings", json=settings).status_code == 200
     return key
 

@@ -36,8 +36,9 @@ def watch(
 
     Each key raises or lowers the suspicion that someone else is typing. The suspicion never falls below 0,
     so that a change of person in mid-session is noticed. The session is rejected when the suspicion rises
-    above the level that genuine sessions reach once per hour of typing. A session with too few keystrokes, or
-    of a different text, is neither accepted nor rejected: the verdict is `unsure`.
+    above the level that genuine sessions reach once per hour of typing, or when keys look as no hand types
+    them: every hundred keys are judged as a sample of `verify` is (`--alarms`). A session with too few
+    keystrokes, or of a different text, is neither accepted nor rejected: the verdict is `unsure`.
 
     With `-` as the file, each line of CSV is answered with a line as soon as it arrives; the first line is
     the header. With --json, each answer is an object on a line of its own.
@@ -52,6 +53,7 @@ def watch(
     import numpy as np
 
     from keydyn.decisions.decision import LOCKOUTS_PER_HOUR, evidence
+    from keydyn.decisions.watching.by_hand import looks_in_name_of
     from keydyn.evaluation.continuous.penalty import first_above
     from keydyn.keystrokes.one_sample import recorded_samples
 
@@ -59,7 +61,7 @@ def watch(
         raise UsageError(
             "--threshold and --lockouts-per-hour set the same level in two ways: give only one of them"
         )
-    verifier = folder.opened(user)
+    verifier = folder.opened(user, enough)
     rate = LOCKOUTS_PER_HOUR if lockouts_per_hour is None else lockouts_per_hour
     calibration = verifier.background.calibrations.at(verifier.person(user).keys)
     level = calibration.lockout_level(rate) if threshold is None else threshold
@@ -82,12 +84,16 @@ def watch(
     recording, _ = reading.recording(anonymous=True)
     samples = recorded_samples(recording.keystrokes, verifier.sensors)
     parts = np.split(verifier.suspicion(user, samples), samples.sequences.offsets[1:-1])
-    counts = evidence(samples, verifier.person(user).template)
     rows = []
-    for (who, session), found, here in zip(samples.names, parts, counts, strict=True):
+    template = verifier.person(user).template
+    counts = evidence(samples, template)
+    for n, ((who, session), found, here) in enumerate(zip(samples.names, parts, counts, strict=True)):
         shortage = here.shortage(*least)
-        at = len(found) if shortage else first_above(found, level)
+        by_hand = looks_in_name_of(template, samples[[n]], enough.alarms)
+        forged_at = next((look.event for look in by_hand if look.forged), len(found))
+        at = len(found) if shortage else min(first_above(found, level), forged_at)
         answer = "unsure" if shortage else "accept" if at == len(found) else "reject"
+        forged = [look.typed.reason for look in by_hand if look.event == at]
         rows.append(
             {
                 "user": typist(recording, who),
@@ -98,9 +104,10 @@ def watch(
                 "threshold": level,
                 "rejected_at_key": at + 1 if at < len(found) else None,
                 "over_time": _sparkline(found, level),
+                "typed": by_hand[-1].typed.answer if by_hand else "unsure",
                 "verdict": WORDS[answer],
                 "answer": answer,
-                "reasons": shortage,
+                "reasons": [*shortage, *forged],
             }
         )
     repeated = ("verdict",) if not any(row["reasons"] for row in rows) else ()

@@ -17,7 +17,7 @@ import typer
 from keydyn.arrays import Integers
 from keydyn.datasets.files.recordings import Recording, read_recording
 from keydyn.decisions import Verifier
-from keydyn.decisions.decision import Evidence, evidence_by_key
+from keydyn.decisions.decision import NOT_JUDGED, Evidence, evidence_by_key
 from keydyn.exit_codes import ExitCode
 from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Samples
@@ -64,23 +64,26 @@ class WatchedSession:
         self.watch = verifier.watch(user, level or sys.float_info.min)
         self.last: pd.DataFrame | None = None
         self.counts: Integers = np.zeros(4, dtype=np.int64)
-        self.keys = 0
+        self.keys, self.typed = 0, NOT_JUDGED.answer
 
     def take(self, keystrokes: pd.DataFrame) -> list[dict[str, Any]]:
         """Answer the next keystrokes, all of one session."""
         last = self.last
         if last is None or any(last[name].iloc[0] != keystrokes[name].iloc[0] for name in SAMPLE):
             self.watch.restart()
-            self.counts, self.keys = np.zeros(4, dtype=np.int64), 0
+            self.counts, self.keys, self.typed = np.zeros(4, dtype=np.int64), 0, NOT_JUDGED.answer
             last = keystrokes.head(0)
         both = pd.concat([last, keystrokes], ignore_index=True) if len(last) else keystrokes
         samples = without_impossible(Samples.without_vectors(both, self.sensors, first="missing"))
         counts = evidence_by_key(samples, self.template)[len(last) :].cumsum(axis=0) + self.counts
-        suspected = self.watch.update(keystrokes).suspicion.tolist()
+        found = self.watch.update(keystrokes)
+        suspected, looks = found.suspicion.tolist(), {look.event: look.typed.answer for look in found.looks}
         typed = keystrokes[[*SAMPLE, "keyname"]].astype(str).itertuples(index=False, name=None)
         answers = []
-        for (who, session, keyname), suspicion, count in zip(typed, suspected, counts.tolist(), strict=True):
+        every = enumerate(zip(typed, suspected, counts.tolist(), strict=True))
+        for n, ((who, session, keyname), suspicion, count) in every:
             self.keys += 1
+            self.typed = looks.get(n, self.typed)
             answers.append(
                 {"user": who, "session": session, "claimed": self.user, "key": self.keys, "keyname": keyname}
                 | self._answer(suspicion, Evidence(*count))
@@ -101,6 +104,7 @@ class WatchedSession:
             "suspicion": suspicion,
             "threshold": self.level,
             "rejected_at_key": locked_at,
+            "typed": self.typed,
             "answer": answer,
             "reasons": reasons,
         }

@@ -165,8 +165,13 @@ def typed_in_name_of(claimed: Detector, sample: Samples) -> Typed:
     if sample.sequences.n_events < LEAST_KEYS:
         return NOT_JUDGED
     if isinstance(claimed, PopulationDetector):
-        return _read(CLAIMED).judged(claimed.people, sample, claimed.template_)[0]
+        return typed_beside(claimed.people, claimed.template_, sample)[0]
     return _read(ANYONE).judged(_shipped(), with_times_alone(sample))[0]
+
+
+def typed_beside(people: PopulationModel, template: Template, samples: Samples) -> list[Typed]:
+    """Whether a hand typed each of these samples, which are claimed to be from a template's owner."""
+    return _read(CLAIMED).judged(people, samples, template)
 
 
 @lru_cache(maxsize=2)

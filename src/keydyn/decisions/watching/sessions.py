@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,9 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import Calibration
-from keydyn.decisions.watching.watched import ABSENT, Limits, Standing, Watched, Watching, watch
+from keydyn.decisions.decision import NOT_JUDGED, Typed
+from keydyn.decisions.watching.by_hand import ByHand, Look
+from keydyn.decisions.watching.watched import ABSENT, Standing, Watched, Watching, watch
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.files import Tensors
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from keydyn.decisions.watching.streams import MarkovStreams, TermStreams
+
+# What is followed of each session beside its terms.
+NUMBERS = ("sums", "weights", "suspicion", "locked_at", "press")
 
 
 class WatchedSessions:
@@ -64,6 +68,10 @@ class WatchedSessions:
             raise ValueError("a claim is judged beside a cohort, and there is nobody in it")
         streams = population.online_many(claimed, cohort)
         self._begin(streams, population.parameters.features, calibration, watching, left_out)
+        self._by_hand = ByHand(population, claimed, watching.alarms)
+
+    # Only typing of a population is compared with forgeries.
+    _by_hand: ByHand | None = None
 
     @classmethod
     def over(
@@ -83,11 +91,12 @@ class WatchedSessions:
         left_out: ArrayLike | None,
     ) -> None:
         self._streams, self._features = streams, features
-        self._calibration, self._limits = calibration, Limits(*map(float, astuple(watching)))
+        self._calibration, self._limits = calibration, watching.limits
         n, U = len(streams), streams.n_templates
         self._sums, self._weights = np.zeros((n, U + 1)), np.zeros((n, U - 1))
         self._suspicion, self._press = np.zeros(n), np.full(n, np.nan)
         self._locked_at: Integers = np.zeros(n, dtype=np.int64)
+        self._changing = tuple(getattr(self, f"_{name}") for name in NUMBERS)
         self._left_out: Integers = np.full(n, -1)
         self._leave_out(np.arange(n), left_out)
 
@@ -112,6 +121,10 @@ class WatchedSessions:
         """
         return self._streams.states
 
+    def typed(self, session: int = 0) -> Typed:
+        """Whether a hand types a session, as its last keys were found; "unsure" before there are enough."""
+        return NOT_JUDGED if self._by_hand is None else self._by_hand.typed(session)
+
     def encode(self, keys: Any) -> Integers:
         """The code of each key's name, for `update(codes=…)`."""
         return self._streams.encode(keys)
@@ -132,6 +145,8 @@ class WatchedSessions:
         for array in (self._sums, self._weights, self._suspicion, self._locked_at):
             array[which] = 0
         self._press[which] = np.nan
+        if self._by_hand is not None:
+            self._by_hand.restart(which, claimed)
         self._leave_out(which, places)
 
     def lock(self, session: int, back: int = 1) -> None:
@@ -226,7 +241,7 @@ class WatchedSessions:
         which = self._streams.numbers(sessions)
         if len(state["sums"]) != len(which):
             raise ValueError(f"the state of {len(state['sums'])} sessions does not fit {len(which)}")
-        for name in self._own():
+        for name in NUMBERS:
             if not (np.isfinite(state[name]) | (np.isnan(state[name]) & (name == "press"))).all():
                 raise ValueError(f"the state's {name} has values out of range")
         if (state["locked_at"] < 0).any() or (state["sums"][:, -1] < 0).any():
@@ -237,6 +252,8 @@ class WatchedSessions:
         # No sum of terms comes near; one that does could be absent after the next key.
         if (cohort <= ABSENT / 2).all(axis=1).any():
             raise ValueError("the state's sums leave nobody in the cohort")
+        if self._by_hand is not None:
+            self._by_hand.check(state)
         self._streams.restore(state, which)
         for name, array in self._own().items():
             array[which] = state[name]
@@ -248,39 +265,67 @@ class WatchedSessions:
         self, values: ArrayLike, keys: Any, codes: ArrayLike | None, which: Integers, press: Floats | None
     ) -> Watched:
         """Advance by the next events; if that fails, every session is as it was before."""
+        rows, typed = self._streams.given(values, keys, codes, len(which))
         runs = Runs.of(which)
         own, order = runs.own, runs.order
-        kept = self._streams.kept(own), {name: array[own] for name, array in self._own().items()}
+        if len(order) > 1:
+            rows, typed = rows[order], typed[order]
+        kept = self._kept(runs)
         try:
-            hidden = np.empty((len(which), self._streams.n_states))
-            terms = self._streams.update(values, keys, which, codes=codes, states=hidden)
-            found = np.empty((4, len(which)))
-            found[:, order] = self._advanced(terms[order], runs)
+            times = rows.astype(np.float32)
+            before = self._streams.events_in(own)
+            asked = self._streams.advance(runs, rows, typed)
+            found = self._advanced(asked.events, runs, before)
+            looks = [] if self._by_hand is None else self._by_hand.take(runs, typed, times)
+            for look in looks:
+                if look.forged:
+                    self._lock_as_forged(look, runs, before, found)
             if press is not None:
                 self._press[own] = press[order[runs.offsets[1:] - 1]]
         except BaseException:
-            self._streams.put_back(own, kept[0])
-            for name, array in self._own().items():
-                array[own] = kept[1][name]
+            self._put_back(own, kept)
             raise
-        pausing = hidden[:, 1] if hidden.shape[1] > 1 else np.full(len(which), np.nan)
+        pausing = asked.states[:, 1] if asked.states.shape[1] > 1 else np.full(len(which), np.nan)
+        if len(order) > 1:
+            back = np.empty_like(order)
+            back[order] = np.arange(len(order))
+            found, pausing = found[:, back], pausing[back]
+            looks = [look._replace(event=int(order[look.event])) for look in looks]
         ratio, n_keys, level, locked = found
-        return Watched(ratio, n_keys, level, locked > 0, pausing)
+        return Watched(ratio, n_keys, level, locked > 0, pausing, tuple(looks))
 
-    def _advanced(self, terms: Floats, runs: Runs) -> Floats:
+    def _lock_as_forged(self, look: Look, runs: Runs, before: Integers, found: Floats) -> None:
+        """Lock a session from this look on, unless it was locked before; `found`, in runs, says so."""
+        run = int(np.searchsorted(runs.offsets, look.event, side="right")) - 1
+        if found[3, look.event] == 0.0:
+            self._locked_at[look.session] = before[run] + look.event - runs.offsets[run] + 1
+        found[3, look.event : runs.offsets[run + 1]] = 1.0
+
+    def _kept(self, runs: Runs) -> tuple[Any, ...]:
+        """What is needed to let sessions be as they were, if these events cannot be taken."""
+        by_hand = None if self._by_hand is None else self._by_hand.kept(runs.own, runs.sizes)
+        own = [array[runs.own] for array in self._changing]
+        return self._streams.kept(runs.own), own, by_hand
+
+    def _put_back(self, which: Integers, kept: tuple[Any, ...]) -> None:
+        streams, own, by_hand = kept
+        self._streams.put_back(which, streams)
+        for array, copy in zip(self._changing, own, strict=True):
+            array[which] = copy
+        if self._by_hand is not None:
+            self._by_hand.put_back(by_hand)
+
+    def _advanced(self, terms: Floats, runs: Runs, before: Integers) -> Floats:
         """(4, B) what `watch` finds after each event, from its terms, session by session."""
         own, found = runs.own, np.empty((4, len(terms)))
-        before = self._streams.n_events[own] - np.diff(runs.offsets)
-        standing = Standing(
-            self._sums[own],
-            self._weights[own],
-            self._suspicion[own],
-            self._locked_at[own],
-            before,
-            self._left_out[own],
-        )
+        sums, weights, suspicion, locked_at, _ = self._changing
+        alone = len(self._left_out) == 1
+        if not alone:
+            sums, weights, suspicion, locked_at = sums[own], weights[own], suspicion[own], locked_at[own]
+        standing = Standing(sums, weights, suspicion, locked_at, before, self._left_out[own])
         watch(terms, runs.offsets, standing, self._limits, self._calibration.tables, found)
-        self._sums[own], self._weights[own], self._suspicion[own], self._locked_at[own] = standing[:4]
+        if not alone:
+            self._sums[own], self._weights[own], self._suspicion[own], self._locked_at[own] = standing[:4]
         return found
 
     def _places(self, places: ArrayLike | None, n: int) -> Integers:
@@ -299,8 +344,8 @@ class WatchedSessions:
         self._weights[which[there], found[there]] = ABSENT
 
     def _own(self) -> dict[str, Any]:
-        names = ("sums", "weights", "suspicion", "locked_at", "press")
-        return {name: getattr(self, f"_{name}") for name in names}
+        own = {name: getattr(self, f"_{name}") for name in NUMBERS}
+        return own if self._by_hand is None else own | self._by_hand.tables()
 
 
 def _times(press: ArrayLike, release: ArrayLike, n: int) -> tuple[Floats, Floats]:

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.detectors import Markov
 from keydyn.files import Tensors
 from keydyn.model.watch.online_batch import OnlineBatch
 from keydyn.population.parameters import Template
-from keydyn.population.stream.streams import PopulationStreams, session_numbers
+from keydyn.population.score.kernel import Asked
+from keydyn.population.stream.streams import PopulationStreams, Runs, session_numbers
 
 
 class MarkovStreams:
@@ -74,22 +75,39 @@ class MarkovStreams:
     ) -> Floats:
         """(B, 1 + C) the terms of B events; events of one session are in the order of typing."""
         which = self.numbers(sessions, distinct=False)
+        rows, typed = self.given(values, keys, codes, len(which))
+        if states is not None:
+            states[:] = np.nan
+        return self._terms(which, rows, typed)
+
+    def given(self, values: ArrayLike, keys: Any, codes: ArrayLike | None, n: int) -> tuple[Floats, Integers]:
+        """The values of n events and the codes of their keys; a `ValueError` if they do not fit."""
         rows = np.asarray(values, dtype=np.float64)
-        if rows.shape != (len(which), len(self.features)):
+        if rows.shape != (n, len(self.features)):
             raise ValueError(f"an event has {len(self.features)} values, not {rows.shape[1:]}")
         if np.isinf(rows).any():
             raise ValueError("values must be finite, or NaN if missing")
         typed = self.encode(keys) if codes is None else np.asarray(codes, dtype=np.int64)
-        if len(typed) != len(which):
-            raise ValueError(f"there are {len(typed)} keys for {len(which)} events")
+        if len(typed) != n:
+            raise ValueError(f"there are {len(typed)} keys for {n} events")
+        return rows, typed
+
+    def advance(self, runs: Runs, rows: Floats, codes: Integers) -> Asked:
+        """The terms that `update` gives, in runs, as are the values and codes; nothing is said of states."""
+        terms = self._terms(np.repeat(runs.own, runs.sizes), rows, codes)
+        return Asked(events=terms, states=np.full((len(rows), 1), np.nan))
+
+    def events_in(self, s: Integers) -> Integers:
+        """How many events came in these sessions."""
+        return self._batch.n_events[s]
+
+    def _terms(self, which: Integers, rows: Floats, codes: Integers) -> Floats:
         terms = np.empty((len(which), self.n_templates))
         # One event of each session at a time.
         turn = _turns(which)
         for number in range(int(turn.max(initial=-1)) + 1):
             now = np.flatnonzero(turn == number)
-            terms[now] = self._batch.update(rows[now][:, self._places], None, which[now], codes=typed[now])
-        if states is not None:
-            states[:] = np.nan
+            terms[now] = self._batch.update(rows[now][:, self._places], None, which[now], codes=codes[now])
         return terms
 
     def state(self, sessions: ArrayLike | None = None) -> Tensors:
@@ -100,11 +118,11 @@ class MarkovStreams:
         """Refused: only a population's sessions can be stored."""
         self._refuse()
 
-    def kept(self, s: Integers) -> Tensors:
+    def kept(self, s: Integers) -> tuple[NDArray[Any], ...]:
         """Nothing: an update that is refused has not changed anything."""
-        return {}
+        return ()
 
-    def put_back(self, s: Integers, kept: Tensors) -> None:
+    def put_back(self, s: Integers, kept: tuple[NDArray[Any], ...]) -> None:
         """Nothing to put back."""
 
     def _refuse(self) -> NoReturn:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.decision import Typed
 from keydyn.decisions.liveness.copies import SHORTEST_SECRET, Fingerprints
 from keydyn.decisions.watching.recordings import Recording
 from keydyn.decisions.watching.sessions import WatchedSessions
@@ -48,7 +49,8 @@ class Watch:
         # Without fingerprints of the person, only what the session itself repeats is a recording.
         self._recording = recording or Recording(Fingerprints.none(), bytes(SHORTEST_SECRET))
         self._sessions = session
-        #: Why the keys cannot have been typed, in words: "a recording", "too regular" or "pasted"; else None.
+        #: Why it was locked, in words, if its keys were not typed: "a recording", "too regular", "pasted" or
+        #: "forged"; else None.
         self.reason: str | None = None
 
     def __repr__(self) -> str:
@@ -70,6 +72,11 @@ class Watch:
         return float(states[1]) if len(states) > 1 else np.nan
 
     @property
+    def typed(self) -> Typed:
+        """Whether a hand types, as the last keys were found; "unsure" before there are enough."""
+        return self._sessions.typed()
+
+    @property
     def locked_at(self) -> int | None:
         """The key, from 1, at which it was locked; None if it is not."""
         return int(self._sessions.locked_at[0]) or None
@@ -77,9 +84,12 @@ class Watch:
     def update(self, keystrokes: pd.DataFrame) -> Watched:
         """Take the next keystrokes, one or more, as `WatchedSessions.update_keystrokes` does.
 
-        Only here is it noticed that keys were not typed: it takes their presses and releases.
+        Only here are recordings noticed, and keys that are too regular or pasted: it takes their presses and
+        releases. Forged typing is noticed in values, too.
         """
+        was_locked = self.locked_at is not None
         found = self._sessions.update_keystrokes(keystrokes, np.zeros(len(keystrokes), dtype=np.int64))
+        self._note(found, was_locked)
         columns = ("keyname", "timepress", "timerelease")
         not_typed = self._recording.typed(*(keystrokes[name].tolist() for name in columns))
         if not_typed is None:
@@ -92,8 +102,16 @@ class Watch:
 
     def update_values(self, values: ArrayLike, keys: Any) -> Watched:
         """Take the next events, given as values (B, F) and keys."""
+        was_locked = self.locked_at is not None
         rows = np.asarray(values, dtype=np.float64)
-        return self._sessions.update(rows, keys, np.zeros(len(rows), dtype=np.int64))
+        found = self._sessions.update(rows, keys, np.zeros(len(rows), dtype=np.int64))
+        self._note(found, was_locked)
+        return found
+
+    def _note(self, found: Watched, was_locked: bool) -> None:
+        """Remember why the session was locked by these events, if it was and not by suspicion."""
+        if found.looks and not was_locked and found.locked[-1]:
+            self.reason = found.forged(int(np.argmax(found.locked)))
 
     def restart(self) -> None:
         """Begin another session of the same person, trusted; what was typed so far is still known."""
@@ -162,6 +180,10 @@ class WatchedPool:
     def restart(self, place: int) -> None:
         """Begin a session again, trusted."""
         self._all.restart([place])
+
+    def typed(self, place: int) -> Typed:
+        """Whether a hand types a session."""
+        return self._all.typed(place)
 
     def states(self, places: Sequence[int]) -> list[bytes]:
         """What another process needs to continue each of these sessions."""

@@ -25,6 +25,8 @@ from keydyn.decisions.calibration.calibration import (
     ratio_of,
 )
 from keydyn.decisions.calibration.sequential import ALLOWED, KEEP, LEAST, accumulate, fade, predict
+from keydyn.decisions.decision import ALARMS
+from keydyn.decisions.watching.by_hand import Look
 from keydyn.short_repr import short_repr
 
 # The term of a member of the cohort who does not count.
@@ -117,6 +119,8 @@ class Watching:
     ratio_keeps : how much of the ratio is left after each key
     keep, least : see `sequential.increments`
     allowed : nats in favour of the claim with every key
+    alarms : the largest share of people's own typing, by hundreds of keys, that may lock a session as forged;
+        0 for none
 
     Examples
     --------
@@ -133,10 +137,18 @@ class Watching:
     keep: float = KEEP
     least: float = LEAST
     allowed: float = ALLOWED
+    alarms: float = ALARMS
 
     def __post_init__(self) -> None:
         if not self.level > 0.0:
             raise ValueError(f"level must be above 0, not {self.level}")
+        if not 0.0 <= self.alarms < 1.0:
+            raise ValueError(f"alarms must lie between 0 and 1, not {self.alarms}")
+
+    @property
+    def limits(self) -> Limits:
+        """What the compiled loop takes of them."""
+        return Limits(*(float(getattr(self, name)) for name in Limits._fields))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +162,7 @@ class Watched:
     suspicion : (B,) evidence against the claim
     locked : (B,) whether the session is locked
     pausing : (B,) probability that the typist paused at the key before; NaN if there is none
+    looks : whether hands typed the blocks of keys that these events completed
 
     Examples
     --------
@@ -165,6 +178,7 @@ class Watched:
     suspicion: Floats
     locked: Truths
     pausing: Floats
+    looks: tuple[Look, ...] = ()
 
     __repr__ = short_repr
 
@@ -177,3 +191,7 @@ class Watched:
         # As a hyperbolic tangent nothing overflows.
         trust: Floats = 0.5 + 0.5 * np.tanh(0.5 * np.where(np.isnan(self.ratio), 0.0, self.ratio))
         return trust
+
+    def forged(self, event: int) -> str | None:
+        """Why a block that ended with an event locks the session, in words, if it does."""
+        return next((one.typed.reason for one in self.looks if one.event == event and one.forged), None)

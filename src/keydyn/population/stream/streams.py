@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from keydyn.arrays import Floats, Integers, Truths, without_counting
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import LabelCodes
-from keydyn.population.cells import LAST_IN_WORD, place_in_word
+from keydyn.population.cells import LAST_IN_WORD, place_in_word, standardise
 from keydyn.population.features import HOLD, INTERVAL, Around, Typing
 from keydyn.population.parameters import Template
-from keydyn.population.score.fitted import Fitted, filled, one_by_one, side_by_side, together
-from keydyn.population.score.kernel import Asked, Columns, Sessions, parts_left
+from keydyn.population.score.fitted import Fitted, one_by_one, side_by_side, together
+from keydyn.population.score.kernel import Asked, Columns, Sessions, Work, parts_left, score
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
 
 # Events times templates of one compiled call: between calls signals are heard.
@@ -25,21 +26,23 @@ LEFT = ("residuals", "tempo", "variance", "states")
 
 
 class Runs(NamedTuple):
-    """The `order` of events by session, the sessions that have any, and `offsets`, where each begins."""
+    """The `order` of events by session; the sessions that have any, where each begins, and sizes."""
 
     order: Integers
     own: Integers
     offsets: Integers
+    sizes: Integers
 
     @classmethod
     def of(cls, sessions: Integers) -> Runs:
         """The runs of events of these sessions, (B,)."""
         if len(sessions) == 1:
-            return cls(_ONE[:1], sessions, _ONE)
+            return cls(_ONE[:1], sessions, _ONE, _ONE[1:])
         order = np.argsort(sessions, kind="stable")
         s = sessions[order]
         begins = np.flatnonzero(begins_of(s))
-        return cls(order, s[begins], np.append(begins, len(s)))
+        offsets = np.append(begins, len(s))
+        return cls(order, s[begins], offsets, np.diff(offsets))
 
 
 _ONE: Integers = np.arange(2)
@@ -91,6 +94,7 @@ class PopulationStreams:
         self._codes: Integers = np.empty((n, 3), dtype=np.int64)
         self._in_word: Integers = np.empty(n, dtype=np.int64)
         self._values: Floats = np.empty((n, F))
+        self._changing = self._count, self._codes, self._in_word, self._values, self._left
         self.restart()
 
     def __len__(self) -> int:
@@ -121,8 +125,15 @@ class PopulationStreams:
         """(S,) how many events came in each session."""
         return self._count.copy()
 
+    def events_in(self, s: Integers) -> Integers:
+        """How many events came in these sessions."""
+        return self._count[s]
+
     def encode(self, keys: Any) -> Integers:
         """The code of each key's name, for `update(codes=…)`."""
+        if type(keys) is list and len(keys) == 1:
+            # The usual way of one key at a time.
+            return np.array([min(self._labels.one(keys[0]), self._labels.missing)])
         return np.minimum(self._labels.many(keys), self._labels.missing)
 
     def restart(self, sessions: ArrayLike | None = None, claimed: Sequence[Template] | None = None) -> None:
@@ -161,21 +172,38 @@ class PopulationStreams:
         filtered probabilities of the hidden states at the same events as the terms, as claimed.
         """
         which = self.numbers(sessions, distinct=False)
-        rows = self._logarithms(values, len(which))
-        typed = self._typed(keys, codes, len(which))
-        if len(which) == 0:
-            return np.empty((0, self.n_templates))
+        rows, typed = self.given(values, keys, codes, len(which))
         runs = Runs.of(which)
-        in_order, rows = which[runs.order], rows[runs.order]
-        around = Around(*np.empty((len(Around._fields), len(which)), dtype=np.int64))
-        followed = Followed(self._count, self._codes, self._in_word, self._values)
-        # What becomes known is the term of the event before each, whose values come in place of its own.
-        follow(in_order, typed[runs.order], rows, followed, self._known.cells.spaces, around)
-        found, terms = self._terms(runs, rows, around), np.empty((len(which), self.n_templates))
+        found = self.advance(runs, rows[runs.order], typed[runs.order])
+        terms = np.empty(found.events.shape)
         terms[runs.order] = found.events
         if states is not None:
             states[runs.order] = found.states
         return terms
+
+    def given(self, values: ArrayLike, keys: Any, codes: ArrayLike | None, n: int) -> tuple[Floats, Integers]:
+        """A copy of the values of n events and the codes of their keys; a `ValueError` if they do not fit."""
+        rows = np.array(values, dtype=np.float64)
+        if rows.shape != (n, len(self._times)):
+            raise ValueError(
+                f"an event has {len(self._times)} values: ({n}, {len(self._times)}), not {rows.shape}"
+            )
+        return rows, self._typed(keys, codes, n)
+
+    def advance(self, runs: Runs, rows: Floats, codes: Integers) -> Asked:
+        """The terms and states that `update` gives, in runs, as are the values and codes; the values change.
+
+        Nothing has changed where values are refused.
+        """
+        around = Around(*np.empty((len(Around._fields), len(rows)), dtype=np.int64))
+        followed = Followed(self._count, self._codes, self._in_word, self._values)
+        session, shift = np.repeat(runs.own, runs.sizes), np.empty(rows.shape)
+        # What becomes known is the term of the event before each, whose values come in place of its own.
+        if not follow(session, codes, rows, shift, self._times, followed, self._known.cells.spaces, around):
+            given = np.empty(rows.shape)
+            given[runs.order] = rows
+            raise ValueError(self._complaint(given))
+        return self._terms(runs, rows, shift, around)
 
     def end(self, sessions: ArrayLike | None = None) -> Floats:
         """(B, 1 + C) the terms of the last events, after which no key comes; then `restart`."""
@@ -185,8 +213,9 @@ class PopulationStreams:
         none = np.full(len(s), self._labels.missing)
         two_before, before, key = self._codes[s].T
         around = Around(two_before, before, key, none, self._count[s] - 1, self._in_word[s])
-        runs = Runs(np.arange(len(s)), s, np.arange(len(s) + 1))
-        terms = self._terms(runs, self._values[s], around).events
+        runs = Runs(np.arange(len(s)), s, np.arange(len(s) + 1), np.ones(len(s), dtype=np.int64))
+        values = self._values[s]
+        terms = self._terms(runs, values, np.where(self._times, -values, 0.0), around).events
         self.restart(s)
         return terms
 
@@ -197,7 +226,7 @@ class PopulationStreams:
         only in sums. `stream_state.packed` makes a file's contents of them.
         """
         s = self.numbers(sessions)
-        return self._common(s) | self.kept(s)
+        return self._common(s) | {name: table[s] for name, table in self._tables().items()}
 
     def _common(self, s: Integers) -> Tensors:
         """What a state must agree in with the sessions that go on from it."""
@@ -217,14 +246,14 @@ class PopulationStreams:
         }
         return tables | self._parts
 
-    def kept(self, s: Integers) -> Tensors:
+    def kept(self, s: Integers) -> tuple[NDArray[Any], ...]:
         """Copies of what changes with every event of these sessions, for `put_back`."""
-        return {name: table[s] for name, table in self._tables().items()}
+        return tuple(table[s] for table in self._changing)
 
-    def put_back(self, s: Integers, kept: Tensors) -> None:
+    def put_back(self, s: Integers, kept: tuple[NDArray[Any], ...]) -> None:
         """Let these sessions be as they were."""
-        for name, table in self._tables().items():
-            table[s] = kept[name]
+        for table, copy in zip(self._changing, kept, strict=True):
+            table[s] = copy
 
     def restore(self, state: Tensors, sessions: ArrayLike | None = None) -> None:
         """Let these sessions (all unless named) go on from a `state`; a `ValueError` says what does not fit.
@@ -234,30 +263,37 @@ class PopulationStreams:
         s = self.numbers(sessions)
         # As many rows as sessions: what is in them does not matter.
         present = self._common(s) | {name: table[: len(s)] for name, table in self._tables().items()}
-        self.put_back(s, checked(state, present, self._labels.missing, self._times))
+        found = checked(state, present, self._labels.missing, self._times)
+        for name, table in self._tables().items():
+            table[s] = found[name]
 
-    def _terms(self, runs: Runs, values: Floats, around: Around) -> Asked:
+    def _terms(self, runs: Runs, values: Floats, shift: Floats, around: Around) -> Asked:
         """The terms of events, (B, 1 + C), in runs, and their hidden states, (B, S), as claimed.
 
-        NaN where the position is before a sample.
+        NaN where the position is before a sample. `shift` is that of logarithms; scales are added to it.
         """
         known, offsets = self._known, runs.offsets
-        y, cell, shift = known.contexts.standardised(values, around, self._times)
+        y, cell = np.empty(values.shape), np.empty(values.shape, dtype=np.int64)
+        standardise(values, around, known.contexts, y, cell, shift)
         found = Asked(events=np.empty((len(y), self.n_templates)), states=np.empty((len(y), self.n_states)))
         first, classes = offsets[:-1], self._classes[around.key]
         position, before = around.position[first], self._classes[around.before[first]]
-        begin = 0
-        while begin < len(first):
-            # Whole runs, until they are many events.
-            limit = offsets[begin] + max(AT_A_TIME // self.n_templates, 1)
-            end = max(int(np.searchsorted(offsets, limit, side="right")) - 1, begin + 1)
-            some, b = slice(begin, end), slice(int(offsets[begin]), int(offsets[end]))
-            typing = Typing(y[b], cell[b], offsets[begin : end + 1] - b.start, classes[b])
-            sessions = Sessions(runs.own[some], position[some], before[some], self._left)
-            part = Asked(events=found.events[b], states=found.states[b])
-            filled(typing, self._templates, self._fitted.shared, part, sessions)
-            begin = end
-        found.events[:] += shift.sum(axis=1)[:, None]
+        room = Work.room(len(self._times), self.n_states)
+        if len(y) * self.n_templates <= AT_A_TIME:
+            # All shapes are known here, so that nothing needs to be checked.
+            typing, sessions = (
+                Typing(y, cell, offsets, classes),
+                Sessions(runs.own, position, before, self._left),
+            )
+            score(typing, self._templates, self._fitted.shared, sessions, room, found)
+        else:
+            for some, b in _pieces(offsets, self.n_templates):
+                typing = Typing(y[b], cell[b], offsets[some.start : some.stop + 1] - b.start, classes[b])
+                sessions = Sessions(runs.own[some], position[some], before[some], self._left)
+                part = Asked(events=found.events[b], states=found.states[b])
+                score(typing, self._templates, self._fitted.shared, sessions, room, part)
+        for f in range(shift.shape[1]):
+            found.events[:] += shift[:, f : f + 1]
         return found
 
     def _check(self, templates: Sequence[Template]) -> None:
@@ -280,42 +316,50 @@ class PopulationStreams:
         """These sessions, all unless named; a `ValueError` if there are no such ones."""
         return session_numbers(sessions, len(self), distinct)
 
-    def _logarithms(self, values: ArrayLike, n: int) -> Floats:
-        """The values as the model sees them; a `ValueError` if they cannot be."""
-        rows = np.array(values, dtype=np.float64)
-        if rows.shape != (n, len(self._times)):
-            raise ValueError(
-                f"an event has {len(self._times)} values: ({n}, {len(self._times)}), not {rows.shape}"
-            )
+    def _complaint(self, rows: Floats) -> str:
+        """What is wrong with values, in words."""
         times = rows[:, self._times]
-        if np.isinf(rows).any() or (times <= 0).any():
-            b = int(np.argmax(np.isinf(rows).any(axis=1) | (times <= 0).any(axis=1)))
-            raise ValueError(
-                f"times must be positive and finite, or NaN if missing; those of event {b} are "
-                f"{rows[b].tolist()}"
-            )
-        if (np.abs(rows) > LARGEST_VALUE).any():
-            raise ValueError(f"a value is beyond ±{LARGEST_VALUE:g}")
-        rows[:, self._times] = np.log(times)
-        return rows
+        wrong = np.isinf(rows).any(axis=1) | (times <= 0).any(axis=1)
+        if not wrong.any():
+            return f"a value is beyond ±{LARGEST_VALUE:g}"
+        b = int(np.argmax(wrong))
+        return (
+            f"times must be positive and finite, or NaN if missing; those of event {b} are {rows[b].tolist()}"
+        )
 
     def _typed(self, keys: Any, codes: ArrayLike | None, n: int) -> Integers:
         if (keys is None) == (codes is None):
             raise ValueError("give keys or codes")
-        found = self.encode(keys) if codes is None else self._labels.check(codes, n, "event")
+        if codes is not None:
+            return np.minimum(self._labels.check(codes, n, "event"), self._labels.missing)
+        found = self.encode(keys)
         if len(found) != n:
             raise ValueError(f"there are {len(found)} keys for {n} events")
-        return np.minimum(found, self._labels.missing)
+        return found
 
 
 @without_counting
 def follow(
-    session: Integers, key: Integers, rows: Floats, followed: Followed, spaces: Integers, around: Around
-) -> None:
+    session: Integers,
+    key: Integers,
+    rows: Floats,
+    shift: Floats,
+    times: Truths,
+    followed: Followed,
+    spaces: Integers,
+    around: Around,
+) -> bool:
     """What stands around the event before each of these, and its values in `rows`; `followed` goes on.
 
-    `session`, `key` and `rows` are those of events in the order in which they came.
+    `session`, `key` and `rows` are those of events in the order in which they came. Of `times` the logarithms
+    are followed; `shift` is what makes their densities those of times. False, and nothing has changed, if
+    values cannot be.
     """
+    for b in range(len(session)):
+        for f in range(rows.shape[1]):
+            value = rows[b, f]
+            if np.isinf(value) or abs(value) > LARGEST_VALUE or (times[f] and value <= 0.0):
+                return False
     for b in range(len(session)):
         s = session[b]
         number, last = followed.number[s], followed.codes[s]
@@ -325,11 +369,24 @@ def follow(
             # The first interval is unknown, whatever stands in for it.
             rows[b, 0] = np.nan
         for f in range(rows.shape[1]):
-            rows[b, f], followed.values[s, f] = followed.values[s, f], rows[b, f]
+            value = math.log(rows[b, f]) if times[f] else rows[b, f]
+            rows[b, f], followed.values[s, f] = followed.values[s, f], value
+            shift[b, f] = -rows[b, f] if times[f] else 0.0
         in_word = place_in_word(followed.in_word[s], number == 0, last[2], spaces)
         followed.in_word[s] = min(in_word, LAST_IN_WORD)
         last[0], last[1], last[2] = last[1], last[2], key[b]
         followed.number[s] = number + 1
+    return True
+
+
+def _pieces(offsets: Integers, n_templates: int) -> Iterator[tuple[slice, slice]]:
+    """Whole runs, until they are many events: which, and their events."""
+    begin, n = 0, len(offsets) - 1
+    while begin < n:
+        limit = offsets[begin] + max(AT_A_TIME // n_templates, 1)
+        end = max(int(np.searchsorted(offsets, limit, side="right")) - 1, begin + 1)
+        yield slice(begin, end), slice(int(offsets[begin]), int(offsets[end]))
+        begin = end
 
 
 def session_numbers(sessions: ArrayLike | None, n: int, distinct: bool) -> Integers:
@@ -337,6 +394,8 @@ def session_numbers(sessions: ArrayLike | None, n: int, distinct: bool) -> Integ
     if sessions is None:
         return np.arange(n)
     which = np.asarray(sessions)
+    if which.dtype == np.int64 and which.shape == (1,) and 0 <= which[0] < n:
+        return which
     if which.ndim != 1 or (len(which) and which.dtype.kind not in "iu"):
         raise ValueError("sessions must be a list of whole numbers")
     if len(which) and (which.min() < 0 or which.max() >= n):

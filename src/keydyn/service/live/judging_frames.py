@@ -80,17 +80,17 @@ def _split(watched: Watched, some: Sequence[Typed], offsets: list[int]) -> list[
         begin, end = offsets[n], offsets[n + 1]
         at, reason = frame.live.recording.typed(*keys[1:]) or (end, None)
         if at > free[n]:
-            at, reason = free[n], None
+            at, reason = free[n], watched.forged(begin + free[n])
         # A session that locks is not judged after the keystroke that locked it.
         locks = begin + at < end
         if locks:
             locked.add(frame.live)
             end = begin + at + 1
+        looks = [look.typed.answer for look in watched.looks if begin <= look.event < end]
         # The states at each keystroke are only for clients that asked for them.
         states = _or_none(watched.pausing[begin:end]) if frame.live.states else None
-        answers.append(
-            FrameAnswer(frame, trusts[begin:end], suspicions[begin:end], pausing[n], locks, states, reason)
-        )
+        shown = trusts[begin:end], suspicions[begin:end], pausing[n]
+        answers.append(FrameAnswer(frame, *shown, locks, states, reason, looks[-1] if looks else None))
     return answers
 
 

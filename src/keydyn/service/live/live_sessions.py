@@ -36,6 +36,7 @@ from keydyn.service.metrics import Metrics
 from keydyn.service.problems import Problem
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.wall_clock import Clock
+from keydyn.service.wire.answers import TypedBy
 from keydyn.service.wire.watch_frames import Lock, TrustFrame
 
 log = logging.getLogger(__name__)
@@ -152,7 +153,7 @@ class LiveSessions:
             await self._model.run(lambda: live.pool.restart(live.place))
             await self._model.run(live.recording.restart)
             live.locked_at, live.event, live.event_keystroke = None, UNLOCKED, live.judged
-            live.event_reason = None
+            live.event_reason, live.typed = None, "unsure"
             self._saver.moved(live)
         await self._saver.settled([live])
 
@@ -192,12 +193,13 @@ class LiveSessions:
             except ValueError:
                 log.warning("the state of a live session cannot be opened: the session starts again")
         pool, at, recording, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
-        restarted = taken.state is not None and not resumed
+        restarted = taken.state is not None and resumed is None
         numbers = (taken.sequence,) * 3
         locked = taken.locked_at, taken.locks
         live = Live(
             id_, taken.epoch, admitted, pool, at, recording, client, *numbers, *locked, restarted, states
         )
+        live.typed = resumed or "unsure"
         other = self._live.get(id_)
         if other is not None:
             # Two came at once: the one that was later in the database has it.
@@ -243,7 +245,10 @@ class LiveSessions:
             live.client.end(ending)
             self._meter.happened(f"closed_{ending.code}")
 
-    def _into_pool(self, admitted: Admitted, state: bytes | None) -> tuple[WatchedPool, int, Recording, bool]:
+    def _into_pool(
+        self, admitted: Admitted, state: bytes | None
+    ) -> tuple[WatchedPool, int, Recording, TypedBy | None]:
+        """The pool of a session, its place there, its recording, and whether a hand types if it goes on."""
         key = admitted.background_id, admitted.watching
         pool = self._pools.get(key)
         recording = Recording(admitted.enrolled.fingerprints, admitted.secret)
@@ -259,7 +264,7 @@ class LiveSessions:
         except NotWatchableError as error:
             title = "Sessions of this person cannot be watched"
             raise Problem(409, "not-watchable", title, str(error)) from None
-        return pool, at, recording, resumed
+        return pool, at, recording, pool.typed(at).answer if resumed else None
 
     def _out_of_pool(self, live: Live) -> None:
         live.pool.leave(live.place)
@@ -305,6 +310,7 @@ class LiveSessions:
             return
         if frame.keys is not None:
             live.judged = frame.last
+            live.typed = answer.typed or live.typed
             if answer.locked and live.locked_at is None:
                 live.locked_at, live.event = self._clock(), LOCKED
                 live.event_keystroke = frame.first + len(answer.trust) - 1
@@ -331,6 +337,7 @@ class LiveSessions:
             pausing=answer.pausing,
             locked=answer.locked,
             durable=live.durable,
+            typed=live.typed,
             states=answer.states,
         )
         told = frame_text.coarse(shown) if live.admitted.coarse else shown

@@ -16,6 +16,7 @@ from keydyn.service.live.peer import Peer
 from keydyn.service.live.session_rows import SessionEvent
 from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
+from keydyn.service.wire.answers import TypedBy
 from keydyn.service.wire.watch_frames import Hello
 
 LOCKED, UNLOCKED = "locked", "unlocked"
@@ -85,6 +86,7 @@ class Live:
     locked_at : when it was locked, in milliseconds since 1970
     locks : how often it was locked
     states : whether the client asked for the hidden states
+    typed : whether a hand types, as the last keys were found
     event : "locked" or "unlocked" while that is not durable: until then nothing is answered
     event_keystroke, event_reason : the keystroke at which that happened, and why it was not suspicion
     moved_at : since when something is not durable, on the monotonic clock; None if everything is
@@ -107,6 +109,7 @@ class Live:
     locks: int
     restarted: bool
     states: bool
+    typed: TypedBy = "unsure"
     event: str = ""
     event_keystroke: int = 0
     event_reason: str | None = None
@@ -142,3 +145,5 @@ class FrameAnswer:
     locked: bool
     states: list[float | None] | None = None
     reason: str | None = None
+    # Whether a hand types, if that was looked at.
+    typed: TypedBy | None = None

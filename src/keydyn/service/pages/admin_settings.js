@@ -54,6 +54,8 @@ const FIELDS = [
     hint: "Their samples are scored against each other’s templates, so that the stated error rates hold for your people and their keyboards. Only the scores are kept. If you turn this off, they are deleted." },
   { path: ["lockouts_per_hour"], group: "Watched sessions", label: "False lock-outs per hour of typing", show: String, read: numeric(0.001, 60, false),
     hint: "How often a session may be locked although the right person is typing, from 0.001 to 60. The lower this is, the later somebody else is noticed." },
+  { path: ["alarms"], group: "Forged typing", label: "People’s own samples rejected as forged by a machine", show: percent, read: (text) => share(text, 0), unit: "%",
+    hint: "From 0 to 50. Every hundred keys of a watched session count as a sample. With 0, nothing is rejected as forged." },
   { path: ["origins"], group: "Browsers", label: "Origins of your own pages", lines: true, show: (value) => value.join("\n"), read: addresses,
     hint: "One per line, such as https://shop.example. Pages from these origins may use tokens; the service’s own pages always may." },
 ];

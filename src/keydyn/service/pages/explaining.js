@@ -9,6 +9,7 @@ const WORDS = {
   reject: { mark: "✗", title: "Rejected", kind: "bad" },
   unsure: { mark: "?", title: "Unsure", kind: "warn" },
 };
+export const NOT_TYPED = "These keys do not look as if a hand had typed them now.";
 const FEATURES = { tau: "time before", duration: "hold of" };
 // Beyond these, numbers say no more than "very".
 const MOST_TIMES = 1e6, MOST_STRANGERS = 1e5;
@@ -23,7 +24,7 @@ export function decision(found, me) {
     element(
       "div", { class: `message ${kind}` },
       element("strong", { class: "verdict" }, element("span", { "aria-hidden": "true" }, `${mark} `), title),
-      element("span", {}, meaning(found.answer, claimed, me)),
+      element("span", {}, notTyped(found.reasons) ? `${NOT_TYPED} Whose typing it resembles does not matter then.` : meaning(found.answer, claimed, me)),
     ),
     element(
       "dl", { class: "facts" },
@@ -43,6 +44,9 @@ export function decision(found, me) {
     found.updated ? element("p", { class: "small muted" }, "The template was updated with this sample, to keep up with changes in your typing.") : null,
   );
 }
+
+/** Whether the reasons of an answer say that keys cannot have been typed. */
+export const notTyped = (reasons) => reasons.some((one) => /^(a copy|too regular|pasted|forged):/.test(one));
 
 function meaning(answer, claimed, me) {
   if (answer === "unsure") return `This could be ${claimed}, but there is not enough evidence to tell. Type more, or ask for another factor.`;

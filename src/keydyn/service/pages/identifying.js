@@ -2,11 +2,17 @@
 
 import { element, find } from "./elements.js";
 import { bars } from "./charts.js";
+import { NOT_TYPED, notTyped } from "./explaining.js";
 import { nameOf } from "./names.js";
 import { TypingBox } from "./typing_box.js";
 
 const MOST = 8;
 const percent = (share) => (share > 0 && share < 0.001 ? "under 0.1 %" : `${(100 * share).toFixed(1)} %`);
+
+function verdict(found) {
+  if (notTyped(found.reasons)) return NOT_TYPED;
+  return found.nobody ? "Most probably nobody who is enrolled here" : `Most probably ${nameOf(found.candidates[0].user)}`;
+}
 
 export class Identifying {
   #call;
@@ -28,11 +34,10 @@ export class Identifying {
     const found = await this.#call("POST", "/v1/identify", { ...sample, most: MOST });
     const rows = found.candidates.map(({ user, probability }) => ({ name: nameOf(user), value: probability, shown: percent(probability) }));
     rows.push({ name: "Nobody who is enrolled", value: found.nobody_probability, shown: percent(found.nobody_probability), kind: "other" });
-    const first = found.candidates[0]?.user;
     find("candidates").replaceChildren(element(
       "article", { class: "card" },
       element("div", { class: `message ${found.nobody ? "warn" : "good"}` }, element(
-        "strong", { class: "verdict" }, found.nobody ? "Most probably nobody who is enrolled here" : `Most probably ${nameOf(first)}`,
+        "strong", { class: "verdict" }, verdict(found),
       )),
       bars(rows, 1),
       element("p", { class: "small muted" }, "The probabilities add up to one. The more people are enrolled, the harder it is to tell them apart."),

@@ -108,6 +108,8 @@ export interface Trust {
   pausing: number | null;
   /** If asked for: the probability of a pause at each keystroke from `first` − 1 to `last` − 1. */
   states?: (number | null)[];
+  /** Whether a hand typed the last hundred keys that were looked at; left out while it is "unsure". */
+  typed?: "yes" | "no";
   locked: boolean;
   /** The number of the last keystroke that the service has stored. */
   durable: number;

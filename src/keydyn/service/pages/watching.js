@@ -10,6 +10,8 @@ import { Recorder } from "./recorder.js";
 const SESSION = "keydyn.watched";
 // How often trust is spoken, milliseconds, and how many keys are listed.
 const SPOKEN = 6000, LISTED = 6;
+// Whether a hand types, by what the service answers; it leaves out what it cannot tell.
+const BY_HAND = { yes: "Yes", no: "No: it looks made up by a machine", unsure: "Not known: it takes a hundred keys" };
 // Before the first key, whatever the connection does.
 const READY = "Start typing";
 const STATES = {
@@ -31,6 +33,7 @@ export class Watching {
   #tiles;
   #risen = new Map();
   #before = 0;
+  #byHand = "unsure";
   #spokenAt = -SPOKEN;
 
   constructor(call) {
@@ -72,6 +75,7 @@ export class Watching {
     this.#before = 0;
     this.#list();
     find("trust-now").textContent = "";
+    this.#typed("unsure");
     this.#badge(READY);
   }
 
@@ -130,8 +134,14 @@ export class Watching {
     }
   }
 
-  #trusted(stream, { first, trust, suspicion, states = [], keynames, locked }) {
+  #typed(answer) {
+    this.#byHand = answer;
+    find("by-hand").textContent = BY_HAND[answer];
+  }
+
+  #trusted(stream, { first, trust, suspicion, states = [], typed = "unsure", keynames, locked }) {
     if (stream !== this.#stream) return;
+    this.#typed(typed);
     if (trust.length === 0) return;
     this.#chart.add(trust, suspicion);
     this.#chart.draw();
@@ -162,8 +172,11 @@ export class Watching {
 
   #locked(at) {
     const where = at === null ? "" : ` at key ${at}`;
-    find("lock-words").textContent = `Suspicion passed the limit${where}: this does not look like ${nameOf(this.#name)}’s typing. An application would `
-      + "now ask for a password or another factor. Keys are not judged until the session is unlocked. Trust, which looks at the last keys only, may still be high.";
+    const why = this.#byHand === "no"
+      ? `The last hundred keys${where} do not look as if a hand had typed them.`
+      : `Suspicion passed the limit${where}: this does not look like ${nameOf(this.#name)}’s typing.`;
+    find("lock-words").textContent = `${why} An application would now ask for a password or another factor. Keys are not judged until the session is `
+      + "unlocked. Trust, which looks at the last keys only, may still be high.";
     find("lock").hidden = false;
     this.#badge("Locked", "bad");
     this.#chart.mark();
@@ -171,6 +184,7 @@ export class Watching {
 
   #unlocked() {
     find("lock").hidden = true;
+    this.#typed("unsure");
     this.#badge(STATES.open, "good");
     this.#before = 0;
     this.#chart.mark();

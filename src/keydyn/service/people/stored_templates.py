@@ -66,7 +66,8 @@ def verifier_for(
 def operating_point(tenant: Tenant, level: Level) -> Targets:
     """Where a score becomes an answer at this level, by the tenant's settings."""
     settings = tenant.settings
-    return Targets(getattr(settings.levels, level), lockouts_per_hour=settings.lockouts_per_hour)
+    rates = {"lockouts_per_hour": settings.lockouts_per_hour, "alarms": settings.alarms}
+    return Targets(getattr(settings.levels, level), **rates)
 
 
 def secret_of(tenant: Tenant) -> bytes:

@@ -148,6 +148,15 @@ class Settings(Struct, frozen=True):
     identifications_per_day: Annotated[
         int, about("Samples that each API key may identify per day.", ge=1, le=10_000_000)
     ] = 1000
+    alarms: Annotated[
+        float,
+        about(
+            "The largest share of people's own samples to reject as forged by a machine, and of each hundred "
+            "keys of a watched session; with 0, none is rejected as such.",
+            ge=0,
+            le=0.5,
+        ),
+    ] = 0.01
 
 
 class Moment(datetime):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from keydyn.service.wire.answers import TypedBy
 from keydyn.service.wire.both_ways import about
 
 # The largest frame in bytes, and how many keystrokes it may have.
@@ -68,9 +69,9 @@ class Welcome(Struct, frozen=True, kw_only=True, tag_field="type", tag="welcome"
 
 
 class TrustFrame(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="trust"):
-    """Answers keystrokes: trust and suspicion after each of them that was judged.
+    """Answers keystrokes: trust and suspicion after each of them that was judged, and whether a hand types.
 
-    To a token: the trust after the last of them, in steps of 10 %, and nothing else of how they were judged.
+    To a token: the trust after the last of them, in steps of 10 %, and whether a hand types.
     """
 
     first: int
@@ -80,6 +81,7 @@ class TrustFrame(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
     pausing: float | None
     locked: bool
     durable: int
+    typed: TypedBy = "unsure"
     states: list[float | None] | None = None
 
 

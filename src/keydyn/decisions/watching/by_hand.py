@@ -1,0 +1,202 @@
+"""Whether hands type sessions that are watched: every hundred keys are judged as a sample is.
+
+A block is complete when it has `KEYS` keys that the population knows. Blocks do not overlap, so that as many
+are called forged by mistake as samples of a hundred keys are (`liveness.hands`). What is kept of a session
+are the keys of the block that is not complete, with their times, and what was found of the last one that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.decision import NOT_JUDGED, Typed
+from keydyn.decisions.liveness.hands import LEAST_KNOWN_SHARE, REASONS, typed_beside
+from keydyn.detectors.detector import Detector
+from keydyn.detectors.population_detector import PopulationDetector
+from keydyn.files import Tensors, within
+from keydyn.keystrokes.one_sample import without_impossible
+from keydyn.keystrokes.samples import Samples, families_of
+from keydyn.model.data.sequences import Sequences
+from keydyn.population.model import PopulationModel
+from keydyn.population.parameters import Template
+from keydyn.population.stream.streams import Runs
+
+# Whether hands typed samples in the name of a template of a population.
+Judge = Callable[[PopulationModel, Template, Samples], list[Typed]]
+# Keys of a block that the population knows, and the most keys: with more, too few are known to judge it.
+KEYS = 100
+MOST = int(KEYS / LEAST_KNOWN_SHARE)
+# A session is judged again and again, and is locked at this share of the rate at which a claim is rejected.
+LOCKED_SHARE = 0.2
+ANSWERS: tuple[Literal["no", "unsure", "yes"], ...] = ("no", "unsure", "yes")
+# Beyond this no evidence of a look can come.
+MOST_EVIDENCE = 1e6
+
+
+class Look(NamedTuple):
+    """What was found of a block, after which of the events that came, of which session.
+
+    One that is `forged` locks it.
+    """
+
+    event: int
+    session: int
+    typed: Typed
+    forged: bool
+
+
+class Kept(NamedTuple):
+    """Sizes of blocks and what was found, of sessions, and the blocks themselves of those that are due."""
+
+    own: Integers
+    size: Integers
+    found: Floats
+    due: Integers
+    keys: NDArray[np.float32]
+
+
+class ByHand:
+    """What is known of whether hands type S sessions of one population.
+
+    A session is locked at a share of the rate `alarms` at which a claim is rejected.
+    """
+
+    def __init__(
+        self,
+        people: PopulationModel,
+        claimed: Sequence[Template],
+        alarms: float,
+        judge: Judge = typed_beside,
+    ) -> None:
+        self._people, self._claimed, self._judge = people, list(claimed), judge
+        self._rate = LOCKED_SHARE * alarms
+        self._vocabulary = people.parameters.cells.vocabulary
+        self._features = people.parameters.features
+        n, F = len(claimed), len(self._features)
+        # Codes and values of the keys of a block, and how many there are.
+        self._keys: NDArray[np.float32] = np.zeros((n, MOST, 1 + F), dtype=np.float32)
+        self._size: Integers = np.zeros(n, dtype=np.int64)
+        # The answer, its evidence, how rare that is in people, and the reason against it, −1 for none.
+        self._found: Floats = np.tile(_row(NOT_JUDGED), (n, 1))
+
+    def restart(self, which: Integers, claimed: Sequence[Template] | None = None) -> None:
+        """Nothing is known of these sessions; `claimed` gives each another person's template."""
+        self._keys[which], self._size[which], self._found[which] = 0.0, 0, _row(NOT_JUDGED)
+        if claimed is not None:
+            for place, template in zip(which.tolist(), claimed, strict=True):
+                self._claimed[place] = template
+
+    def typed(self, session: int) -> Typed:
+        """What was found of the last block of a session."""
+        answer, llr, rate, reason = self._found[session].tolist()
+        return Typed(ANSWERS[int(answer)], llr, rate, REASONS[int(reason)] if reason >= 0 else None)
+
+    def take(self, runs: Runs, codes: Integers, values: NDArray[np.float32]) -> list[Look]:
+        """Go on with events in runs, (B,) and (B, F): what was found of the blocks that they complete."""
+        own, offsets, sizes = runs.own, runs.offsets, runs.sizes
+        due = self._due(own, sizes)
+        if len(own) == 1 and not due[0]:
+            # Most events complete no block.
+            session, begin = own[0], self._size[own[0]]
+            end = begin + len(codes)
+            self._keys[session, begin:end, 0], self._keys[session, begin:end, 1:] = codes, values
+            self._size[session] = end
+            return []
+        events = np.column_stack([codes, values]).astype(np.float32)
+        adding = np.repeat(~due, sizes)
+        place = np.arange(len(events)) + np.repeat(self._size[own] - offsets[:-1], sizes)
+        self._keys[np.repeat(own, sizes)[adding], place[adding]] = events[adding]
+        self._size[own[~due]] += sizes[~due]
+        looks: list[Look] = []
+        for q in np.flatnonzero(due).tolist():
+            looks += self._completed(int(own[q]), int(offsets[q]), events[offsets[q] : offsets[q + 1]])
+        return looks
+
+    def tables(self) -> Tensors:
+        """What changes with events, a row per session."""
+        return {"block": self._keys, "block_size": self._size, "by_hand": self._found}
+
+    def kept(self, own: Integers, sizes: Integers) -> Kept:
+        """Copies for `put_back` of what `take` changes; of a block that it does not complete, the size."""
+        due = own[self._due(own, sizes)]
+        return Kept(own, self._size[own], self._found[own], due, self._keys[due])
+
+    def put_back(self, kept: Kept) -> None:
+        """Let sessions be as they were before `take`."""
+        self._size[kept.own], self._found[kept.own] = kept.size, kept.found
+        self._keys[kept.due] = kept.keys
+
+    def _due(self, own: Integers, sizes: Integers) -> Truths:
+        """In which of these sessions a block may be complete after so many events."""
+        return np.asarray(self._size[own] + sizes >= KEYS)
+
+    def check(self, state: Tensors) -> None:
+        """A `ValueError` if what `kept` gave cannot be."""
+        within(0, MOST - 1)("the state's block_size", state["block_size"])
+        keys = state["block"][np.arange(MOST) < state["block_size"][:, None]]
+        if not np.isin(keys[:, 0], np.arange(len(self._vocabulary) + 1)).all():
+            raise ValueError("the state's block has keys that there are not")
+        if np.isinf(keys).any() or (keys[:, 1:3] <= 0).any():
+            raise ValueError("the state's block has values out of range")
+        answer, llr, rate, reason = state["by_hand"].T
+        within(-MOST_EVIDENCE, MOST_EVIDENCE)("the state's by_hand", llr)
+        within(0.0, 1.0)("the state's by_hand", rate)
+        if not (np.isin(answer, range(3)).all() and np.isin(reason, range(-1, len(REASONS))).all()):
+            raise ValueError("the state's by_hand has answers that there are not")
+
+    def _completed(self, session: int, first: int, events: NDArray[np.float32]) -> list[Look]:
+        """What was found of the blocks of a session that these events complete, of which one is `first`."""
+        keys = np.concatenate([self._keys[session, : self._size[session]], events])
+        known = np.cumsum((keys[:, 0] < len(self._vocabulary)) & np.isfinite(keys[:, 2]))
+        looks, begin, before = [], 0, len(keys) - len(events)
+        while True:
+            counted = int(known[begin - 1]) if begin else 0
+            end = int(np.searchsorted(known, counted + KEYS)) + 1
+            if min(end, begin + MOST) > len(keys):
+                break
+            if end <= begin + MOST:
+                typed = self._judged(session, keys[begin:end])
+                self._found[session] = _row(typed)
+                forged = typed.reason is not None and typed.rate <= self._rate
+                looks.append(Look(first + end - 1 - before, session, typed, forged))
+            begin = min(end, begin + MOST)
+        rest = keys[begin:]
+        self._keys[session], self._size[session] = 0.0, len(rest)
+        self._keys[session, : len(rest)] = rest
+        return looks
+
+    def _judged(self, session: int, keys: NDArray[np.float32]) -> Typed:
+        """Whether a hand typed these keys of a session."""
+        values, codes = keys[:, 1:].astype(np.float64), keys[:, 0].astype(np.int64)
+        # Whatever came before the first of them.
+        values[0, 0] = np.nan
+        parts = values, codes, self._vocabulary, np.array([0, len(keys)]), self._features
+        sample = Samples([("", 0)], Sequences.of_checked(*parts), families_of(self._features))
+        return self._judge(self._people, self._claimed[session], without_impossible(sample))[0]
+
+
+def looks_in_name_of(claimed: Detector, sample: Samples, alarms: float) -> list[Look]:
+    """What looks would have found in one sample, had it been watched; none without a population."""
+    if not isinstance(claimed, PopulationDetector):
+        return []
+    return looks_at(ByHand(claimed.people, [claimed.template_], alarms), claimed.people, sample)
+
+
+def looks_at(session: ByHand, people: PopulationModel, sample: Samples) -> list[Look]:
+    """What looks find in one sample as the only one of a session."""
+    sequences = sample.sequences
+    known, names = people.parameters, sequences.feature_names or ()
+    columns = [sequences.X[:, names.index(name)] for name in known.features]
+    codes = known.cells.places(sequences.event_types)[sequences.codes]
+    values = np.column_stack(columns).astype(np.float32)
+    return session.take(Runs.of(np.zeros(len(codes), dtype=np.int64)), codes, values)
+
+
+def _row(typed: Typed) -> Floats:
+    reason = -1 if typed.reason is None else REASONS.index(typed.reason)
+    return np.array([ANSWERS.index(typed.answer), typed.llr, typed.rate, reason])
