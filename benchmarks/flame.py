@@ -74,7 +74,16 @@ def draw(whole: Part, file: Path) -> None:
             share = part.looks / whole.looks
             if share < DRAWN:
                 return
-            axes.barh(depth, share, 0.92, left, color=COLOURS[depth % 3], alpha=0.75, linewidth=0)
+            axes.barh(
+                depth,
+                share,
+                1.0,
+                left,
+                linewidth=0.6,
+                color=COLOURS[depth % 3],
+                alpha=0.75,
+                edgecolor="white",
+            )
             if share >= NAMED:
                 most = max(3, int(150 * share))
                 short = name.rpartition(".")[2]
