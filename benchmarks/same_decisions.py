@@ -60,8 +60,9 @@ def difference(before: dict[str, Any], now: dict[str, Any]) -> float:
     first, second = np.array(before["numbers"]), np.array(now["numbers"])
     if first.shape != second.shape or (np.isnan(first) != np.isnan(second)).any():
         raise SystemExit(f"there were {len(first)} numbers and are {len(second)}, or others are missing")
-    # Equal infinities do not differ.
-    return float(np.nanmax(np.where(first == second, 0.0, np.abs(first - second))))
+    # Equal infinities do not differ, nor do two that are missing.
+    same = (first == second) | np.isnan(first)
+    return float(np.max(np.abs(first[~same] - second[~same]), initial=0.0))
 
 
 def main() -> None:
