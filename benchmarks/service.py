@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-TARGET = 200
 KEYSTROKES, SAMPLES = 60, 40
 # Samples that enrol a person; with them an enrolment is complete, and takes no more.
 NEEDED = FEW = 2
@@ -358,48 +357,50 @@ def main() -> None:
         found = measured(url, options.many, options.workers) | {"model": model_cost()}
         files = list(Path(folder).glob("service.db*"))
         found["database_mb"] = sum(file.stat().st_size for file in files) / 1e6
-    rows = report(found)
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        print(f"{name:<{width}}  {value:>12}")
+    rows = report(found, options.workers)
+    width = max(len(name) for name, _, _ in rows)
+    for name, aim, value in rows:
+        print(f"{name:<{width}}  {aim:>8}  {value:>12}")
     options.out.mkdir(parents=True, exist_ok=True)
-    about = {"title": "Requests", "columns": ["", "measured"], "rows": rows}
+    about = {"title": "Requests", "columns": ["", "aim", "measured"], "rows": rows}
     (options.out / "requests.json").write_text(json.dumps(about | found, indent=1))
 
 
-def report(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """The rows of the table."""
+def report(found: dict[str, Any], workers: int) -> list[tuple[str, str, str]]:
+    """The rows of the table: what, the project's aim, and what was measured."""
     verified, alone, model = found["verified"], found["alone"], found["model"]
-    cost = 1000 * verified["service_cpu_s"] / verified["requests"]
+    cost, at_once = 1000 * verified["service_cpu_s"] / verified["requests"], f"{CONNECTIONS} at a time"
+    soaked = found["soaked"]
     rows = [
-        (f"verifications per second (target {TARGET})", f"{verified['per_second']:.0f}"),
-        (f"time per request, {CONNECTIONS} at a time, median", f"{verified['p50_ms']:.1f} ms"),
-        (f"time per request, {CONNECTIONS} at a time, 99th percentile", f"{verified['p99_ms']:.1f} ms"),
-        ("time per request, one at a time, median", f"{alone['p50_ms']:.1f} ms"),
-        ("time per request, one at a time, 99th percentile", f"{alone['p99_ms']:.1f} ms"),
-        ("processor time of the service per verification", f"{cost:.2f} ms"),
-        ("of which the model, for the decision", f"{model['verify_ms']:.2f} ms"),
+        ("verifications per second", "500", f"{verified['per_second']:.0f}"),
+        (f"time per request, {at_once}, median", "", f"{verified['p50_ms']:.1f} ms"),
+        (f"time per request, {at_once}, 99th percentile", "60 ms", f"{verified['p99_ms']:.1f} ms"),
+        ("time per request, one at a time, median", "", f"{alone['p50_ms']:.1f} ms"),
+        ("time per request, one at a time, 99th percentile", "", f"{alone['p99_ms']:.1f} ms"),
+        ("processor time of the service per verification", "2.5 ms", f"{cost:.2f} ms"),
+        ("of which the model, for the decision", "", f"{model['verify_ms']:.2f} ms"),
         (
-            "of which the model, for the decision and the update of the template",
+            "of which the model, with the template's update",
+            "",
             f"{model['verify_and_follow_ms']:.2f} ms",
         ),
-        ("memory after 200 verifications", f"{found['first']['memory_mb']:.0f} MB"),
-        (f"memory after {verified['requests']:,} more", f"{verified['memory_mb']:.0f} MB"),
-        (f"memory after {found['soaked']['requests']:,} more", f"{found['soaked']['memory_mb']:.0f} MB"),
+        ("memory after 200 verifications", "", f"{found['first']['memory_mb']:.0f} MB"),
+        (f"memory after {verified['requests']:,} more", "", f"{verified['memory_mb']:.0f} MB"),
+        (f"memory after {soaked['requests']:,} more", "", f"{soaked['memory_mb']:.0f} MB"),
+        # The supervisor of several workers is a process, too.
+        ("of which a process", "180 MB", f"{soaked['memory_mb'] / (workers + (workers > 1)):.0f} MB"),
     ]
     if "many" in found:
         many, ranked = found["many"], found["identify"]
+        later, first = found["many_verified"]["p99_ms"], found["identify_first"]["p50_ms"] / 1000
         rows += [
-            (f"people enrolled through the API, {FEW} samples each", f"{many['people']:,}"),
-            ("time to enrol them", f"{many['all_seconds']:.0f} s"),
-            ("size of the database", f"{found['database_mb']:.0f} MB"),
-            (
-                "verification of a person who is not in memory yet, 99th percentile",
-                f"{found['many_verified']['p99_ms']:.1f} ms",
-            ),
-            ("first identification among them", f"{found['identify_first']['p50_ms'] / 1000:.1f} s"),
-            ("identification among them, median", f"{ranked['p50_ms']:.0f} ms"),
-            ("memory with all of them", f"{ranked['memory_mb']:.0f} MB"),
+            (f"people enrolled through the API, {FEW} samples each", "", f"{many['people']:,}"),
+            ("time to enrol them", "", f"{many['all_seconds']:.0f} s"),
+            ("size of the database", "", f"{found['database_mb']:.0f} MB"),
+            ("verification of a person not yet in memory, 99th percentile", "40 ms", f"{later:.1f} ms"),
+            ("first identification among them", "2 s", f"{first:.1f} s"),
+            ("identification among them, median", "60 ms", f"{ranked['p50_ms']:.0f} ms"),
+            ("memory with all of them", "", f"{ranked['memory_mb']:.0f} MB"),
         ]
     return rows
 

@@ -24,7 +24,7 @@ TARGETS: dict[str, Callable[[Known], float]] = {
     "decide first use": lambda known: 8e9,
     "decide command": lambda known: 1e9,
     "decide verify frame": lambda known: 0.5e6,
-    "decide verify samples": lambda known: 0.5e6,
+    "decide verify samples": lambda known: 0.25e6,
     "decide enrol frame": lambda known: 2e6,
     "decide enrol samples": lambda known: 0.7e6,
     "decide identify 1000": lambda known: 4e6,

@@ -378,3 +378,33 @@ def test_the_files_that_a_fit_passes():
     assert "model/fit/estimator.py" in found
     assert "model/engine/recursions.py" in found
     assert not any(path.startswith(("keystrokes", "service")) for path in found)
+
+
+def test_what_two_revisions_decide_differently_is_named():
+    from same_decisions import difference
+
+    before = {"said": [["ada", "accept"], [False, "ada"]], "numbers": [1.0, float("inf"), float("nan")]}
+    assert difference(before, before) == 0.0
+    assert difference(before, before | {"numbers": [1.25, float("inf"), float("nan")]}) == 0.25
+    with pytest.raises(SystemExit, match="decision 0 was"):
+        difference(before, before | {"said": [["ada", "reject"], [False, "ada"]]})
+    with pytest.raises(SystemExit, match="3 numbers"):
+        difference(before, before | {"numbers": [1.0, 2.0]})
+    with pytest.raises(SystemExit, match="others are missing"):
+        difference(before, before | {"numbers": [float("nan"), float("inf"), float("nan")]})
+
+
+def test_parts_of_a_flame_graph_have_the_looks_that_found_them():
+    from flame import Part, said
+
+    whole = Part()
+    for names in (["verify", "score"], ["verify", "score"], ["verify"], ["read"]):
+        whole.add(names)
+    assert whole.looks == 4
+    assert whole.called["verify"].looks == 3
+    assert whole.called["verify"].called["score"].looks == 2
+    assert [line.split() for line in said(whole, whole)] == [
+        ["75.0", "%", "verify"],
+        ["50.0", "%", "score"],
+        ["25.0", "%", "read"],
+    ]

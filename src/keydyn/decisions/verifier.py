@@ -386,11 +386,12 @@ def _loudest(template: Detector, sample: Samples, terms: Floats | None) -> tuple
     if terms is None or not isinstance(template, PopulationDetector):
         return (), ()
     said = template.people.evidence(sample, terms)
-    sides = np.flatnonzero(said["evidence"] > 0)[:NAMED], np.flatnonzero(said["evidence"] < 0)[:NAMED]
+    evidence = said["evidence"]
 
     def spoke(row: int) -> Spoke:
         key = said["key"][row]
         name = "a key never seen" if key is None else str(key)
-        return Spoke(name, str(said["feature"][row]), float(said["evidence"][row]))
+        return Spoke(name, str(said["feature"][row]), float(evidence[row]))
 
-    return tuple(map(spoke, sides[0])), tuple(map(spoke, sides[1]))
+    sides = (evidence > 0).nonzero()[0][:NAMED], (evidence < 0).nonzero()[0][:NAMED]
+    return tuple(map(spoke, sides[0].tolist())), tuple(map(spoke, sides[1].tolist()))

@@ -24,6 +24,7 @@ from keydyn.decisions import Verifier
 from keydyn.exit_codes import UsageError
 from keydyn.keystrokes import Samples, one_sample
 from keydyn.service.accounts import ALL, PAGE, new_key, new_link
+from keydyn.service.freed_memory import return_freed_memory
 from keydyn.service.http.gate import HttpProtocol, is_loopback
 from keydyn.service.live.endpoint import UVICORN
 from keydyn.service.settings import Deployment
@@ -143,6 +144,7 @@ def worker() -> FastAPI:
     from keydyn.service.http.app import create_app
 
     log_to_stderr()
+    return_freed_memory()
     deployment = Deployment.model_validate_json(os.environ[DEPLOYMENT])
     database = Database(deployment.database)
     keys = open_master_keys(database, deployment.key_file)

@@ -112,6 +112,8 @@ class Fitted:
     def __init__(self, parameters: Parameters, sha256: str) -> None:
         self.parameters, self.sha256 = parameters, sha256
         self.shared = shared_by_all(parameters.variances.tempo, parameters.chain)
+        # The keys that codes stand for, the unknown one last.
+        self.keys = np.append(parameters.cells.vocabulary.astype(object), [None])
         nothing, none = np.zeros((0, len(parameters.features))), np.zeros(0, dtype=np.int64)
         unseen = Observations(
             nothing, none, np.zeros(1, dtype=np.int64), np.zeros(nothing.shape[1], dtype=bool)
@@ -213,21 +215,19 @@ class Fitted:
 
         As columns: `key`, None for unknown ones, `feature`, `count`, `log_likelihood` and `evidence`.
         """
-        known = self.parameters
-        vocabulary = np.append(known.cells.vocabulary.astype(object), [None])
-        F, n_codes = len(known.features), known.cells.n_codes
+        features, n_codes = self.parameters.features, len(self.keys)
         # Feature by feature: among equals, what was typed first comes first.
-        there = np.isfinite(seen.values).T.ravel()
-        group = (np.arange(F)[:, None] * n_codes + seen.codes).ravel()[there]
-        of_person, of_anyone = (terms[..., k].T.ravel()[there] for k in range(2))
+        there = np.isfinite(seen.values.T)
+        group = (np.arange(len(features))[:, None] * n_codes + seen.codes)[there]
+        of_person, of_anyone = terms[..., 0].T[there], terms[..., 1].T[there]
         count, evidence = np.bincount(group), np.bincount(group, of_person - of_anyone)
         first = np.empty(len(count), dtype=np.int64)
         first[group[::-1]] = np.arange(len(group))[::-1]
         found = count.nonzero()[0]
         found = found[np.lexsort((first[found], -np.abs(evidence[found])))]
         return {
-            "key": vocabulary[found % n_codes],
-            "feature": np.array(known.features, dtype=object)[found // n_codes],
+            "key": self.keys[found % n_codes],
+            "feature": np.array(features, dtype=object)[found // n_codes],
             "count": count[found],
             "log_likelihood": np.bincount(group, of_person)[found],
             "evidence": evidence[found],
