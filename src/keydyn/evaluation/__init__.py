@@ -7,7 +7,6 @@ from keydyn.on_demand import on_demand
 if TYPE_CHECKING:
     from keydyn.evaluation.continuous.event_ranks import EventRanks
     from keydyn.evaluation.continuous.lockout import PenaltyAndReward, RankPenalty
-    from keydyn.evaluation.continuous.online import OnlinePenalties, OnlinePenalty, OnlineTrusts
     from keydyn.evaluation.continuous.penalty import TrustSettings, rank_penalty, ranks
     from keydyn.evaluation.continuous.rejection import Actions, Continuous, Times
     from keydyn.evaluation.protocols.failures import Failures, find_failures
@@ -76,8 +75,8 @@ if TYPE_CHECKING:
     from keydyn.evaluation.scored_claims import ScoredClaims
     from keydyn.evaluation.scores import Scores
 
-__all__ = ["Actions", "Continuous", "EventRanks", "OnlinePenalties", "OnlinePenalty", "OnlineTrusts"]
-__all__ += ["PenaltyAndReward", "RankPenalty", "Times", "TrustSettings", "rank_penalty", "ranks"]
+__all__ = ["Actions", "Continuous", "EventRanks", "PenaltyAndReward", "RankPenalty"]
+__all__ += ["Times", "TrustSettings", "rank_penalty", "ranks"]
 __all__ += ["Chronological", "Enrolled", "Enrolment", "Failures", "KillourhyMaxion", "LeaveOneOut"]
 __all__ += ["MonacoTappert", "OpenSet", "Protocol", "Split", "enrolments", "find_failures", "ranks_of"]
 __all__ += ["score_protocol", "scores_after", "scores_and_ranks", "scores_of"]
@@ -95,7 +94,6 @@ __getattr__, __dir__ = on_demand(
     {
         ".continuous.event_ranks": "EventRanks",
         ".continuous.lockout": "PenaltyAndReward RankPenalty",
-        ".continuous.online": "OnlinePenalties OnlinePenalty OnlineTrusts",
         ".continuous.penalty": "TrustSettings rank_penalty ranks",
         ".continuous.rejection": "Actions Continuous Times",
         ".protocols.failures": "Failures find_failures",

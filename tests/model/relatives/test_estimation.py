@@ -82,7 +82,6 @@ FITS = {
     "partly": (lambda: PartlyHMM(), lines_truth),
     "partly, three states": (lambda: PartlyHMM(3, max_iter=60), lines_truth),
     "partly, t": (lambda: PartlyHMM(emission=LogStudent(estimate_df=True)), lines_truth),
-    "partly, bins": (lambda: PartlyHMM(previous=4), lines_truth),
     "partially": (lambda: PartiallyHMM(), labels_truth),
     "partially, fixed": (lambda: PartiallyHMM(p_observed=0.3, p_true=0.8), labels_truth),
     "partially, visibility given": (lambda: PartiallyHMM(p_observed=None), labels_truth),
@@ -105,7 +104,7 @@ def test_em_climbs(kind):
     assert final == pytest.approx(model.log_likelihood_, rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["context", "partly", "partly, bins", "partially"])
+@pytest.mark.parametrize("kind", ["context", "partly", "partially"])
 def test_a_weight_is_that_many_copies(kind):
     pattern, truth = FITS[kind]
     X, labels, _ = simulated(truth(), lengths=[30] * 3)

@@ -1,4 +1,4 @@
-"""Indices and states that a caller hands to the relatives: out of range they are refused, and named."""
+"""Indices that a caller hands to the relatives: out of range they are refused, and named."""
 
 from __future__ import annotations
 
@@ -78,10 +78,6 @@ GIVEN = {
         ),
         "a context is a Bins, a NoContext or a Labels, not 3",
     ),
-    "no bins": (
-        lambda: PartlyHMM.from_parameters([0.5, 0.5], STEPS, NORMAL, previous=3),
-        "previous must be a Bins, or None for a linear model, not 3",
-    ),
     "a feature that is not there": (
         lambda: ContextHMM.from_parameters(
             [0.5, 0.5],
@@ -112,52 +108,3 @@ def test_given_parameters_of_a_wrong_kind(kind):
     call, message = GIVEN[kind]
     with pytest.raises(ValueError, match=message):
         call()
-
-
-MODELS = {
-    "context": ContextHMM(emission_context=lambda past: past.events[:, -1], tol=1.0).fit(
-        X, events=["a", "b"] * 20
-    ),
-    "partly": PartlyHMM(tol=1.0).fit(X),
-    "partially": PartiallyHMM(tol=1.0).fit(X, labels=LABELS),
-}
-BAD_STATES = {
-    "number of events": {"n_events": 5},
-    "events in a table": {"n_events": [[1]]},
-    "events too many": {"n_events": [10**30]},
-    "no number": {"log_likelihood": [10**400]},
-    "last too large": {"last": [[10**400]]},
-    "last outside": {"last": [[-5.0]]},
-    "last infinite": {"last": [[1e999]]},
-    "log-likelihood NaN": {"log_likelihood": [float("nan")]},
-    "filtered NaN": {"log_filtered": [[float("nan"), 0.0]]},
-    "nothing": {"n_events": [], "log_likelihood": [], "last": [], "log_filtered": []},
-}
-
-
-@pytest.mark.parametrize("kind", BAD_STATES)
-@pytest.mark.parametrize("name", MODELS)
-def test_states_with_values_out_of_range(name, kind):
-    stream = MODELS[name].online()
-    stream.update(X[0], "a")
-    with pytest.raises(ValueError, match="state"):
-        MODELS[name].online(stream.state() | BAD_STATES[kind])
-
-
-@pytest.mark.parametrize("event", [{}, [], 1.5, 2**70])
-def test_what_is_no_event_type_is_not_remembered(event):
-    stream = MODELS["context"].online()
-    stream.update(X[0], "a")
-    before = stream.state()
-    with pytest.raises(ValueError, match="event type"):
-        stream.update(X[1], event)
-    assert stream.state() == before
-    assert np.isfinite(stream.update(X[1], "b"))
-    with pytest.raises(ValueError, match="state"):
-        MODELS["context"].online(before | {"events": [[event] * len(before["events"][0])]})
-
-
-def test_odd_values_in_a_stream():
-    for wrong in ([1j], ["x"], {}, [10**400]):
-        with pytest.raises(ValueError, match="x cannot be read as numbers"):
-            MODELS["partly"].online().update(wrong)

@@ -206,10 +206,6 @@ def test_wrong_labels(typed):
             PartiallyHMM(**{name: wrong}).fit(X)
     with pytest.raises(ValueError, match="with one state there is no wrong label"):
         PartiallyHMM(1, p_true=0.9).fit(X)
-    with pytest.raises(ValueError, match="these streams have no labels"):
-        fitted.online().update(X[0], label="a")
-    with pytest.raises(ValueError, match="stream 0: label 'z' names no state"):
-        fitted.online(labelled=True).update(X[0], label="z")
 
 
 def test_labels_that_cannot_be():

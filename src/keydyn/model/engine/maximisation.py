@@ -239,6 +239,7 @@ def marginal_emission(
         return
     for k in range(len(features)):
         kind, at, end = features[k, KIND], features[k, FIRST], features[k, END]
+        by_moments = kind != EXPONENTIAL and kind != CATEGORICAL
         if kind == CUSTOM:
             continue
         for j in range(n_states):
@@ -246,7 +247,7 @@ def marginal_emission(
                 total, mean, square = 0.0, 0.0, 0.0
                 for row in range(span[ROW], m):
                     total += moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
-                if len(variant) == ANY_FAMILY and (kind == EXPONENTIAL or kind == CATEGORICAL):
+                if len(variant) == ANY_FAMILY and not by_moments:
                     for p in range(at, end):
                         mean = 0.0
                         for row in range(span[ROW], m):

@@ -176,12 +176,6 @@ class PartiallyHMM(Relative):
     aic = _taking_labels(Relative.aic)
     bic = _taking_labels(Relative.bic)
 
-    def online(
-        self, state: dict[str, Any] | None = None, *, n_streams: int | None = None, labelled: bool = False
-    ) -> Any:
-        """As the other models'; with `labelled`, `update` takes a label, None where none is seen."""
-        return self._opened(state, n_streams, labelled)
-
     def sample(
         self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
     ) -> tuple[Floats, Types, Integers]:
