@@ -328,7 +328,7 @@ def test_restarts_and_callbacks():
 
 def test_samples_have_the_models_distribution():
     """What a model draws is what it scores: the mean score of many draws, twice, agrees; so do the states."""
-    for build in (cases.context, cases.partly_bins, cases.partly_lines):
+    for build in (cases.context, cases.partly_lines):
         model, _ = build(np.random.default_rng(5))
         X, events, states = model.sample(lengths=[3] * 4000, random_state=0)
         assert X.shape == (12_000, 3)
