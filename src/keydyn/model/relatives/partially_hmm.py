@@ -216,23 +216,21 @@ class PartiallyHMM(Relative):
         return NoContext(), NoContext()
 
     def _labels_in_fitting(self, sequences: Sequences) -> tuple[Integers | None, tuple[Any, ...]]:
-        assert isinstance(sequences, LabelledSequences)
         names = self._names(sequences)
         return states_named(sequences, names), names
 
     def _labels_in_scoring(self, sequences: Sequences) -> Integers | None:
-        assert isinstance(sequences, LabelledSequences)
         return states_named(sequences, self._theta.names)
 
-    def _names(self, sequences: LabelledSequences) -> tuple[Any, ...]:
+    def _names(self, sequences: Sequences) -> tuple[Any, ...]:
         """The label of each state: as given, or those of the training data, sorted."""
         n_states = int(self.n_states)
         if self.state_labels is not None:
             return tuple(vocabulary.check_types(self.state_labels).tolist())
         seen: list[Any] = []
-        if sequences.label_codes is not None and sequences.label_types is not None:
-            used = np.unique(sequences.label_codes[sequences.label_codes != MISSING])
-            seen = sequences.label_types[used].tolist()
+        if isinstance(sequences, LabelledSequences):
+            used = np.unique(sequences.codes[sequences.codes != MISSING])
+            seen = sequences.event_types[used].tolist()
         if len(seen) > n_states:
             raise ValueError(f"there are {len(seen)} different labels for {n_states} states")
         return (*seen, *[None] * (n_states - len(seen)))
