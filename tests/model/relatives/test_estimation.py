@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from keydyn import ContextHMM, PartiallyHMM, PartlyHMM
 from keydyn.model import Bins, Categorical, LogStudent, Normal, Student
 from keydyn.model.families.family import Emission
-from keydyn.model.relatives.regression import LineLimits, Seen, line_update, tilted, update_logits
+from keydyn.model.relatives.regression import LineLimits, SeenFeature, line_update, tilted, update_logits
 from tests.model.relatives import cases
 
 LENGTHS = [60] * 50
@@ -252,7 +252,9 @@ def test_lines_are_least_squares():
     x[::9] = np.nan
     params = {"loc": np.zeros((1, 2)), "scale": np.ones((1, 2))}
     start = Emission(Normal(), params)
-    found, slopes, floored = line_update(start, np.zeros(2), Seen(x, u), weights, LineLimits(1e-6, 0.0, True))
+    found, slopes, floored = line_update(
+        start, np.zeros(2), SeenFeature(x, u), weights, LineLimits(1e-6, 0.0, True)
+    )
     there = ~np.isnan(x)
     for j in range(2):
         line = LinearRegression().fit(u[there, None], x[there], sample_weight=weights[there, j])
@@ -278,7 +280,9 @@ def test_lines_with_heavy_tails_reach_the_maximum():
         return kind.log_density(x, at).sum()
 
     for _ in range(200):
-        emission, slopes, _ = line_update(emission, slopes, Seen(x, u), weights, LineLimits(1e-6, 0.0, True))
+        emission, slopes, _ = line_update(
+            emission, slopes, SeenFeature(x, u), weights, LineLimits(1e-6, 0.0, True)
+        )
         found = emission.params
         values.append(log_likelihood(found["loc"][0, 0], slopes[0], found["scale"][0, 0]))
     assert (np.diff(values) >= -1e-9).all()

@@ -11,8 +11,8 @@ import pandas as pd
 from keydyn.arrays import Integers
 from keydyn.datasets.simulated import typed_keys, typist_population
 from keydyn.datasets.simulated.keyboard import KEYS
-from keydyn.datasets.simulated.typed_times import LAST_USER, Task, check_whole, perform
-from keydyn.datasets.simulated.typist_population import People, Streams
+from keydyn.datasets.simulated.typed_times import LAST_USER, TypingTask, check_whole, perform
+from keydyn.datasets.simulated.typist_population import SimulatedPeople, Streams
 from keydyn.model import POHMM
 
 # Keystrokes processed at a time, so that memory beyond the result stays small.
@@ -114,7 +114,7 @@ def make_typists(
     True
     """
     conditions = practice, sitting, mood, digraphs, mistakes, tick
-    task = Task.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
+    task = TypingTask.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
     return _keystrokes(task, Streams(random_state), return_states)
 
 
@@ -129,7 +129,7 @@ def simulated_typist(user: int, keys: Sequence[str] = KEYS, random_state: Any = 
     return typist_population.as_model(people, 0, list(keys))
 
 
-def _keystrokes(task: Task, streams: Streams, return_states: bool) -> pd.DataFrame:
+def _keystrokes(task: TypingTask, streams: Streams, return_states: bool) -> pd.DataFrame:
     """What all people type."""
     count, per_user = task.n_users, task.n_samples * task.n_keys
     users = np.arange(count) + task.first_user
@@ -157,7 +157,7 @@ def _keystrokes(task: Task, streams: Streams, return_states: bool) -> pd.DataFra
     return pd.DataFrame(columns, copy=False)
 
 
-def _keys(task: Task, people: People, streams: Streams, users: Integers) -> Integers:
+def _keys(task: TypingTask, people: SimulatedPeople, streams: Streams, users: Integers) -> Integers:
     """Which keys are pressed, one row per sample."""
     if task.text == "fixed":
         return np.tile(task.phrase, (len(users) * task.n_samples, 1))

@@ -15,7 +15,7 @@ from keydyn.population.cells import LAST_IN_WORD, place_in_word
 from keydyn.population.features import HOLD, INTERVAL, Around, Typing
 from keydyn.population.parameters import Template
 from keydyn.population.score.fitted import Fitted, filled, one_by_one, side_by_side, together
-from keydyn.population.score.kernel import Asked, Columns, Sessions, parts_left
+from keydyn.population.score.kernel import Asked, Sessions, TemplateColumns, parts_left
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
 
 # Events times templates of one compiled call: between calls signals are heard.
@@ -265,7 +265,7 @@ class PopulationStreams:
         if not all(map(self._fitted.fits, templates)):
             raise ValueError("the template has a different size from those of its population")
 
-    def _rows(self, templates: Sequence[Template]) -> Columns:
+    def _rows(self, templates: Sequence[Template]) -> TemplateColumns:
         """The templates, a row each."""
         self._check(templates)
         return one_by_one(templates)
