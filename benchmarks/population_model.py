@@ -10,7 +10,7 @@ import workloads
 from measuring import forget_peak, measured, memory
 
 from keydyn import POHMM, fit_many
-from keydyn.datasets import make_typists, stream_typists
+from keydyn.datasets import make_typists
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.fit.many import score_many
 from keydyn.population import PopulationModel
@@ -92,13 +92,10 @@ def _large(n_people: int) -> dict[str, float]:
     before, waited = forget_peak(), [0.0]
 
     def parts():  # type: ignore[no-untyped-def]
-        chunks = stream_typists(n_people, SAMPLES, "free", KEYS, chunk_users=AT_A_TIME)
-        while True:
+        for first in range(0, n_people, AT_A_TIME):
             began = time.perf_counter()
-            try:
-                samples = Samples.of(next(chunks), first="missing", kind="long text")
-            except StopIteration:
-                return
+            some = make_typists(min(AT_A_TIME, n_people - first), SAMPLES, "free", KEYS, first_user=first)
+            samples = Samples.of(some, first="missing", kind="long text")
             waited[0] += time.perf_counter() - began
             yield samples
 

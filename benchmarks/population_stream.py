@@ -12,7 +12,7 @@ from measuring import forget_peak, memory
 from numpy.typing import NDArray
 
 from keydyn import fit_many
-from keydyn.datasets import make_typists, stream_typists
+from keydyn.datasets import make_typists
 from keydyn.keystrokes.timing import sequences_of
 
 SAMPLES, KEYS, CHUNK = 8, 11, 500
@@ -33,7 +33,8 @@ def population_stream(n_users: str) -> dict[str, float]:
     forget_peak()
     laps, progress = Laps(), Progress(total)
     after_first, users, worst = 0.0, 0, np.inf
-    for keystrokes in stream_typists(total, SAMPLES, "fixed", KEYS, chunk_users=CHUNK):
+    for first in range(0, total, CHUNK):
+        keystrokes = make_typists(min(CHUNK, total - first), SAMPLES, "fixed", KEYS, first_user=first)
         laps.end("simulate")
         scores = fit_and_score(keystrokes, laps)
         users += len(scores)

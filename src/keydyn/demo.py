@@ -26,8 +26,9 @@ from keydyn.evaluation.continuous.penalty import first_above
 from keydyn.evaluation.protocols.protocol import Enrolment
 from keydyn.evaluation.protocols.running import score_protocol
 from keydyn.evaluation.rates.verification import recognition
-from keydyn.figures.marginal_density import draw_hidden_states
+from keydyn.figures.any_model import states_figure
 from keydyn.figures.penalty_over_time import draw_suspicion, mean_rejection
+from keydyn.figures.style import write_figure
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.timing import sequences_of
@@ -251,8 +252,9 @@ def _show_states(typing: DemoTyping, user: object, session: object, out: Path) -
         f"Over all unknown samples, {right:.0%} of the states are found as they were simulated. Calling "
         f"every key active would be right for {active:.0%} of them."
     )
-    tau = sequences_of(sample[here].reset_index(drop=True), ["tau"], "none").X[:SHOWN, 0]
-    draw_hidden_states(models[user], tau, states[:SHOWN], keys[:SHOWN], 0, out / "hidden_states.png")
+    # An HMM looks at intervals alone; the keys are written under them.
+    shown = sequences_of(sample[here].reset_index(drop=True), ["tau"], "key")
+    write_figure(states_figure(models[user], shown, n_events=SHOWN), out / "hidden_states.png")
     return {"right": right, "active": active}
 
 

@@ -37,7 +37,7 @@ def models() -> list[Any]:
         POHMM.published(["exponential", Student(estimate_df=True)], tol=1.0).fit(X, events=events),
         HMM(n_states=3, emission="logstudent", **quick).fit(X),
         PartlyHMM(emission=["lognormal", "student"], **quick).fit(X),
-        PartlyHMM(emission="gamma", previous=2, **quick).fit(X),
+        ContextHMM(emission="gamma", emission_context=2, transition_context=2, **quick).fit(X),
         ContextHMM(emission="normal", **quick).fit(X),
         PartiallyHMM(**quick).fit(X, labels=labels),
     ]

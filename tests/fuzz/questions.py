@@ -62,8 +62,8 @@ def interrogate(model: Any) -> int:
             for name in (*ASKED_OF_ALL, *FURTHER):
                 if hasattr(model, name):
                     refused += _asked(name, lambda n=name, x=X, e=events: getattr(model, n)(x, events=e))
-            refused += _asked("online", lambda x=X, e=events: _streamed(model, x, e))
-            if hasattr(model, "predict_next"):
+            if hasattr(model, "online"):
+                refused += _asked("online", lambda x=X, e=events: _streamed(model, x, e))
                 refused += _asked("predict_next", lambda x=X, e=events: _next(model, x, e))
         refused += _asked("sample", lambda: model.sample(8, random_state=0)[0])
         for name in ATTRIBUTES:

@@ -24,7 +24,6 @@ WAYS = (
     "HMM",
     "to_hmm",
     "partly",
-    "bins",
     "context",
     "partially",
 )
@@ -83,8 +82,6 @@ def drawn(generator: np.random.Generator, way: str, n_states: int) -> Any:
             return POHMM(**settings, **own).fit(X, events=events).to_hmm()
         case "partly":
             return PartlyHMM(**(settings | {"emission": ["lognormal", "student"]})).fit(X)
-        case "bins":
-            return PartlyHMM(previous=3, **settings).fit(X)
         case "context":
             return ContextHMM(**settings).fit(X)
         case _:
@@ -111,8 +108,9 @@ def said(model: Any) -> dict[str, Any]:
             answers[name] = getattr(model, name)(X, events=events)
         except ValueError as error:
             answers[name] = str(error)
-    stream = model.online()
-    answers["online"] = [stream.update(x, event) for x, event in zip(X, events, strict=True)]
+    if isinstance(model, POHMM):
+        stream = model.online()
+        answers["online"] = [stream.update(x, event) for x, event in zip(X, events, strict=True)]
     answers["sample"] = model.sample(20, random_state=0)[0]
     return answers
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         fetch_dataset,
     )
     from keydyn.datasets.published.loading import Dataset, dataset_summary, load_dataset
-    from keydyn.datasets.simulated.typists import make_typists, stream_typists
+    from keydyn.datasets.simulated.typists import make_typists
 
 __all__ = [
     "Dataset",
@@ -31,7 +31,6 @@ __all__ = [
     "reported_people",
     "save_recordings",
     "stream_aalto",
-    "stream_typists",
 ]
 __getattr__, __dir__ = on_demand(
     __name__,
@@ -40,6 +39,6 @@ __getattr__, __dir__ = on_demand(
         ".published.loading": "Dataset dataset_summary load_dataset",
         ".files.recordings": "load_recordings save_recordings",
         ".published.aalto": "reported_people stream_aalto",
-        ".simulated.typists": "make_typists stream_typists",
+        ".simulated.typists": "make_typists",
     },
 )

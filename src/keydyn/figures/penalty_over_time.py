@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from keydyn.arrays import Floats
-from keydyn.atomic import replacing
 from keydyn.evaluation.continuous.penalty import WINDOW, first_above
-from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
+from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of, write_figure
 
 TITLE = "Is it still them? Rank penalty over the last {window} keys"
 
@@ -74,6 +73,4 @@ def mean_rejection(impostors: Floats, threshold: float) -> float:
 def draw_suspicion(genuine: Floats, impostors: Floats, threshold: float, path: Path) -> None:
     """Write the figure of suspicions to one file."""
     title = "Is it still them? Suspicion by key"
-    figure = penalty_figure(genuine, impostors, threshold, title, name="suspicion")
-    with house_style(), replacing(path) as temporary:
-        figure.savefig(temporary, dpi=150)
+    write_figure(penalty_figure(genuine, impostors, threshold, title, name="suspicion"), path)

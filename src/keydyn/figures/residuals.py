@@ -16,31 +16,14 @@ from keydyn.figures.style import COLOURS, GREY, drawing
 from keydyn.model.check.pseudo_residuals import ResidualTest, check_residuals
 
 
-def draw_residual_checks(
-    residuals: Mapping[str, ArrayLike], path: Path, lengths: ArrayLike | None = None, n_lags: int = 20
-) -> None:
-    """Write the figure; `residuals` holds those of one feature, (N,), by the name of the model.
-
-    Left the residuals against the quantiles they should have, with the band that holds each point with
-    probability 0.95; right their autocorrelation, with the same for none.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from keydyn.figures.residuals import draw_residual_checks
-    >>> residuals = np.random.default_rng(0).normal(size=200)
-    >>> draw_residual_checks({"POHMM": residuals}, Path("checks.png"))
-    >>> Path("checks.png").exists()
-    True
-    """
-    draw_residual_rows({"": (residuals, lengths)}, path, n_lags)
-
-
 def draw_residual_rows(
     rows: Mapping[str, tuple[Mapping[str, ArrayLike], ArrayLike | None]], path: Path, n_lags: int = 20
 ) -> None:
-    """Write the same for several samples below one another: by title, residuals by model, and lengths."""
+    """Write the figure: by title, the residuals of one feature by model, (N,) each, and the samples' lengths.
+
+    Left the residuals against the quantiles they should have, with the band that holds each point with
+    probability 0.95; right their autocorrelation, with the same for none.
+    """
     with drawing(8.2, 0.4 + 3.2 * len(rows), path) as figure:
         grid = figure.subplots(len(rows), 2, width_ratios=[1.0, 1.2], squeeze=False)
         for (quantiles, lags), (title, (residuals, lengths)) in zip(grid, rows.items(), strict=True):

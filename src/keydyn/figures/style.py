@@ -89,7 +89,12 @@ def drawing(width: float, height: float, path: Path) -> Iterator[Figure]:
     with house_style():
         figure = blank(width, height)
         yield figure
-        # With a date, the bytes of a PDF would differ every time.
-        metadata = {"CreationDate": None} if Path(path).suffix == ".pdf" else None
-        with replacing(path) as temporary:
-            figure.savefig(temporary, dpi=150, metadata=metadata)
+    write_figure(figure, path)
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a figure to one file; the file is there in full or not at all."""
+    # With a date, the bytes of a PDF would differ every time.
+    metadata = {"CreationDate": None} if Path(path).suffix == ".pdf" else None
+    with house_style(), replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150, metadata=metadata)

@@ -65,17 +65,17 @@ def one_sample(
     check_times(pressed, released, starts)
     check_sensor_names(tuple(sensors))
     further = {name: _numbers(values, name, len(names)) for name, values in sensors.items()}
-    return _samples(names, pressed, released, Labels([(user, session)], starts), further)
+    return _samples(names, pressed, released, SampleLabels([(user, session)], starts), further)
 
 
-class Labels(NamedTuple):
+class SampleLabels(NamedTuple):
     """The user and session of each sample, and the keystroke with which it begins."""
 
     names: Names
     starts: Integers
 
     @classmethod
-    def of(cls, users: list[Any], sessions: list[Any]) -> Labels:
+    def of(cls, users: list[Any], sessions: list[Any]) -> SampleLabels:
         """Those of keystrokes, one after the other."""
         pairs = list(zip(users, sessions, strict=True))
         if pairs[0] == pairs[-1] and len(set(pairs)) == 1:
@@ -85,7 +85,7 @@ class Labels(NamedTuple):
 
 
 def _samples(
-    keys: list[str], press: Floats, release: Floats, labels: Labels, further: Mapping[str, Floats]
+    keys: list[str], press: Floats, release: Floats, labels: SampleLabels, further: Mapping[str, Floats]
 ) -> Samples:
     """Samples of keystrokes that were checked."""
     offsets = np.append(labels.starts, len(keys))
@@ -197,7 +197,7 @@ def _plain(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> Samples | None
         set(map(type, one)) in ({int}, {str}) for one in (users, sessions)
     ):
         return None
-    labels = Labels.of(users, sessions)
+    labels = SampleLabels.of(users, sessions)
     falls = press[1:] < press[:-1]
     falls[labels.starts[1:] - 1] = False
     odd = falls.any() or not (np.abs(press) <= LATEST).all() or (release < press).any()

@@ -25,7 +25,7 @@ from keydyn.model.fit.chunks import Chunks
 from keydyn.model.fit.estimator import Estimator, ModelState
 from keydyn.model.model_files import restorable
 from keydyn.model.theta import given
-from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters, opened
+from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters
 
 STOPPED = {"tol": "converged", "max_iter": "limit of iterations", "decrease": "no further gain"}
 MOST_ROWS = 30
@@ -210,7 +210,9 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         theta, wanted = self._parameters, 1 if n_streams is None else n_streams
         refuses, mark = self.handle_unknown == "error", model_files.fingerprint(theta)
         streams = OnlineFilters(theta, wanted, self._floor, refuses, mark)
-        return opened(streams, OnlineFilter, state, n_streams is None)
+        if state is not None:
+            streams.resume(state)
+        return OnlineFilter(streams) if n_streams is None else streams
 
     def save(self, path: str | PathLike[str], *, event_chain: bool = True) -> None:
         """Write the model to a file (docs/file-format.md); `keydyn.load` reads it.

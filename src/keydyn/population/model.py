@@ -21,7 +21,7 @@ from keydyn.model.data.vocabulary import as_labels
 from keydyn.population.chain import posteriors
 from keydyn.population.drawing import drawn, drawn_people
 from keydyn.population.learn.groups import Progress
-from keydyn.population.learn.learning import check_parts, learn, learn_more
+from keydyn.population.learn.rounds import check_parts, learn, learn_more
 from keydyn.population.parameters import Parameters, Template
 from keydyn.population.saved import (
     MOST_STATES,

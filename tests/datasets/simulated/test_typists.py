@@ -14,7 +14,7 @@ from scipy import stats
 from keydyn.datasets.simulated import typists
 from keydyn.datasets.simulated.texts import NUMBER
 from keydyn.datasets.simulated.typist_population import PERSON, TIMES, TRAITS, Streams
-from keydyn.datasets.simulated.typists import make_typists, simulated_typist, stream_typists
+from keydyn.datasets.simulated.typists import make_typists, simulated_typist
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
 from tests.examples import examples
 
@@ -74,8 +74,10 @@ def test_chunks_do_not_matter(text, chunk_users, monkeypatch):
     whole = make_typists(7, 2, text, 9, return_states=True, random_state=4)
     # Two people at a time within a chunk as well.
     monkeypatch.setattr(typists, "BATCH", 2 * 2 * 9)
-    chunks = list(stream_typists(7, 2, text, 9, chunk_users=chunk_users, return_states=True, random_state=4))
-    assert [chunk["user"].nunique() for chunk in chunks[:-1]] == [chunk_users] * (len(chunks) - 1)
+    chunks = [
+        make_typists(min(chunk_users, 7 - k), 2, text, 9, first_user=k, return_states=True, random_state=4)
+        for k in range(0, 7, chunk_users)
+    ]
     pd.testing.assert_frame_equal(pd.concat(chunks, ignore_index=True), whole)
 
 
@@ -85,7 +87,7 @@ def test_a_person_is_the_same_in_any_company(text):
     few = make_typists(2, 3, text, 11, first_user=6)
     mine = many[many["user"].isin([6, 7]) & (many["session"] < 3)].reset_index(drop=True)
     pd.testing.assert_frame_equal(few, mine)
-    last = next(iter(stream_typists(1, text=text, first_user=999_999)))
+    last = make_typists(1, text=text, first_user=999_999)
     assert set(last["user"]) == {999_999}
 
 
@@ -200,8 +202,8 @@ def test_mood_is_a_factor_of_the_whole_sample():
 def test_memory_does_not_grow_with_the_users():
     def peak(n_users):
         tracemalloc.start()
-        for _ in stream_typists(n_users, 4, chunk_users=200):
-            pass
+        for first in range(0, n_users, 200):
+            make_typists(200, 4, first_user=first)
         highest = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return highest
@@ -239,17 +241,12 @@ def test_memory_does_not_grow_with_the_users():
         ({"random_state": "dice"}, "random_state 'dice' is not a seed or generator"),
     ],
 )
-def test_bad_arguments_are_named_before_anything_is_made(arguments, message):
+def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         make_typists(**arguments)
-    # Even before anything is taken from the stream.
-    with pytest.raises(ValueError, match=message):
-        stream_typists(**arguments)
 
 
 def test_other_bad_arguments():
-    with pytest.raises(ValueError, match="chunk_users must be a whole number, 1 or more, not 0"):
-        stream_typists(5, chunk_users=0)
     with pytest.raises(ValueError, match="user must be a whole number, 0 or more, not -1"):
         simulated_typist(-1)
     with pytest.raises(ValueError, match="users are numbered up to"):

@@ -1,4 +1,4 @@
-"""Ranks and penalties against scipy, plain loops, the online object, and cases worked by hand."""
+"""Ranks and penalties against scipy, plain loops, and cases worked by hand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from keydyn.evaluation.continuous.online import ModelStreams, OnlinePenalties, OnlinePenalty, OnlineTrusts
 from keydyn.evaluation.continuous.penalty import (
-    HIGHEST,
     TIE,
     TrustSettings,
     beaten,
@@ -22,7 +20,6 @@ from keydyn.evaluation.continuous.penalty import (
     trust,
     window_penalty,
 )
-from keydyn.model import POHMM
 
 rows = st.lists(st.integers(-3, 3), min_size=3, max_size=3)
 
@@ -76,101 +73,14 @@ def test_a_window_needs_an_event():
 
 
 @given(st.lists(rows, min_size=2, max_size=40), st.integers(1, 8), st.integers(1, 39))
-def test_the_window_is_a_sum_of_the_last_ranks_online_too(scores, window, cut):
+def test_the_window_is_a_sum_of_the_last_ranks(scores, window, cut):
     event_scores = np.array(scores, dtype=float)
     offsets = np.array([0, min(cut, len(scores) - 1), len(scores)])
     offline, ranked = rank_penalty(event_scores, offsets, window), ranks(event_scores)
     for begin, end in pairwise(offsets):
-        online = OnlinePenalty(3, window)
-        assert online.penalty.tolist() == [0.0] * 3
         for n in range(begin, end):
             expected = ranked[max(begin, n + 1 - window) : n + 1].sum(axis=0)
             np.testing.assert_array_equal(offline[n], expected)
-            np.testing.assert_array_equal(online.update(event_scores[n]), expected)
-        assert online.n_events == end - begin
-
-
-def test_many_sessions_advance_together_or_apart():
-    rng = np.random.default_rng(1)
-    event_scores = rng.normal(size=(4, 60, 5))
-    together, apart, trusts = OnlinePenalties(4, 5, 7), OnlinePenalties(4, 5, 7), OnlineTrusts(4, 5)
-    for n in range(60):
-        together.update(event_scores[:, n])
-        trusts.update(event_scores[:, n])
-    for s in (2, 0, 3, 1):
-        for n in range(60):
-            found = apart.update(event_scores[[s], n], sessions=[s])
-        np.testing.assert_array_equal(found[0], together.penalty[s])
-        offsets = np.array([0, 60])
-        np.testing.assert_array_equal(found[0], rank_penalty(event_scores[s], offsets, 7)[-1])
-        np.testing.assert_array_equal(trusts.trust[s], trust(ranks(event_scores[s]), offsets)[-1])
-    apart.restart([1])
-    assert apart.n_events.tolist() == [60, 0, 60, 60]
-    np.testing.assert_array_equal(
-        apart.update(event_scores[[1], 0], sessions=[1]), ranks(event_scores[[1], 0])
-    )
-    trusts.restart()
-    assert (trusts.trust == HIGHEST).all()
-
-
-def test_events_that_the_online_object_refuses():
-    session = OnlinePenalties(3, 2)
-    for wrong, message in (
-        ([[1.0, 2.0]], r"shape \(3, 2\)"),
-        ([[1.0, 2.0], [1.0, np.nan], [0.0, 0.0]], "event 1 has a score that is NaN"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            session.update(wrong)
-    for sessions, message in (([0, 0], "named twice"), ([3], "0 to 2"), ([0.5], "whole numbers")):
-        with pytest.raises(ValueError, match=message):
-            session.update(np.zeros((len(sessions), 2)), sessions=sessions)
-    # Nothing of it was taken.
-    assert session.n_events.tolist() == [0, 0, 0]
-    for sizes, message in (((0, 2), "n_sessions"), ((1, 0), "n_templates"), ((1, 1, 0), "window")):
-        with pytest.raises(ValueError, match=message):
-            OnlinePenalties(*sizes)
-    with pytest.raises(ValueError, match="no models"):
-        ModelStreams([])
-    with pytest.raises(ValueError, match="watching"):
-        OnlinePenalty(2).update_event([1.0])
-
-
-def test_watching_a_session_under_models_of_a_population():
-    """Events themselves go in; the penalties are those of the models' scores of the whole sample."""
-    rng = np.random.default_rng(2)
-    keys = rng.choice(list("abc"), size=80)
-    models = [
-        POHMM(tol=1.0).fit(rng.lognormal(mean, 0.3, size=(80, 1)), events=keys) for mean in (4.5, 5.0, 5.5)
-    ]
-    X = rng.lognormal(5.0, 0.3, size=(60, 1))
-    scores = np.stack([model.score_samples(X, events=keys[:60]) for model in models], axis=1)
-    expected = rank_penalty(scores, np.array([0, 60]))
-    session = OnlinePenalty.watching(models)
-    for n in range(60):
-        np.testing.assert_array_equal(session.update_event(X[n], keys[n]), expected[n])
-    assert session.penalty.argmin() == 1
-    # What every model refuses was not taken.
-    with pytest.raises(ValueError, match="lognormal"):
-        session.update_event([-1.0], "a")
-    assert session.n_events == 60
-    session.update_event([100.0], "a")
-    session.restart()
-    assert session.penalty.tolist() == [0.0] * 3
-
-
-def test_models_that_no_longer_stand_at_the_same_event():
-    """The second knows no key but its own and refuses others."""
-    rng = np.random.default_rng(3)
-    X = rng.lognormal(5.0, 0.3, size=(40, 1))
-    lax = POHMM(tol=1.0).fit(X, events=rng.choice(list("ab"), size=40))
-    strict = POHMM(tol=1.0, handle_unknown="error").fit(X, events=rng.choice(list("ab"), size=40))
-    session = ModelStreams([lax, strict])
-    assert len(session) == 2
-    session.update([150.0], "a")
-    with pytest.raises(ValueError, match="not seen in fitting"):
-        session.update([150.0], "z")
-    with pytest.raises(ValueError, match="begin a new session"):
-        session.update([150.0], "a")
 
 
 def test_the_penalty_and_reward_function_at_its_ends():

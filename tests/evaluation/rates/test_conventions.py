@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import roc_curve
 
 from keydyn.arrays import Floats
-from keydyn.evaluation.rates.conventions import corners, nearest_eer, nearest_fnmr_at_fmr, per_user_eer
+from keydyn.evaluation.rates.conventions import corners, nearest_eer, nearest_fnmr_at_fmr
 
 # Both sides divide the same counts; 1e-12 leaves room for the order of operations.
 NEAR = 1e-12
@@ -53,21 +53,7 @@ def test_points_within_straight_runs_are_no_corners() -> None:
     assert fewer > 50
 
 
-def test_the_rate_of_typenet_is_the_mean_over_users_of_their_own() -> None:
-    sets = list(score_sets())
-    for first in range(0, 1000, 10):
-        users = sets[first : first + 10]
-        own = []
-        for genuine, impostor in users:
-            fpr, fnr = roc_of_the_challenge(genuine, impostor)
-            at = np.nanargmin(np.absolute(fnr - fpr))
-            own.append((fpr[at] + fnr[at]) / 2)
-        assert per_user_eer(users) == pytest.approx(sum(own) / 10, abs=NEAR)
-
-
-def test_no_users_and_no_scores_are_refused() -> None:
-    with pytest.raises(ValueError, match="no users"):
-        per_user_eer([])
+def test_no_scores_are_refused() -> None:
     with pytest.raises(ValueError, match="no impostor scores"):
         nearest_eer(np.ones(2), np.ones(0))
     with pytest.raises(ValueError, match="genuine score 1 is NaN"):

@@ -10,10 +10,10 @@ from scipy.stats import norm
 from keydyn.evaluation.rates.detection_cost import (
     DetectionCost,
     actual_dcf,
-    half_total_error_rate,
     min_dcf,
+    rates_at,
 )
-from keydyn.evaluation.rates.error_curve import ErrorCurve, hull_equal_error_rate
+from keydyn.evaluation.rates.error_curve import ErrorCurve
 from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr, pooled_ratios
 from tests.evaluation.rates.test_conventions import score_sets
 
@@ -66,7 +66,7 @@ def test_the_hulls_equal_error_rate_is_the_largest_error_over_priors() -> None:
     for genuine, impostor in score_sets(150):
         curve = ErrorCurve.of(genuine, impostor)
         least = (priors * curve.fnmr + (1 - priors) * curve.fmr).min(axis=1)
-        found = hull_equal_error_rate(genuine, impostor)
+        found = curve.hull.eer
         # Between two priors of the grid the error changes by their distance at most.
         assert least.max() <= found + 1e-12 <= least.max() + 1 / 4000 + 1e-12
         assert found <= curve.eer + 1e-12
@@ -78,8 +78,8 @@ def test_normal_scores_have_the_closed_forms() -> None:
     genuine, impostor = random.normal(gap / 2, 1, n), random.normal(-gap / 2, 1, n)
     # Both rates are equal at 0, where they are Φ(−1); four standard errors of a share of n.
     eer, margin = norm.cdf(-gap / 2), 4 * np.sqrt(0.25 / n)
-    assert hull_equal_error_rate(genuine, impostor) == pytest.approx(eer, abs=margin)
-    assert half_total_error_rate(genuine, impostor, 0.0) == pytest.approx(eer, abs=margin)
+    assert ErrorCurve.of(genuine, impostor).hull.eer == pytest.approx(eer, abs=margin)
+    assert sum(rates_at(genuine, impostor, 0.0)) / 2 == pytest.approx(eer, abs=margin)
     cost = DetectionCost(0.2, 1.0, 3.0)
     # The log-likelihood ratio of x is gap · x.
     at = cost.threshold / gap

@@ -13,10 +13,8 @@ from keydyn.evaluation.rates.error_curve import (
     common_grid,
     curves_on,
     equal_error_rate,
-    error_rates,
     fnmr_at_fmr,
     zero_miss_rate,
-    zero_rejection_rate,
 )
 
 scores = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=12).map(np.array)
@@ -39,11 +37,11 @@ def test_worked_by_hand(genuine, impostor, eer, zero_miss):
 
 @given(scores, scores)
 def test_points_are_those_of_scikit_learn(genuine, impostor):
-    accepted, rejected = error_rates(genuine, impostor)
+    curve = ErrorCurve.of(genuine, impostor)
     truth = np.concatenate([np.ones(len(genuine)), np.zeros(len(impostor))])
     false, true, _ = roc_curve(truth, np.concatenate([genuine, impostor]), drop_intermediate=False)
-    np.testing.assert_allclose(accepted, false)
-    np.testing.assert_allclose(rejected, 1 - true)
+    np.testing.assert_allclose(curve.fmr, false)
+    np.testing.assert_allclose(curve.fnmr, 1 - true)
 
 
 @given(scores, scores)
@@ -67,7 +65,6 @@ def test_rates_at_a_target_by_trying_every_threshold(genuine, impostor, target):
     assert fnmr_at_fmr(genuine, impostor, target) == min(fnmr for fmr, fnmr in tried if fmr <= target)
     assert curve.fmr_at_fnmr(target) == min(fmr for fmr, fnmr in tried if fnmr <= target)
     assert zero_miss_rate(genuine, impostor) == curve.fnmr_at_fmr(0.0)
-    assert zero_rejection_rate(genuine, impostor) == curve.fmr_at_fnmr(0.0)
 
 
 def test_one_in_a_hundred_is_not_above_one_per_cent():
@@ -82,7 +79,7 @@ def test_scores_of_minus_infinity():
     genuine, impostor = np.array([-np.inf, -np.inf, 0.0, 1.0]), np.array([-np.inf])
     np.testing.assert_array_equal(ErrorCurve.of(genuine, impostor).fmr, [0, 0, 0, 1])
     assert zero_miss_rate(genuine, impostor) == 0.5
-    assert zero_rejection_rate(genuine, impostor) == 1.0
+    assert ErrorCurve.of(genuine, impostor).fmr_at_fnmr(0.0) == 1.0
     assert equal_error_rate(genuine, impostor) == pytest.approx(1 / 3)
 
 
@@ -104,7 +101,8 @@ def test_curves_on_a_grid_worked_by_hand():
 def test_the_rates_cross_at_the_equal_error_rate(genuine, impostor):
     """Reading the piecewise-linear curves there gives the same rate for both."""
     eer = equal_error_rate(genuine, impostor)
-    accepted, rejected = error_rates(genuine, impostor)
+    curve = ErrorCurve.of(genuine, impostor)
+    accepted, rejected = curve.fmr, curve.fnmr
     # Both as functions of their sum's place along the curve: the crossing lies on one of its lines.
     on_line = [
         abs(a + s * (b - a) - eer) < 1e-9 and abs(c + s * (d - c) - eer) < 1e-9

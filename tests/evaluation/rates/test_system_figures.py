@@ -14,7 +14,7 @@ from keydyn.evaluation.rates.chosen_elsewhere import (
 )
 from keydyn.evaluation.rates.confidence import Rate, user_weights
 from keydyn.evaluation.rates.detection_cost import DetectionCost, actual_dcf, min_dcf
-from keydyn.evaluation.rates.error_curve import ErrorCurve, equal_error_rate, hull_equal_error_rate
+from keydyn.evaluation.rates.error_curve import ErrorCurve, equal_error_rate
 from keydyn.evaluation.rates.identification import identification
 from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr
 from keydyn.evaluation.rates.system_figures import CONVENTION_TITLES, COST_TITLES, RATE_TITLES, SystemFigures
@@ -56,7 +56,7 @@ def test_every_figure_is_its_definition_and_every_interval_that_of_people_drawn(
     plain = {"min_dcf": min_dcf, "actual_dcf": actual_dcf}
     definitions = {
         "eer": equal_error_rate,
-        "hull_eer": hull_equal_error_rate,
+        "hull_eer": lambda g, i: ErrorCurve.of(g, i).hull.eer,
         **{name: lambda g, i, one=one: one(g, i, cost) for name, one in plain.items()},
         "cllr": lambda g, i: cllr(g, i, cost.prior),
         "min_cllr": lambda g, i: min_cllr(g, i, cost.prior),

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from keydyn.datasets import make_typists
-from keydyn.figures.residuals import draw_residual_checks
+from keydyn.figures.residuals import draw_residual_rows
 from keydyn.lab.frame.long_texts import intervals_by_user, pattern, stream
 from keydyn.lab.goodness_of_fit import figures
 from keydyn.lab.goodness_of_fit.measurements import (
@@ -124,5 +124,5 @@ def test_residual_figure(keystrokes, tmp_path):
         name: pattern(name, "recommended").fit(sequences).forecast_residuals(sequences)[:, 0]
         for name in ("hmm", "pohmm")
     }
-    draw_residual_checks(residuals, tmp_path / "residuals.png", sequences.lengths)
+    draw_residual_rows({"one": (residuals, sequences.lengths)}, tmp_path / "residuals.png")
     assert (tmp_path / "residuals.png").stat().st_size > 5000

@@ -9,7 +9,7 @@ from keydyn import POHMM, Sequences
 from keydyn.model.engine.densities import END
 from keydyn.model.engine.layout import Walk
 from keydyn.model.engine.online_step import check_models
-from keydyn.model.engine.scores_and_states import Lattice, Scored, ScoreRoom, Source, check_scoring
+from keydyn.model.engine.scores_and_states import GivenSequences, Lattice, Scored, ScoreRoom, check_scoring
 from keydyn.model.families.family import families_of
 from keydyn.model.fit.batch import Batch
 from keydyn.model.fit.fits import Fits
@@ -97,7 +97,9 @@ def test_a_lattice_refuses_a_shape_that_does_not_fit():
 
 def test_scoring_refuses_a_shape_that_does_not_fit():
     n, room = 4, ScoreRoom(np.empty(1), np.empty(0), np.empty((4, 2, 1)), np.empty(8))
-    source = Source(np.ones(n * 2), np.zeros(n, dtype=np.int64), np.array([0, n]), np.empty((0, 2, 1)))
+    source = GivenSequences(
+        np.ones(n * 2), np.zeros(n, dtype=np.int64), np.array([0, n]), np.empty((0, 2, 1))
+    )
     features, cells = np.zeros((2, 4), dtype=np.int64), np.ones((3, 2, 4, 2, 1))
     places, none = np.zeros(3, dtype=np.int64), np.empty(0, dtype=np.int64)
     model = Scored(places, none, features, 0.0, cells, np.ones((3, 2, 1)), np.ones((9, 2, 2, 1)))
@@ -125,5 +127,3 @@ def test_online_filters_refuse_a_shape_that_does_not_fit():
     ):
         with pytest.raises(ValueError, match="has shape"):
             check_models(models, bank.features, filters)
-    with pytest.raises(ValueError, match="filters has shape"):
-        bank.resume(bank.filters[:, 1:])

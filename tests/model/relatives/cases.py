@@ -34,13 +34,6 @@ def context(rng, m=2, emission_edges=(0.8, 1.5), step_edges=(1.0,)):
     return model, enumeration.Bins(start, trans, tables, emission_edges, step_edges, 0)
 
 
-def partly_bins(rng, m=2):
-    start, edges = rng.dirichlet(np.ones(m)), (-0.3, 0.6)
-    trans, tables = rng.dirichlet(np.ones(m), (5, m)), emission(rng, 5, m)
-    model = PartlyHMM.from_parameters(start, trans, tables, previous=Bins(edges, feature=1))
-    return model, enumeration.Bins(start, trans, tables, edges, edges, 1)
-
-
 def partly_lines(rng, m=2, zeros=False):
     start, trans = rng.dirichlet(np.ones(m)), rng.dirichlet(np.ones(m), m)
     if zeros:

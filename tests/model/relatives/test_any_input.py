@@ -61,7 +61,6 @@ def test_context(problem, emission_context, transition_context):
     if family == "categorical":
         chosen["n_states"] = 1
     assert_sound(ContextHMM(emission=family, emission_context=emission_context, **chosen), X, lengths)
-    assert_sound(PartlyHMM(emission=family, previous=transition_context, **chosen), X, lengths)
 
 
 @often

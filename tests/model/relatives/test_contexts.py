@@ -45,8 +45,7 @@ def test_the_past_by_hand():
     assert past.events.tolist() == [[None, None], [None, "a"], ["a", "b"], [None, None], [None, "d"]]
 
 
-def test_the_past_of_streams_is_that_of_sequences():
-    """Built event by event it is the same."""
+def test_the_past_built_event_by_event_is_that_of_sequences():
     rng = np.random.default_rng(1)
     x = rng.normal(size=(6, 2))
     x[rng.random(x.shape) < 0.3] = np.nan
@@ -81,7 +80,7 @@ def test_edges():
 
 
 def test_what_a_callable_gets_and_returns(X):
-    """A `Past` with as many events as `memory` says, in fitting, scoring, drawing and streams alike."""
+    """A `Past` with as many events as `memory` says, in fitting, scoring and drawing alike."""
     seen = []
 
     def context(past):
@@ -96,9 +95,7 @@ def test_what_a_callable_gets_and_returns(X):
     assert model.emission_[0].loc.shape == (4, 2)
     drawn, _, _ = model.sample(lengths=[5, 3], random_state=0)
     assert drawn.shape == (8, 2)
-    stream = model.online()
-    shares = [stream.update(x) for x in X[:20]]
-    np.testing.assert_allclose(shares, model.score_samples(X[:20]), atol=1e-10)
+    assert np.isfinite(model.score_samples(X[:20])).all()
     assert set(seen) == {(3, 2)}
 
 
@@ -124,12 +121,6 @@ def test_a_callable_sees_events(X):
     density += -0.5 * ordinary**2 - np.log(other[1] * np.sqrt(2 * np.pi)) - np.log(X[1, 1])
     np.testing.assert_allclose(lattice.log_density[1, :, 0], density, rtol=1e-12)
     assert np.isfinite(unseen).all()
-    stream = model.online()
-    np.testing.assert_allclose([stream.update(X[0], "z"), stream.update(X[1], "a")], unseen, atol=1e-12)
-    again = model.online(stream.state())
-    assert again.update(X[2], "b") == pytest.approx(
-        model.score_samples(X[:3], events=["z", "a", "b"])[2], abs=1e-12
-    )
     _, types, _ = model.sample(events=["a", "b", "a"], random_state=0)
     assert types.tolist() == ["a", "b", "a"]
     # Without a callable events make no difference.
@@ -199,8 +190,6 @@ def test_what_is_no_context(X, registry):
         ContextHMM(emission_context=lambda past: [1, 2, 3]).fit(X)
     with pytest.raises(ValueError, match="the context function's answer is not a context"):
         ContextHMM(emission_context=lambda past: past.values[:, -1, 0]).fit(X)
-    with pytest.raises(ValueError, match="previous must be"):
-        PartlyHMM(previous="lines").fit(X)
     with pytest.raises(ValueError, match="previous_feature must be"):
         PartlyHMM(previous_feature=2).fit(X)
 

@@ -1,4 +1,4 @@
-"""Each relative against the enumeration of all paths: likelihood, posteriors, ξ, filter, Viterbi, streams."""
+"""Each relative against the enumeration of all paths: likelihood, posteriors, ξ, filter, Viterbi."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ KINDS = {
     "context, three states": lambda rng: cases.context(rng, m=3),
     "context, emission only": lambda rng: cases.context(rng, step_edges=None),
     "context, transitions only": lambda rng: cases.context(rng, emission_edges=None),
-    "partly, bins": cases.partly_bins,
     "partly, lines": cases.partly_lines,
     "partly, lines, three states": lambda rng: cases.partly_lines(rng, m=3),
     "partly, lines, impossible steps": lambda rng: cases.partly_lines(rng, zeros=True),
@@ -89,30 +88,3 @@ def test_viterbi(asked):
         path, value = paths_of(truth, x, given, rows).best()
         assert log_probability[s] == pytest.approx(value, abs=1e-10)
         assert tuple(states[rows]) == path
-
-
-def test_streams(asked):
-    """One event at a time gives the same shares and the same probabilities, for one stream and for many."""
-    model, _, x, lengths, parts, given = asked
-    shares = model.score_samples(x, lengths=lengths, **given)
-    filtered = model.filter_proba(x, lengths=lengths, **given)
-    asked_for = {"labelled": True} if given else {}
-    for rows in parts:
-        stream = model.online(**asked_for)
-        for n in rows:
-            named = {"label": given["labels"][n]} if given else {}
-            assert stream.update(x[n], **named) == pytest.approx(shares[n], abs=1e-10)
-            np.testing.assert_allclose(stream.proba, filtered[n], atol=1e-12)
-        assert stream.n_events == len(rows)
-        assert stream.log_likelihood == pytest.approx(shares[rows].sum(), abs=1e-10)
-    many = model.online(n_streams=2, **asked_for)
-    first, third = parts[0], parts[2]
-    for a, b in zip(first, third, strict=False):
-        named = {"labels": given["labels"][[a, b]]} if given else {}
-        np.testing.assert_allclose(many.update(x[[a, b]], **named), shares[[a, b]], atol=1e-10)
-    # The longer one goes on alone, from a saved state.
-    again = model.online(many.state(), n_streams=2, **asked_for)
-    named = {"labels": given["labels"][first[-1:]]} if given else {}
-    np.testing.assert_allclose(
-        again.update(x[first[-1:]], None, [0], **named), shares[first[-1:]], atol=1e-10
-    )

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from keydyn import ContextHMM, PartiallyHMM, PartlyHMM
 from keydyn.model import Bins, Categorical, LogStudent, Normal, Student
 from keydyn.model.families.family import Emission
-from keydyn.model.relatives.regression import LineLimits, Seen, line_update, tilted, update_logits
+from keydyn.model.relatives.regression import LineLimits, SeenFeature, line_update, tilted, update_logits
 from tests.model.relatives import cases
 
 LENGTHS = [60] * 50
@@ -82,7 +82,6 @@ FITS = {
     "partly": (lambda: PartlyHMM(), lines_truth),
     "partly, three states": (lambda: PartlyHMM(3, max_iter=60), lines_truth),
     "partly, t": (lambda: PartlyHMM(emission=LogStudent(estimate_df=True)), lines_truth),
-    "partly, bins": (lambda: PartlyHMM(previous=4), lines_truth),
     "partially": (lambda: PartiallyHMM(), labels_truth),
     "partially, fixed": (lambda: PartiallyHMM(p_observed=0.3, p_true=0.8), labels_truth),
     "partially, visibility given": (lambda: PartiallyHMM(p_observed=None), labels_truth),
@@ -105,7 +104,7 @@ def test_em_climbs(kind):
     assert final == pytest.approx(model.log_likelihood_, rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["context", "partly", "partly, bins", "partially"])
+@pytest.mark.parametrize("kind", ["context", "partly", "partially"])
 def test_a_weight_is_that_many_copies(kind):
     pattern, truth = FITS[kind]
     X, labels, _ = simulated(truth(), lengths=[30] * 3)
@@ -253,7 +252,9 @@ def test_lines_are_least_squares():
     x[::9] = np.nan
     params = {"loc": np.zeros((1, 2)), "scale": np.ones((1, 2))}
     start = Emission(Normal(), params)
-    found, slopes, floored = line_update(start, np.zeros(2), Seen(x, u), weights, LineLimits(1e-6, 0.0, True))
+    found, slopes, floored = line_update(
+        start, np.zeros(2), SeenFeature(x, u), weights, LineLimits(1e-6, 0.0, True)
+    )
     there = ~np.isnan(x)
     for j in range(2):
         line = LinearRegression().fit(u[there, None], x[there], sample_weight=weights[there, j])
@@ -279,7 +280,9 @@ def test_lines_with_heavy_tails_reach_the_maximum():
         return kind.log_density(x, at).sum()
 
     for _ in range(200):
-        emission, slopes, _ = line_update(emission, slopes, Seen(x, u), weights, LineLimits(1e-6, 0.0, True))
+        emission, slopes, _ = line_update(
+            emission, slopes, SeenFeature(x, u), weights, LineLimits(1e-6, 0.0, True)
+        )
         found = emission.params
         values.append(log_likelihood(found["loc"][0, 0], slopes[0], found["scale"][0, 0]))
     assert (np.diff(values) >= -1e-9).all()
@@ -329,7 +332,7 @@ def test_restarts_and_callbacks():
 
 def test_samples_have_the_models_distribution():
     """What a model draws is what it scores: the mean score of many draws, twice, agrees; so do the states."""
-    for build in (cases.context, cases.partly_bins, cases.partly_lines):
+    for build in (cases.context, cases.partly_lines):
         model, _ = build(np.random.default_rng(5))
         X, events, states = model.sample(lengths=[3] * 4000, random_state=0)
         assert X.shape == (12_000, 3)

@@ -1,4 +1,4 @@
-"""The relatives as estimators: scikit-learn's conventions, input checks, files, streams, degenerate data."""
+"""The relatives as estimators: scikit-learn's conventions, input checks, files, degenerate data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from tests.model.test_sklearn import EXPECTED_FAILURES
 MODELS = {
     "context": ContextHMM(tol=1e-2),
     "partly": PartlyHMM(tol=1e-2),
-    "partly, bins": PartlyHMM(previous=2, tol=1e-2),
     "partially": PartiallyHMM(tol=1e-2),
 }
 
@@ -68,7 +67,7 @@ def test_check_estimator(kind):
 def test_clone_and_parameters():
     for model in (
         ContextHMM(3, emission_context=Bins((1.0, 2.0)), transition_context=None, fixed=("start",)),
-        PartlyHMM(previous=Bins((5.0,), 1), density_floor=1e-5),
+        PartlyHMM(previous_feature=1, density_floor=1e-5),
         PartiallyHMM(p_observed=None, p_true=1.0, state_labels=("a", "b")),
     ):
         copied = clone(model)
@@ -153,16 +152,6 @@ def test_many_models_and_classes(kind):
     assert classifier.predict(slow[3:] + fast[3:]).tolist() == ["slow", "slow", "fast", "fast"]
 
 
-@every
-def test_a_stream_stays_as_small_as_it_was(sequences, fitted, kind):
-    """After ten events its state has as many numbers as after one."""
-    stream, sizes = fitted[kind].online(), []
-    for x in sequences.X[:10]:
-        stream.update(x)
-        sizes.append(sum(np.size(part) for part in stream.state().values()))
-    assert len(set(sizes)) == 1
-
-
 def test_a_failed_fit_leaves_the_model(sequences, fitted):
     """Also one that fails after the contexts were learnt."""
     model = clone(MODELS["context"]).fit(sequences)
@@ -178,7 +167,6 @@ def test_scoring_never_changes_a_model(sequences, fitted):
         for call in (model.score, model.predict_proba, model.decode, model.bic, model.score_samples):
             call(sequences)
         model.sample(5, random_state=0)
-        model.online().update(sequences.X[0])
         assert model.__dict__ == before
 
 
@@ -191,7 +179,8 @@ def test_criteria(sequences, fitted):
     assert "approximate" not in str(model.bic(sequences))
     floored = ContextHMM(density_floor=1e-5, tol=1e-2).fit(sequences)
     assert "approximate" in str(floored.bic(sequences))
-    assert fitted["partly, bins"].n_parameters_ == 1 + 2 * 2 + 3 * 2 * 4
+    # Start, transitions and their slopes; two features of locations, scales and slopes.
+    assert fitted["partly"].n_parameters_ == 1 + 2 + 2 + 2 * 2 * 3
 
 
 @pytest.mark.parametrize("kind", [*MODELS, "partially, labelled"])
@@ -210,11 +199,6 @@ def test_round_trip(sequences, fitted, kind, tmp_path):
     if kind == "partially, labelled":
         assert again.state_labels_.tolist() == model.state_labels_.tolist()
         assert (again.p_observed_, again.p_true_) == (model.p_observed_, model.p_true_)
-    stream = model.online()
-    stream.update(sequences.X[0])
-    resumed = again.online(json.loads(json.dumps(stream.state())))
-    second = model.score_samples(sequences.X[:2])[1]
-    assert resumed.update(sequences.X[1]) == pytest.approx(second, rel=1e-12)
     again.save(tmp_path / "again.keydyn")
     assert (tmp_path / "again.keydyn").read_bytes() == path.read_bytes()
 
@@ -296,6 +280,22 @@ def test_changed_after_fitting(sequences, tmp_path):
         model.save(tmp_path / "changed.keydyn")
 
 
+def test_files_of_models_that_had_bins(fitted, tmp_path):
+    """A setting that was there once is read where it says what is so now, and refused where it does not."""
+    fitted["partly"].save(tmp_path / "right.keydyn")
+    for previous, read in (("linear", True), (3, False)):
+        path = rewritten(
+            tmp_path / "right.keydyn",
+            tmp_path / "earlier.keydyn",
+            lambda h, t, previous=previous: h["settings"].update({"previous": previous}),
+        )
+        if read:
+            assert load(path).get_params() == fitted["partly"].get_params()
+        else:
+            with pytest.raises(ModelFileError, match="ContextHMM with the same bins"):
+                load(path)
+
+
 def test_the_file_holds_a_tampered_byte(fitted, tmp_path):
     path = tmp_path / "model.keydyn"
     fitted["partly"].save(path)
@@ -306,42 +306,6 @@ def test_the_file_holds_a_tampered_byte(fitted, tmp_path):
     save_file(tensors, path, metadata)
     with pytest.raises(ModelFileError, match="damaged"):
         load(path)
-
-
-def test_wrong_streams(sequences, fitted):
-    model = fitted["context"]
-    stream, many = model.online(), model.online(n_streams=3)
-    with pytest.raises(ValueError, match="x must have shape"):
-        stream.update([1.0])
-    with pytest.raises(ValueError, match=r"stream 0, column 1: -5\.0 is not a value"):
-        stream.update([1.0, -5.0])
-    with pytest.raises(ValueError, match="named twice"):
-        many.update(sequences.X[:2], None, [1, 1])
-    with pytest.raises(ValueError, match="numbered 0 to 2"):
-        many.update(sequences.X[:1], None, [3])
-    with pytest.raises(ValueError, match="events must be one per stream"):
-        many.update(sequences.X[:3], ["a"])
-    with pytest.raises(ValueError, match="n_streams must be"):
-        model.online(n_streams=0)
-    stream.update(sequences.X[0])
-    state = stream.state()
-    with pytest.raises(ValueError, match="belongs to another model"):
-        fitted["partly"].online(state)
-    with pytest.raises(ValueError, match="has 1 streams, not 2"):
-        model.online(state, n_streams=2)
-    for name, wrong in (
-        ("last", [[1.0]]),
-        ("log_filtered", [[0.0, 0.0]]),
-        ("n_events", [0]),
-        ("version", 9),
-        ("n_events", ["x"]),
-        ("log_likelihood", ["much"]),
-    ):
-        with pytest.raises(ValueError, match="state"):
-            model.online(state | {name: wrong})
-    with pytest.raises(ValueError, match="not a saved state"):
-        model.online({})
-    np.testing.assert_array_equal(many.proba, np.tile(model.startprob_, (3, 1)))
 
 
 DEGENERATE = {
@@ -401,10 +365,6 @@ def test_given_parameters_are_checked():
     parts = ([0.5, 0.5], [[0.5, 0.5]] * 2, [("normal", [[0.0, 1.0]], [[1.0, 1.0]])])
     with pytest.raises(ValueError, match=r"emission_slopes must be finite numbers of shape \(1, 2\)"):
         PartlyHMM.from_parameters(*parts, emission_slopes=[[1.0, np.nan]])
-    with pytest.raises(ValueError, match="a model in bins has no slopes"):
-        PartlyHMM.from_parameters(
-            [1.0], [[[1.0]]] * 3, [("normal", [[0.0]] * 3, [[1.0]] * 3)], previous=Bins(()), centre=[0.0]
-        )
     with pytest.raises(ValueError, match=r"transmat must have shape \(4, 2, 2\)"):
         ContextHMM.from_parameters(
             [0.5, 0.5],
@@ -417,5 +377,3 @@ def test_given_parameters_are_checked():
         PartiallyHMM.from_parameters(*parts, p_observed=0.5, p_true=1.2)
     with pytest.raises(ValueError, match="previous_feature"):
         PartlyHMM.from_parameters(*parts, previous_feature=3)
-    with pytest.raises(AttributeError, match="a linear model has no bins"):
-        _ = PartlyHMM.from_parameters(*parts).previous_

@@ -134,7 +134,7 @@ def test_forms_of_labels(typed):
         )
     together = labelled(X, labels, [50] * 8)
     np.testing.assert_array_equal(
-        together[[2, 0]].label_codes, np.concatenate([together[2].label_codes, together[0].label_codes])
+        together[[2, 0]].codes, np.concatenate([together[2].codes, together[0].codes])
     )
     scores = cross_val_score(PartiallyHMM(tol=1e-2), together, cv=KFold(2))
     for score, (train, test) in zip(scores, KFold(2).split(np.arange(8)), strict=True):
@@ -206,10 +206,6 @@ def test_wrong_labels(typed):
             PartiallyHMM(**{name: wrong}).fit(X)
     with pytest.raises(ValueError, match="with one state there is no wrong label"):
         PartiallyHMM(1, p_true=0.9).fit(X)
-    with pytest.raises(ValueError, match="these streams have no labels"):
-        fitted.online().update(X[0], label="a")
-    with pytest.raises(ValueError, match="stream 0: label 'z' names no state"):
-        fitted.online(labelled=True).update(X[0], label="z")
 
 
 def test_labels_that_cannot_be():

@@ -33,9 +33,6 @@ GIVEN = {
         START, [TRANS] * 4, rows(5), emission_context=Bins((90.0, 200.0)), transition_context=Bins((100.0,))
     ),
     "partly, zero slopes": lambda: PartlyHMM.from_parameters(START, TRANS, rows(1)),
-    "partly, equal bins": lambda: PartlyHMM.from_parameters(
-        START, [TRANS] * 4, rows(4), previous=Bins((100.0,))
-    ),
     "partially, labels never seen": lambda: PartiallyHMM.from_parameters(
         START, TRANS, rows(1), p_observed=0.0, p_true=0.8
     ),
@@ -83,7 +80,6 @@ SETTINGS = {
 FITS = {
     "context, one bin": lambda **given: ContextHMM(emission_context=1, transition_context=None, **given),
     "partly, slopes fixed": lambda **given: PartlyHMM(fixed=("slopes",), **given),
-    "partly, one bin": lambda **given: PartlyHMM(previous=1, **given),
     "partially, no labels": lambda **given: PartiallyHMM(**given),
     "partially, no label seen": lambda **given: PartiallyHMM(p_observed=0.0, **given),
 }
@@ -113,11 +109,3 @@ def test_fitted(X, kind, settings):
         for name, values in theirs.params.items():
             np.testing.assert_allclose(ours.params[name], values, rtol=1e-8)
     assert model.n_parameters_ == plain.n_parameters_
-
-
-def test_a_partly_hmm_in_bins_is_a_context_hmm(X):
-    partly = PartlyHMM(previous=3, previous_feature=1, tol=1e-2).fit(X, lengths=LENGTHS)
-    context = ContextHMM(emission_context=3, transition_context=3, context_feature=1, tol=1e-2)
-    context.fit(X, lengths=LENGTHS)
-    np.testing.assert_array_equal(partly.history_, context.history_)
-    np.testing.assert_array_equal(partly.score_samples(X), context.score_samples(X))

@@ -17,7 +17,7 @@ import pandas as pd
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.datasets.files.columns import further, key_names, samples_in
 from keydyn.datasets.files.file_form import AsRead, FileForm
-from keydyn.datasets.files.hold_unit import unit_of_holds
+from keydyn.datasets.files.holds_and_flights import unit_of_holds
 from keydyn.datasets.files.latency_tables import DOWN_DOWN, DOWN_UP, UP_DOWN, UP_UP, contradicts
 from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.key_names import in_our_names

@@ -1,4 +1,7 @@
-"""Files that have how long keys were held, and the time between them, instead of times: VK, HT, FT."""
+"""Files that have how long keys were held, and the time between them, instead of times: VK, HT, FT.
+
+Such files do not say the unit of their times, which follows from how long people hold keys.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from keydyn.arrays import Floats, Integers
 from keydyn.datasets.files.columns import further, key_names, likely_names, samples_in, there_are
 from keydyn.datasets.files.event_files import CODES, plain
 from keydyn.datasets.files.file_form import AsRead, FileForm
-from keydyn.datasets.files.hold_unit import unit_of_holds
 from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.key_names import in_our_names, names_of_codes
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
@@ -29,6 +31,8 @@ NAMES = {
 }
 KEYS = ("key", "keyname", "code", "char", "character", "letter", *CODES)
 TIMES = ("timepress", "timerelease")
+# The median hold of people who type is between these, in milliseconds.
+SHORTEST, LONGEST = 20.0, 1000.0
 
 
 def holds_and_gaps(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
@@ -126,3 +130,15 @@ def _key_names(table: Table, given: str | None) -> Any:
     if codes is not None and all(re.fullmatch(r"[0-9]+", str(text)) for text in texts.unique()):
         return names_of_codes(texts.astype(float).to_numpy(), codes).astype(object)
     return texts
+
+
+def unit_of_holds(hold: Floats) -> str:
+    """The unit in which keys are held as people hold them."""
+    median = float(np.nanmedian(hold)) if np.isfinite(hold).any() else np.nan
+    for unit in ("ms", "s", "us", "ns"):
+        if SHORTEST <= float(milliseconds(np.array([median]), unit)[0]) <= LONGEST:
+            return unit
+    raise ReadingError(
+        f"keys are held for {median:.3g} in the middle, which is not how people type in any unit",
+        Remedy("give {} if that is right", {"unit": "ms"}),
+    )

@@ -18,7 +18,7 @@ import pandas as pd
 from keydyn.arrays import Floats, Truths
 from keydyn.datasets.files.columns import labels, numbers_of
 from keydyn.datasets.files.file_form import AsRead, FileForm
-from keydyn.datasets.files.hold_unit import unit_of_holds
+from keydyn.datasets.files.holds_and_flights import unit_of_holds
 from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.key_names import in_our_names
 from keydyn.keystrokes.quality import count_by_user

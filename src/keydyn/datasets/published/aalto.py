@@ -51,7 +51,7 @@ class Source(Protocol):
         """A person's file."""
 
 
-class Person(NamedTuple):
+class PersonFile(NamedTuple):
     """What one file holds, (n,) each; NaN where a field is empty."""
 
     number: int
@@ -210,7 +210,7 @@ def _check_number(path: Path, n: int) -> None:
         raise ValueError(f"{path}: it has {n:,} files of people; at most {MOST_FILES:,} are read")
 
 
-def _person(number: int, contents: bytes) -> Person:
+def _person(number: int, contents: bytes) -> PersonFile:
     """The columns that are needed. They are numbers, so the encoding of the sentences does not matter."""
     table = csv.read_csv(
         io.BytesIO(contents),
@@ -232,10 +232,10 @@ def _person(number: int, contents: bytes) -> Person:
     known = np.isfinite(section) & np.isfinite(press) & ~beyond(press)
     if not known.any():
         raise UnusableFileError("it has no keystroke with the time of its press")
-    return Person(number, section[known], press[known], release[known], code[known])
+    return PersonFile(number, section[known], press[known], release[known], code[known])
 
 
-def _in_schema(people: list[Person]) -> pd.DataFrame:
+def _in_schema(people: list[PersonFile]) -> pd.DataFrame:
     """One frame of several people."""
     n_rows = [len(person.press) for person in people]
     user = np.repeat(np.array([person.number for person in people], dtype=np.int64), n_rows)

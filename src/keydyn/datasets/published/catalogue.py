@@ -72,7 +72,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Entry:
+class DatasetEntry:
     """All that is known of a dataset without opening it.
 
     `paper_name` is what it is called in the paper's tables, and so in ours; `title` says what was typed.
@@ -100,7 +100,7 @@ class Entry:
 CATALOGUE = {
     entry.name: entry
     for entry in (
-        Entry(
+        DatasetEntry(
             name="password",
             paper_name="Password",
             title="A password on a keyboard",
@@ -126,7 +126,7 @@ CATALOGUE = {
                 "and the last.",
             ),
         ),
-        Entry(
+        DatasetEntry(
             name="keypad",
             paper_name="Keypad",
             title="A number on a numeric keypad",
@@ -145,7 +145,7 @@ CATALOGUE = {
             ),
             notes=("Half of the users were recorded with a clock that ticks every 15.6 ms.",),
         ),
-        Entry(
+        DatasetEntry(
             name="mobile",
             paper_name="Mobile",
             title="A number on a telephone's touch screen",
@@ -170,7 +170,7 @@ CATALOGUE = {
                 *("y", "y_acceleration", "y_rotation", "z_acceleration", "z_rotation"),
             ),
         ),
-        Entry(
+        DatasetEntry(
             name="fable",
             paper_name="Fable",
             title="Fables, copied",
@@ -195,7 +195,7 @@ CATALOGUE = {
                 size=881_883,
             ),
         ),
-        Entry(
+        DatasetEntry(
             name="essay",
             paper_name="Essay",
             title="Answers to essay questions",
@@ -221,7 +221,7 @@ CATALOGUE = {
             ),
             notes=("One sample occurs twice; see `duplicates`.",),
         ),
-        Entry(
+        DatasetEntry(
             name="aalto",
             paper_name="Aalto",
             title="Sentences, transcribed on the web",
@@ -257,7 +257,7 @@ NAMES = tuple(CATALOGUE)
 PUBLISHED = tuple(name for name, entry in CATALOGUE.items() if all(file.home for file in entry.files))
 
 
-def entry_of(name: str) -> Entry:
+def entry_of(name: str) -> DatasetEntry:
     """The entry of that name; a `ValueError` lists the names."""
     if name not in CATALOGUE:
         raise ValueError(f"there is no dataset {name!r}; there are {', '.join(NAMES)}")

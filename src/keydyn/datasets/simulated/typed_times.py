@@ -12,7 +12,7 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, compiled
 from keydyn.datasets.simulated import texts, typed_keys
 from keydyn.datasets.simulated.keyboard import KEYS
-from keydyn.datasets.simulated.typist_population import DIGRAPHS, TIMES, People, Streams
+from keydyn.datasets.simulated.typist_population import DIGRAPHS, TIMES, SimulatedPeople, Streams
 
 # By kind of text: keys per sample, exponent of practice, mistakes per letter.
 DEFAULTS: dict[str, tuple[int, float, float]] = {
@@ -42,7 +42,7 @@ OF_SAMPLE, OF_KEYSTROKE = 2, 3
 
 
 @dataclass(frozen=True)
-class Task:
+class TypingTask:
     """Who types what, how often and under which conditions; `make_typists` describes the fields.
 
     `phrase` holds the keys of a fixed text by their number, and is empty for other texts.
@@ -62,7 +62,7 @@ class Task:
     first_user: int
 
     @classmethod
-    def of(cls, *arguments: Any) -> Task:
+    def of(cls, *arguments: Any) -> TypingTask:
         """From arguments of `make_typists`, in the order of the fields; a `ValueError` names a wrong one."""
         given = {field.name: value for field, value in zip(fields(cls), arguments, strict=True)}
         text = given["text"]
@@ -140,7 +140,9 @@ class Performance(NamedTuple):
     states: Integers
 
 
-def perform(keys: Integers, people: People, task: Task, streams: Streams, users: Integers) -> Performance:
+def perform(
+    keys: Integers, people: SimulatedPeople, task: TypingTask, streams: Streams, users: Integers
+) -> Performance:
     """Times and states for `keys`, (U · n_samples, n_keys), with the samples of each user together."""
     n_keys = keys.shape[1]
     normals = streams.normals(users, TIMES, (task.n_samples, OF_SAMPLE + OF_KEYSTROKE * n_keys))
@@ -156,7 +158,7 @@ def perform(keys: Integers, people: People, task: Task, streams: Streams, users:
 
 @compiled
 def _press_and_release(
-    keys: Integers, normals: Floats, people: People, conditions: Conditions, typed: Performance
+    keys: Integers, normals: Floats, people: SimulatedPeople, conditions: Conditions, typed: Performance
 ) -> None:
     """Fill `typed`."""
     mood, practice, strength, digraphs = conditions

@@ -106,7 +106,7 @@ PAUSE_AFTER = _by_key(
 )
 
 
-class People(NamedTuple):
+class SimulatedPeople(NamedTuple):
     """U people at V keys."""
 
     # (U, V, 2) means of ln τ and ln hold time by key and state
@@ -126,7 +126,7 @@ class People(NamedTuple):
     mistakes: Floats
 
 
-def draw_people(streams: Streams, users: Integers) -> People:
+def draw_people(streams: Streams, users: Integers) -> SimulatedPeople:
     """The people with these numbers."""
     drawn = streams.normals(users, PERSON, (len(TRAITS) + 3 * len(KEYS),))
     mean, deviation = np.array(list(TRAITS.values())).T
@@ -137,7 +137,7 @@ def draw_people(streams: Streams, users: Integers) -> People:
     touch = trait["touch"] + TOUCH_FOLLOWS_SPEED * (trait["speed"] - TRAITS["speed"][0])
     spread = {name: np.exp(trait[name]) for name in ("active_spread", "passive_spread", "touch_spread")}
     pause_at = PAUSE_AT + habits[:, 2] + trait["pausing"][:, None]
-    return People(
+    return SimulatedPeople(
         tau=_by_state(trait["speed"][:, None] + KEY_TAU + habits[:, 0], trait["pause_length"]),
         tau_spread=np.stack([spread["active_spread"], spread["passive_spread"]], axis=1),
         touch=_by_state(touch[:, None] + KEY_TOUCH + habits[:, 1], trait["pause_touch"]),
@@ -152,7 +152,7 @@ def draw_people(streams: Streams, users: Integers) -> People:
     )
 
 
-def as_model(people: People, person: int, keys: list[str]) -> POHMM:
+def as_model(people: SimulatedPeople, person: int, keys: list[str]) -> POHMM:
     """One person as the model that samples are drawn from, over some keys; features are hold time and τ."""
     from scipy.special import ndtr
 

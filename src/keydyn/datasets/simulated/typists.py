@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ import pandas as pd
 from keydyn.arrays import Integers
 from keydyn.datasets.simulated import typed_keys, typist_population
 from keydyn.datasets.simulated.keyboard import KEYS
-from keydyn.datasets.simulated.typed_times import LAST_USER, Task, check_whole, perform
-from keydyn.datasets.simulated.typist_population import People, Streams
+from keydyn.datasets.simulated.typed_times import LAST_USER, TypingTask, check_whole, perform
+from keydyn.datasets.simulated.typist_population import SimulatedPeople, Streams
 from keydyn.model import POHMM
 
 # Keystrokes processed at a time, so that memory beyond the result stays small.
@@ -40,7 +40,8 @@ def make_typists(
 
     Every person is a POHMM of their own (`simulated_typist`): a speed, a touch, a way of pausing, and habits
     at every key. For a given seed, user k is the same person whatever else is simulated, and with the same
-    number of keys per sample and the same conditions types the same samples, however many there are.
+    number of keys per sample and the same conditions types the same samples, however many there are. So a
+    population of any size can be made some people at a time, by `first_user`.
 
     Parameters
     ----------
@@ -113,47 +114,8 @@ def make_typists(
     True
     """
     conditions = practice, sitting, mood, digraphs, mistakes, tick
-    task = Task.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
-    return _keystrokes(task, Streams(random_state), 0, task.n_users, return_states)
-
-
-def stream_typists(
-    n_users: int = 1000,
-    n_samples: int = 8,
-    text: str = "fixed",
-    n_keys: int | None = None,
-    *,
-    chunk_users: int = 1000,
-    phrase: str | Sequence[str] | None = None,
-    practice: float | None = None,
-    sitting: int = 1,
-    mood: float = 0.1,
-    digraphs: float = 1.0,
-    mistakes: float | None = None,
-    tick: float | None = None,
-    first_user: int = 0,
-    return_states: bool = False,
-    random_state: Any = 0,
-) -> Iterator[pd.DataFrame]:
-    """The rows of `make_typists`, in frames of `chunk_users` people each, so that memory stays bounded.
-
-    The other arguments are those of `make_typists`; people and samples do not depend on `chunk_users`.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import stream_typists
-    >>> frames = stream_typists(n_users=1_000_000, n_samples=1, chunk_users=20)
-    >>> next(frames)["user"].nunique()
-    20
-    """
-    check_whole("chunk_users", chunk_users, 1)
-    conditions = practice, sitting, mood, digraphs, mistakes, tick
-    task = Task.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
-    streams = Streams(random_state)
-    return (
-        _keystrokes(task, streams, start, min(chunk_users, task.n_users - start), return_states)
-        for start in range(0, task.n_users, chunk_users)
-    )
+    task = TypingTask.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
+    return _keystrokes(task, Streams(random_state), return_states)
 
 
 def simulated_typist(user: int, keys: Sequence[str] = KEYS, random_state: Any = 0) -> POHMM:
@@ -167,10 +129,10 @@ def simulated_typist(user: int, keys: Sequence[str] = KEYS, random_state: Any = 
     return typist_population.as_model(people, 0, list(keys))
 
 
-def _keystrokes(task: Task, streams: Streams, start: int, count: int, return_states: bool) -> pd.DataFrame:
-    """What `count` people type, from the `start`-th on."""
-    per_user = task.n_samples * task.n_keys
-    users = np.arange(count) + (task.first_user + start)
+def _keystrokes(task: TypingTask, streams: Streams, return_states: bool) -> pd.DataFrame:
+    """What all people type."""
+    count, per_user = task.n_users, task.n_samples * task.n_keys
+    users = np.arange(count) + task.first_user
     keys, states = np.empty(count * per_user, dtype=np.int64), np.empty(count * per_user, dtype=np.int64)
     press, release = np.empty(count * per_user), np.empty(count * per_user)
     step = max(1, BATCH // per_user)
@@ -195,7 +157,7 @@ def _keystrokes(task: Task, streams: Streams, start: int, count: int, return_sta
     return pd.DataFrame(columns, copy=False)
 
 
-def _keys(task: Task, people: People, streams: Streams, users: Integers) -> Integers:
+def _keys(task: TypingTask, people: SimulatedPeople, streams: Streams, users: Integers) -> Integers:
     """Which keys are pressed, one row per sample."""
     if task.text == "fixed":
         return np.tile(task.phrase, (len(users) * task.n_samples, 1))

@@ -5,8 +5,6 @@ Our own are in `error_curve`. A definition here follows its source even where ou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from keydyn.arrays import Floats
@@ -48,27 +46,6 @@ def nearest_fnmr_at_fmr(genuine: Floats, impostor: Floats, target: float) -> flo
     """
     fmr, fnmr = corners(genuine, impostor)
     return float(fnmr[np.argmin(np.abs(fmr - target))])
-
-
-def per_user_eer(users: Sequence[tuple[Floats, Floats]]) -> float:
-    """The mean over users of each user's own equal error rate, as TypeNet reports it.
-
-    Every user has their own threshold, at which their rates are nearest (Acien and others, *TypeNet*, IEEE
-    Transactions on Biometrics, Behavior, and Identity Science 4, 2022); `users` are the genuine and impostor
-    scores of each. Of each user's curve the nearest point is taken, as in the later challenge of the same
-    group (`nearest_eer`).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn.evaluation import per_user_eer
-    >>> ann, bob = (np.array([0.9, 0.4]), np.array([0.1, 0.5])), (np.array([0.8]), np.array([0.3]))
-    >>> per_user_eer([ann, bob])
-    0.25
-    """
-    if len(users) == 0:
-        raise ValueError("there are no users")
-    return float(np.mean([nearest_eer(genuine, impostor) for genuine, impostor in users]))
 
 
 def corners(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:

@@ -85,19 +85,6 @@ def actual_dcf(genuine: Floats, impostor: Floats, cost: DetectionCost | None = N
     return float(given.of(*rates_at(genuine, impostor, given.threshold)))
 
 
-def half_total_error_rate(genuine: Floats, impostor: Floats, threshold: float) -> float:
-    """(FMR + FNMR) / 2 at a threshold that was chosen elsewhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn.evaluation import half_total_error_rate
-    >>> half_total_error_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.5]), threshold=0.5)
-    0.5
-    """
-    return sum(rates_at(genuine, impostor, threshold)) / 2.0
-
-
 def rates_at(genuine: Floats, impostor: Floats, threshold: float) -> tuple[float, float]:
     """FMR and FNMR at a threshold: what scores as high is accepted."""
     for name, scores in (("genuine", genuine), ("impostor", impostor)):

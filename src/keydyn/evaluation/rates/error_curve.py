@@ -124,12 +124,6 @@ def crossing(fmr: Floats, fnmr: Floats) -> Floats:
     return rates
 
 
-def error_rates(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
-    """FMR and FNMR at every distinct score, from strict to lax; the first point, (0, 1), accepts none."""
-    curve = ErrorCurve.of(genuine, impostor)
-    return curve.fmr, curve.fnmr
-
-
 def equal_error_rate(genuine: Floats, impostor: Floats) -> float:
     """Where FMR and FNMR cross, on straight lines between neighbouring points.
 
@@ -170,34 +164,6 @@ def zero_miss_rate(genuine: Floats, impostor: Floats) -> float:
     0.5
     """
     return fnmr_at_fmr(genuine, impostor, 0.0)
-
-
-def zero_rejection_rate(genuine: Floats, impostor: Floats) -> float:
-    """FMR at the strictest threshold that rejects no genuine sample, FMR at FNMR 0: what comfort costs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn.evaluation import zero_rejection_rate
-    >>> round(zero_rejection_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
-    0.333
-    """
-    return ErrorCurve.of(genuine, impostor).fmr_at_fnmr(0.0)
-
-
-def hull_equal_error_rate(genuine: Floats, impostor: Floats) -> float:
-    """The equal error rate of the convex hull of the curve (ROCCH-EER).
-
-    It is the largest share of errors, over all priors, that the best threshold for each prior makes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn.evaluation import hull_equal_error_rate
-    >>> round(hull_equal_error_rate(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5])), 3)
-    0.2
-    """
-    return ErrorCurve.of(genuine, impostor).hull.eer
 
 
 def common_grid(lowest: float = 1e-4, points: int = 201) -> Floats:

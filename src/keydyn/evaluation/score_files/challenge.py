@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.evaluation.score_files.columns import COMMA, SPACE, first_line, number_of, read_numbers
+from keydyn.evaluation.score_files.score_columns import COMMA, SPACE, first_line, number_of, read_numbers
 from keydyn.evaluation.scored_claims import ScoredClaims
 
 LABELS = {"0": False, "1": True}

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keydyn.evaluation.score_files.challenge import challenge_claims
-from keydyn.evaluation.score_files.columns import (
+from keydyn.evaluation.score_files.score_columns import (
     COMMA,
     SPACE,
     first_line,

@@ -13,7 +13,14 @@ from keydyn.model.ask.inference import Inference
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.engine.expectation import room_for
-from keydyn.model.engine.scores_and_states import Lattice, Scored, ScoreRoom, Source, check_scoring, score
+from keydyn.model.engine.scores_and_states import (
+    GivenSequences,
+    Lattice,
+    Scored,
+    ScoreRoom,
+    check_scoring,
+    score,
+)
 from keydyn.model.families.compiled import custom_features, features_of, variant_for
 from keydyn.model.fit.estimator import Estimator, ModelState, refuse_unseen
 from keydyn.model.fit.threads import piece_for, run_hearing_signals
@@ -60,7 +67,7 @@ class Scoring(Estimator, Inference):
         values, codes, offsets = sequences.engine_arrays
         x = np.empty((room_for(sequences.longest, sequences.n_events), sequences.n_features, 1))
         model = scored(theta, places, sequences, floor)
-        source = Source(
+        source = GivenSequences(
             values.reshape(-1), codes, offsets, _custom_densities(theta, places, sequences, floor)
         )
         room = ScoreRoom(scores, increments, x, x.reshape(-1))

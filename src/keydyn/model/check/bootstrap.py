@@ -105,7 +105,7 @@ def parametric_bootstrap(
     own = model._parameters
     drawn = surrogates.draw_many(own, sequences, generator.spawn(n_replicates))
     refits = surrogates.refit(model, [surrogate.sequences for surrogate in drawn], n_jobs)
-    layout = Layout.of(own, surrogates.index_of(own, sequences), model.fixed)
+    layout = ToldParameters.of(own, surrogates.index_of(own, sequences), model.fixed)
     # All refits saw the same events, so they have one vocabulary.
     index = surrogates.index_of(refits[0]._parameters, sequences)
     places = vocabulary.translation(own.event_types, refits[0].event_types_)
@@ -121,7 +121,7 @@ def parametric_bootstrap(
 
 
 @dataclass(frozen=True)
-class Layout:
+class ToldParameters:
     """Which parameters the data can tell: of the types that occur, the pairs, and the first types.
 
     Attributes
@@ -136,7 +136,7 @@ class Layout:
     features: list[tuple[int, tuple[str, ...], tuple[str, ...]]]
 
     @classmethod
-    def of(cls, parameters: Parameters, index: EventIndex, fixed: object) -> Layout:
+    def of(cls, parameters: Parameters, index: EventIndex, fixed: object) -> ToldParameters:
         """What is not `fixed` and occurs in the events."""
         held = set(fixed) if isinstance(fixed, (list, tuple, set, frozenset)) else set()
         m, nothing = parameters.n_types, np.empty(0, dtype=np.int64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +100,7 @@ class Sequences:
         offsets: Integers,
         feature_names: tuple[str, ...] | None,
         names: list[Any] | None = None,
-    ) -> Sequences:
+    ) -> Self:
         """Sequences of arrays that were checked and belong to no other object."""
         made = object.__new__(cls)
         made._take(X, codes, event_types, offsets)
@@ -124,7 +124,7 @@ class Sequences:
 
     def __reduce__(self) -> Any:
         X, codes, offsets = self._owned
-        return Sequences.of_checked, (X, codes, self.event_types, offsets, self.feature_names, self.names)
+        return type(self).of_checked, (X, codes, self.event_types, offsets, self.feature_names, self.names)
 
     def with_values(self, X: Floats) -> Sequences:
         """Other values of the same shape with the same events; they share what is the same."""
@@ -246,13 +246,13 @@ class Sequences:
         rows = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         names = None if self.names is None else [self.names[s] for s in chosen]
         types, features = self.event_types, self.feature_names
-        return Sequences.of_checked(self.X[rows], self.codes[rows], types, offsets, features, names)
+        return self.of_checked(self.X[rows], self.codes[rows], types, offsets, features, names)
 
     def _run(self, first: int, end: int) -> Sequences:
         """The sequences from the first up to the end, which is not one of them."""
         begin, stop = self.offsets[first], self.offsets[end]
         X, codes, offsets = self._owned
-        return Sequences.of_checked(
+        return self.of_checked(
             X[begin:stop],
             codes[begin:stop],
             self.event_types,
@@ -352,7 +352,9 @@ def concatenate(parts: Sequence[Sequences]) -> Sequences:
         table[MISSING] = MISSING
         codes.append(table[part.codes])
     names = [name for part in parts for name in part.names or []]
-    return Sequences.of_checked(
+    kinds = {type(part) for part in parts}
+    kind = kinds.pop() if len(kinds) == 1 else Sequences
+    return kind.of_checked(
         np.concatenate([part.X for part in parts]),
         np.concatenate(codes),
         types,

@@ -190,11 +190,12 @@ def update_emission(variant: Variant, span: Integers, rules: Rules, moments: Flo
                     else:
                         # Sums are of deviations from the location that is there now. For Student's t, ν is
                         # fixed (Liu and Rubin); for the log-normal these are Eqs. 17–18, corrected.
-                        weight = moments[row, k, PRECISION if kind == STUDENT else MASS, j, lane]
+                        student = len(variant) == ANY_FAMILY and kind == STUDENT
+                        weight = moments[row, k, PRECISION, j, lane] if student else mass
                         apart = total / weight if weight > NOTHING else 0.0
                         around = max(moments[row, k, SQUARE, j, lane] - apart * total, 0.0)
                         loc, over, known = emission[row, at, j, lane] + apart, mass, weight > NO_MASS
-                        if kind == STUDENT:
+                        if student:
                             known = known and mass > count_floor
                         elif count_floor > 0.0:
                             over, known = max(mass, count_floor), True
@@ -238,38 +239,45 @@ def marginal_emission(
         return
     for k in range(len(features)):
         kind, at, end = features[k, KIND], features[k, FIRST], features[k, END]
+        by_moments = kind != EXPONENTIAL and kind != CATEGORICAL
         if kind == CUSTOM:
             continue
-        by_moments = kind != EXPONENTIAL and kind != CATEGORICAL
         for j in range(n_states):
             for lane in range(n_lanes):
                 total, mean, square = 0.0, 0.0, 0.0
-                for p in range(at, end):
-                    emission[m, p, j, lane] = emission[span[ROW], p, j, lane] if by_moments else 0.0
                 for row in range(span[ROW], m):
                     total += moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
+                if len(variant) == ANY_FAMILY and not by_moments:
+                    for p in range(at, end):
+                        mean = 0.0
+                        for row in range(span[ROW], m):
+                            weight = moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
+                            weight = weight / total if total > NO_MASS else 1.0 / (m - span[ROW])
+                            mean += weight * emission[row, p, j, lane]
+                        emission[m, p, j, lane] = mean
+                    continue
                 # The mean first, then the squares around it: the first time round there is no mean yet.
                 for second in range(2):
                     for row in range(span[ROW], m):
                         weight = moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
                         weight = weight / total if total > NO_MASS else 1.0 / (m - span[ROW])
-                        if by_moments:
-                            loc, scale = emission[row, at, j, lane], emission[row, at + 1, j, lane]
-                            of_row = loc * scale if kind == GAMMA else loc
-                            variance = of_row * scale if kind == GAMMA else scale * scale
-                            if second:
-                                square += weight * ((of_row - mean) * (of_row - mean) + variance)
-                            else:
-                                mean += weight * of_row
-                        elif second:
-                            for p in range(at, end):
-                                emission[m, p, j, lane] += weight * emission[row, p, j, lane]
-                if kind == GAMMA:
+                        of_row, scale = emission[row, at, j, lane], emission[row, at + 1, j, lane]
+                        variance = scale * scale
+                        if len(variant) == ANY_FAMILY and kind == GAMMA:
+                            of_row = of_row * scale
+                            variance = of_row * scale
+                        if second:
+                            square += weight * ((of_row - mean) * (of_row - mean) + variance)
+                        else:
+                            mean += weight * of_row
+                emission[m, at, j, lane] = mean
+                emission[m, at + 1, j, lane] = math.sqrt(square)
+                if len(variant) == ANY_FAMILY and kind == GAMMA:
                     emission[m, at, j, lane] = mean * mean / square
                     emission[m, at + 1, j, lane] = square / mean
-                elif by_moments:
-                    emission[m, at, j, lane] = mean
-                    emission[m, at + 1, j, lane] = math.sqrt(square)
+                elif len(variant) == ANY_FAMILY and kind == STUDENT:
+                    # The degrees of freedom are the same everywhere.
+                    emission[m, at + 2, j, lane] = emission[span[ROW], at + 2, j, lane]
 
 
 @merged
@@ -348,7 +356,7 @@ def smooth_emission(
                     for p in range(at, features[k, END]):
                         own, marginal = emission[row, p, j, lane], emission[m, p, j, lane]
                         mixed = share * own + rest * marginal
-                        if kind == STUDENT and p > at:
+                        if len(variant) == ANY_FAMILY and kind == STUDENT and p > at:
                             # The scale by its square; the degrees of freedom are the same everywhere.
                             square = share * (own * own) + rest * (marginal * marginal)
                             mixed = math.sqrt(square) if p == at + 1 else own

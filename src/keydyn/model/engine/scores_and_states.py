@@ -22,7 +22,7 @@ from keydyn.model.engine.log_domain import (
 from keydyn.model.engine.recursions import backward, forward, scale_densities
 
 
-class Source(NamedTuple):
+class GivenSequences(NamedTuple):
     """Sequences as they were given.
 
     Attributes
@@ -69,7 +69,7 @@ class ScoreRoom(NamedTuple):
     flat_x: Floats
 
 
-def check_scoring(source: Source, model: Scored, room: ScoreRoom) -> None:
+def check_scoring(source: GivenSequences, model: Scored, room: ScoreRoom) -> None:
     """`ValueError` if arrays have shapes that do not fit each other."""
     n, n_states, n_features = len(source.codes), model.start.shape[1], len(model.features)
     check_shape("values", source.values, (n * n_features,))
@@ -105,9 +105,9 @@ def score(
 ) -> None:
     """ln P(x | Ω) of each sequence, and of each event given those before it if there are `increments`.
 
-    NaN or −inf where underflow threatens: that is for the log domain. The arguments are the arrays of a
-    `Source`, a `Scored` and a `ScoreRoom`, one by one: Numba takes three times as long to take in a tuple, a
-    fifth of the time of a short score.
+    NaN or −inf where underflow threatens: that is for the log domain. The arguments are the arrays of
+    `GivenSequences`, of a `Scored` and of a `ScoreRoom`, one by one: Numba takes three times as long to take
+    in a tuple, a fifth of the time of a short score.
     """
     how, n_room = Densities(features, log_floor, cells), len(x)
     n_codes, n_states, n_features = len(start), start.shape[1], len(features)

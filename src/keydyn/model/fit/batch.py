@@ -24,7 +24,7 @@ from keydyn.model.engine.layout import FitEvents, TypeChain
 from keydyn.model.families.compiled import features_of
 from keydyn.model.families.family import Family
 from keydyn.model.families.location_scale import LogScale
-from keydyn.model.theta.from_data import Counts, Moments, least_scale, moments_by, sums_by, together
+from keydyn.model.theta.from_data import Moments, TypeCounts, least_scale, moments_by, sums_by, together
 from keydyn.model.theta.parameters import EventChain
 
 
@@ -192,17 +192,17 @@ class Batch:
         taken[:, logs] = np.log(taken[:, logs])
         return taken[..., None]
 
-    def counts(self, g: int) -> Counts:
+    def counts(self, g: int) -> TypeCounts:
         """How often types and pairs of a group occur."""
         first, row = int(self.rows_of[g]), slice(self.rows_of[g], self.rows_of[g + 1] - 1)
         pair = slice(*self.pairs_of[g : g + 2])
         weight = float(self.weights[self.sequences_of[g] : self.sequences_of[g + 1]].sum())
         pairs, times = self.pairs[pair] - first, self.pair[pair]
-        return Counts(self.event_types[g], pairs, weight, self.types[row], self.starts[row], times)
+        return TypeCounts(self.event_types[g], pairs, weight, self.types[row], self.starts[row], times)
 
     def chain(self, settings: Settings) -> TypeChain:
         """The event chains of all groups, and what estimates weigh in smoothing."""
-        of_all = Counts(np.array([]), self.pairs, 0.0, self.types, self.starts, self.pair)
+        of_all = TypeCounts(np.array([]), self.pairs, 0.0, self.types, self.starts, self.pair)
         return of_all.weighted(self._steps_between_types, settings)
 
     @cached_property

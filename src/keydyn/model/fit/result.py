@@ -18,7 +18,7 @@ from keydyn.model.families.compiled import features_of, kind_of
 from keydyn.model.families.family import Family, Stats
 from keydyn.model.fit.algorithm import REASONS
 from keydyn.model.fit.threads import Learner
-from keydyn.model.theta.from_data import Counts, Moments
+from keydyn.model.theta.from_data import Moments, TypeCounts
 from keydyn.model.theta.marginals import normalised
 from keydyn.model.theta.parameters import EventChain, Parameters
 
@@ -47,7 +47,7 @@ class Statistics:
     overall : moments of each feature over all events, and the largest |x|, for the scale floor
     """
 
-    counts: Counts
+    counts: TypeCounts
     log_likelihood: float
     start: Floats
     first_seen: Floats
@@ -76,7 +76,7 @@ class Statistics:
             [_merged_overall(a, b) for a, b in zip(ours.overall, other.overall, strict=True)],
         )
 
-    def _aligned(self, target: Counts) -> Statistics:
+    def _aligned(self, target: TypeCounts) -> Statistics:
         m = len(target.event_types)
         counts, rows = self.counts.aligned(target.event_types, target.pairs)
         transitions = np.zeros((len(target.pairs), *self.transitions.shape[1:]))
@@ -321,7 +321,9 @@ def order_of_states(parameters: Parameters, settings: Settings) -> Integers | No
     return None if order == sorted(order) else np.array(order)
 
 
-def n_parameters(parameters: Parameters, counts: Counts | None, fixed: tuple[str, ...]) -> tuple[int, int]:
+def n_parameters(
+    parameters: Parameters, counts: TypeCounts | None, fixed: tuple[str, ...]
+) -> tuple[int, int]:
     """Free parameters that the likelihood depends on, and all that the model has (Section 3.1).
 
     `counts` tells which types and pairs occurred; None means all.
@@ -396,7 +398,7 @@ def _chain(fits: Fits, g: int, order: Any) -> EventChain:
     return EventChain(chain.prob[types], chain.leaving[types], chain.entering[types], start[types], own)
 
 
-def _part(fits: Fits, b: int) -> tuple[Counts, slice, slice, Any]:
+def _part(fits: Fits, b: int) -> tuple[TypeCounts, slice, slice, Any]:
     """The counts with pairs in order, the rows and steps of a model, and the order of its steps."""
     counts, span = fits.batch.counts(int(fits.batch.group[b])), fits.model_spans[b]
     n_pairs, n_steps = len(counts.pairs), len(counts.pairs) + 2 * len(counts.types) + 1

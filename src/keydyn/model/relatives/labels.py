@@ -12,72 +12,34 @@ from scipy.optimize import linear_sum_assignment
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data.sequences import Sequences, as_sequences
 from keydyn.model.data.settings import Settings
-from keydyn.model.data.vocabulary import MISSING, Types
+from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.relatives.parameter_tables import ContextTables, Floored, Training
 from keydyn.model.theta.lattice import StatePosterior, log_densities
 
 
-@dataclass(frozen=True, eq=False)
 class LabelledSequences(Sequences):
-    """Sequences and a label of the hidden state at some of their events.
-
-    Attributes
-    ----------
-    label_codes : (N,) index into `label_types`, −1 where no label was seen; None without labels
-    label_types : the distinct labels, sorted
-    """
-
-    label_codes: Integers | None = None
-    label_types: Types | None = None
-
-    def __post_init__(self) -> None:
-        """Check labels as events are checked, which have the same form."""
-        super().__post_init__()
-        if self.label_codes is None or self.label_types is None:
-            if self.label_codes is not self.label_types:
-                raise ValueError("label_codes and label_types go together")
-            return
-        try:
-            events = Sequences(self.X, self.label_codes, self.label_types, self.offsets)
-        except ValueError as error:
-            raise ValueError(f"labels: {error}") from None
-        object.__setattr__(self, "label_codes", events.codes)
-        object.__setattr__(self, "label_types", events.event_types)
-
-    def __getitem__(self, which: Any) -> LabelledSequences:
-        chosen = super().__getitem__(which)
-        codes = None if self.label_codes is None else self.as_events()[which].codes
-        return _with_labels(chosen, codes, self.label_types)
-
-    def __reduce__(self) -> Any:
-        X, codes, offsets = self.engine_arrays
-        plain = Sequences.of_checked(X, codes, self.event_types, offsets, self.feature_names, self.names)
-        return _with_labels, (plain, self.label_codes, self.label_types)
-
-    def as_events(self) -> Sequences:
-        """The sequences with their labels in the place of event types."""
-        assert self.label_codes is not None
-        assert self.label_types is not None
-        return Sequences(self.X, self.label_codes, self.label_types, self.offsets)
+    """Sequences whose event types are labels of the hidden state; an event without a type has no label."""
 
 
-def labelled(X: Any, labels: Any, lengths: Given) -> LabelledSequences:
-    """Sequences with labels, which have the form that events have elsewhere: flat, or a list of arrays."""
-    if isinstance(X, LabelledSequences) and labels is None and lengths is None:
-        return X
-    if labels is None and isinstance(X, (list, tuple)) and any(isinstance(x, LabelledSequences) for x in X):
-        return _joined(list(X))
-    sequences = as_sequences(X, None, lengths).without_events()
+def labelled(X: Any, labels: Any, lengths: Given) -> Sequences:
+    """Sequences with labels, which have the form that events have elsewhere; plain ones if there are none."""
+    several = X if isinstance(X, (list, tuple)) else []
+    looked = [isinstance(one, LabelledSequences) for one in several]
+    if any(looked) and not all(looked):
+        raise ValueError(f"some of the sequences have labels, number {looked.index(False)} has none")
+    sequences = as_sequences(X, None, lengths)
     if labels is None:
-        return _with_labels(sequences, None, None)
+        return sequences if isinstance(sequences, LabelledSequences) else sequences.without_events()
+    values, _, offsets = sequences.engine_arrays
     try:
-        encoded = as_sequences(np.zeros((sequences.n_events, 1)), labels, sequences.lengths)
+        said = as_sequences(np.zeros((sequences.n_events, 1)), labels, sequences.lengths)
     except ValueError as error:
         # Labels are read as event types are; the message should speak of labels.
         text = str(error).replace("event types", "labels").replace("event type", "label")
         raise ValueError(text.replace("events", "labels")) from None
-    return _with_labels(sequences, encoded.codes, encoded.event_types)
+    arrays = values, said.engine_arrays[1], said.event_types, offsets
+    return LabelledSequences.of_checked(*arrays, sequences.feature_names, sequences.names)
 
 
 @dataclass(frozen=True)
@@ -176,33 +138,16 @@ def is_probability(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and 0.0 <= float(value) <= 1.0
 
 
-def states_named(sequences: LabelledSequences, names: tuple[Any, ...]) -> Integers | None:
+def states_named(sequences: Sequences, names: tuple[Any, ...]) -> Integers | None:
     """The state that each event's label names, −1 where none was seen; a `ValueError` for an unknown one."""
-    if sequences.label_codes is None or sequences.label_types is None:
+    if not isinstance(sequences, LabelledSequences):
         return None
     place = {name: j for j, name in enumerate(names) if name is not None}
-    table = [place.get(label, len(names)) for label in sequences.label_types.tolist()]
-    states = np.array([*table, MISSING], dtype=np.int64)[sequences.label_codes]
+    table = [place.get(label, len(names)) for label in sequences.event_types.tolist()]
+    states = np.array([*table, MISSING], dtype=np.int64)[sequences.codes]
     if (states == len(names)).any():
         row = int(np.argmax(states == len(names)))
-        label = sequences.label_types[sequences.label_codes[row]].item()
+        label = sequences.event_types[sequences.codes[row]].item()
         known = ", ".join(repr(name) for name in place) or "none"
         raise ValueError(f"{sequences.place(row)}: label {label!r} names no state; labels are {known}")
     return states
-
-
-def _joined(parts: list[Any]) -> LabelledSequences:
-    """Several as one, as cross-validation hands over its folds."""
-    sequences = as_sequences(parts).without_events()
-    looked = [getattr(part, "label_codes", None) is not None for part in parts]
-    if not any(looked):
-        return _with_labels(sequences, None, None)
-    if not all(looked):
-        raise ValueError(f"some of the sequences have labels, number {looked.index(False)} has none")
-    together = as_sequences([part.as_events() for part in parts])
-    return _with_labels(sequences, together.codes, together.event_types)
-
-
-def _with_labels(sequences: Sequences, codes: Integers | None, types: Types | None) -> LabelledSequences:
-    arrays = sequences.X, sequences.codes, sequences.event_types, sequences.offsets
-    return LabelledSequences(*arrays, sequences.feature_names, sequences.names, codes, types)

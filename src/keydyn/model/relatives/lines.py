@@ -19,7 +19,7 @@ from keydyn.model.relatives.parameter_tables import (
 )
 from keydyn.model.relatives.regression import (
     LineLimits,
-    Seen,
+    SeenFeature,
     line_update,
     tilted,
     update_logits,
@@ -101,7 +101,7 @@ class Lines(ContextTables):
         if "emission" not in settings.fixed:
             for k, e in enumerate(emission):
                 limits = LineLimits(evidence.least_scale(k, settings), settings.count_floor, self.free_slopes)
-                seen = Seen(evidence.working[k], u[k])
+                seen = SeenFeature(evidence.working[k], u[k])
                 emission[k], slopes[k], floored[k] = line_update(e, slopes[k], seen, weighted, limits)
         slopes_of: Any = {"emission_slopes": slopes, "transition_slopes": steepness}
         return replace(self, startprob=startprob, transmat=transmat, emission=emission, **slopes_of), floored

@@ -176,12 +176,6 @@ class PartiallyHMM(Relative):
     aic = _taking_labels(Relative.aic)
     bic = _taking_labels(Relative.bic)
 
-    def online(
-        self, state: dict[str, Any] | None = None, *, n_streams: int | None = None, labelled: bool = False
-    ) -> Any:
-        """As the other models'; with `labelled`, `update` takes a label, None where none is seen."""
-        return self._opened(state, n_streams, labelled)
-
     def sample(
         self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
     ) -> tuple[Floats, Types, Integers]:
@@ -222,23 +216,21 @@ class PartiallyHMM(Relative):
         return NoContext(), NoContext()
 
     def _labels_in_fitting(self, sequences: Sequences) -> tuple[Integers | None, tuple[Any, ...]]:
-        assert isinstance(sequences, LabelledSequences)
         names = self._names(sequences)
         return states_named(sequences, names), names
 
     def _labels_in_scoring(self, sequences: Sequences) -> Integers | None:
-        assert isinstance(sequences, LabelledSequences)
         return states_named(sequences, self._theta.names)
 
-    def _names(self, sequences: LabelledSequences) -> tuple[Any, ...]:
+    def _names(self, sequences: Sequences) -> tuple[Any, ...]:
         """The label of each state: as given, or those of the training data, sorted."""
         n_states = int(self.n_states)
         if self.state_labels is not None:
             return tuple(vocabulary.check_types(self.state_labels).tolist())
         seen: list[Any] = []
-        if sequences.label_codes is not None and sequences.label_types is not None:
-            used = np.unique(sequences.label_codes[sequences.label_codes != MISSING])
-            seen = sequences.label_types[used].tolist()
+        if isinstance(sequences, LabelledSequences):
+            used = np.unique(sequences.codes[sequences.codes != MISSING])
+            seen = sequences.event_types[used].tolist()
         if len(seen) > n_states:
             raise ValueError(f"there are {len(seen)} different labels for {n_states} states")
         return (*seen, *[None] * (n_states - len(seen)))

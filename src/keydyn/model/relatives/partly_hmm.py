@@ -15,10 +15,9 @@ from keydyn.model.data.sequences import to_draw
 from keydyn.model.data.settings import Settings, generator_of, is_whole
 from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
 from keydyn.model.families.location_scale import of_working_values
-from keydyn.model.relatives import sampling
-from keydyn.model.relatives.contexts import Bins, Context, Contexts, NoContext, Past, learnt
+from keydyn.model.relatives.contexts import Contexts, Past
 from keydyn.model.relatives.lines import EachItsOwn, Lines
-from keydyn.model.relatives.parameter_tables import ContextTables, Training, uniform_tables
+from keydyn.model.relatives.parameter_tables import Training, uniform_tables
 from keydyn.model.relatives.relative import Relative
 from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution, given_emissions
@@ -30,31 +29,28 @@ class PartlyHMM(Relative):
     """Second-order model, the first state hidden, the second observable.
 
     Hidden state and emission at n both depend on the observation at n − 1, besides the hidden state:
-    P(z_n | z_{n−1}, x_{n−1}) and P(x_n | z_n, x_{n−1}). Where a value is missing, x_{n−1} is the last one
-    seen. A sequence's first event has none; u is zero there, or the bin is "none yet". `events` is ignored.
-    With zero slopes, or one bin, it is the HMM.
+    P(z_n | z_{n−1}, x_{n−1}) and P(x_n | z_n, x_{n−1}). With u the deviation of x_{n−1} from its average on
+    the family's own scale (ln x for a log-normal), each feature's location is loc + slope · its own u, and
+    the transitions are multinomial-logistic in the u of `previous_feature`. Where a value is missing, x_{n−1}
+    is the last one seen; at a sequence's first event u is zero. `events` is ignored. With zero slopes it is
+    the HMM. If x_{n−1} is to choose among tables instead, a `ContextHMM` with the same bins twice does that.
 
     Parameters
     ----------
     n_states : number of hidden states M
-    emission : a family's name or a `Family`, or one per feature; "linear" needs a location-scale family
-    previous : how x_{n−1} enters. "linear": with u its deviation from the average on the family's own scale
-        (ln x for a log-normal), each feature's location is loc + slope · its own u, and the transitions are
-        multinomial-logistic in the u of `previous_feature`. A whole number: that many quantile bins of that
-        feature, edges learnt in fitting; or `Bins(edges, feature)`
-    previous_feature : see there
+    emission : a location-scale family's name or a `Family`, or one per feature
+    previous_feature : the feature whose value before the transitions depend on
     fixed : which of "start", "transitions", "emission", "slopes" are not estimated; slopes start at zero
     spread, tol, max_iter : as in `POHMM`, like all that are not listed here
 
     Attributes
     ----------
     startprob_ : (M,)
-    transmat_ : linear, (M, M) after an average value; in bins, (S, M, M) as in `ContextHMM`
-    emission_ : linear, parameters (1, M) after an average value; in bins, (R, M)
-    emission_slopes_ : (K, M) change of location with u; linear only
-    transition_slopes_ : (M, M) change with u of the log-odds of going to j instead of staying; linear only
-    centre_ : (K,) the average value on the family's scale, where u = 0; linear only
-    previous_ : the `Bins`; in bins only
+    transmat_ : (M, M) after an average value
+    emission_ : parameters (1, M) after an average value
+    emission_slopes_ : (K, M) change of location with u
+    transition_slopes_ : (M, M) change with u of the log-odds of going to j instead of staying
+    centre_ : (K,) the average value on the family's scale, where u = 0
     log_likelihood_, history_, n_iter_ : as in `POHMM`, like all that are not listed here
 
     Examples
@@ -62,14 +58,13 @@ class PartlyHMM(Relative):
     >>> import numpy as np
     >>> from keydyn import PartlyHMM
     >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
-    >>> model = PartlyHMM(previous="linear").fit(x)
+    >>> model = PartlyHMM().fit(x)
     >>> model.emission_slopes_.shape, model.transition_slopes_.shape
     ((1, 2), (2, 2))
     """
 
     _further_parts = ("slopes",)
 
-    previous: Any = "linear"
     _: KW_ONLY
     previous_feature: int = 0
 
@@ -83,56 +78,38 @@ class PartlyHMM(Relative):
         emission_slopes: Given = None,
         transition_slopes: Given = None,
         centre: Given = None,
-        previous: Bins | None = None,
         **parameters: Any,
     ) -> Self:
         """A fitted model from its parameters, states in the order given.
 
-        With slopes (K, M) and (M, M) and a `centre` (K,) it is linear, `transmat` (M, M) and the arrays in
-        `emission` (1, M); all three are zero if not given. With `previous`, a `Bins`, `transmat` is
-        (S, M, M) and the arrays (R, M), one row per name of the bins. `emission` is a list of
-        `(family, loc, scale)` or `(family, {name: array})`.
+        `transmat` is (M, M), `emission` a list of `(family, loc, scale)` or `(family, {name: array})` with
+        arrays (1, M). Slopes are (K, M) and (M, M), `centre` is (K,); all three are zero if not given.
         """
-        if not (previous is None or isinstance(previous, (Bins, NoContext))):
-            raise ValueError(f"previous must be a Bins, or None for a linear model, not {previous!r}")
         start = distribution("startprob", startprob, (None,))
-        m, rows = len(start), 1 if previous is None else previous.n_tables
-        emissions = given_emissions(emission, (rows, m))
-        n_features = len(emissions)
-        if previous is not None:
-            if not (emission_slopes is None and transition_slopes is None and centre is None):
-                raise ValueError("a model in bins has no slopes and no centre")
-            steps = distribution("transmat", transmat, (rows, m, m))
-            tables = ContextTables(start, steps, emissions)
-            return cls._given(tables, (previous, previous), {"previous": previous}, parameters)
+        m = len(start)
+        emissions = given_emissions(emission, (1, m))
         theta = Lines(
             start,
             distribution("transmat", transmat, (m, m)),
             emissions,
-            _finite("emission_slopes", emission_slopes, (n_features, m)),
+            _finite("emission_slopes", emission_slopes, (len(emissions), m)),
             _finite("transition_slopes", transition_slopes, (m, m)),
-            _finite("centre", centre, (n_features,)),
+            _finite("centre", centre, (len(emissions),)),
             parameters.get("previous_feature", 0),
         )
-        return cls._given(theta, (EachItsOwn(), EachItsOwn()), {"previous": "linear"}, parameters)
+        return cls._given(theta, (EachItsOwn(), EachItsOwn()), {}, parameters)
 
     @property
     def emission_slopes_(self) -> Floats:
-        return self._lines().emission_slopes
+        return np.asarray(self._theta.emission_slopes)
 
     @property
     def transition_slopes_(self) -> Floats:
-        return self._lines().transition_slopes
+        return np.asarray(self._theta.transition_slopes)
 
     @property
     def centre_(self) -> Floats:
-        return self._lines().centre
-
-    @property
-    def previous_(self) -> Context:
-        if isinstance(self._theta, Lines):
-            raise AttributeError("a linear model has no bins")
-        return self._contexts[0]
+        return np.asarray(self._theta.centre)
 
     def sample(
         self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
@@ -140,28 +117,11 @@ class PartlyHMM(Relative):
         """Draw `X` (N, K), event types (N,), which are all one, and hidden states (N,)."""
         known = self._known()
         offsets = to_draw(known.n_features, n_events, events, lengths).offsets
-        generator = generator_of(random_state)
-        if isinstance(known.theta, Lines):
-            X, states = known.theta.drawn(offsets, generator)
-        else:
-            X, states = sampling.draw_binned(known.theta, known.contexts, offsets, generator)
+        X, states = known.theta.drawn(offsets, generator_of(random_state))
         return X, np.full(len(X), SINGLE_TYPE), states
 
-    def _lines(self) -> Lines:
-        theta = self._theta
-        if not isinstance(theta, Lines):
-            raise AttributeError("a model in bins has no slopes; its tables are transmat_ and emission_")
-        return theta
-
     def _settings(self, n_features: int) -> Settings:
-        given = self.previous
-        if not (
-            (isinstance(given, str) and given == "linear")
-            or isinstance(given, (Bins, NoContext))
-            or (is_whole(given) and given >= 1)
-        ):
-            raise ValueError(f"previous must be 'linear', a number of bins or a Bins, not {given!r}")
-        feature = given.feature if isinstance(given, Bins) else self.previous_feature
+        feature = self.previous_feature
         if not is_whole(feature) or not 0 <= feature < n_features:
             raise ValueError(
                 f"previous_feature must be the number of a feature, 0 to {n_features - 1}, not {feature!r}"
@@ -169,22 +129,17 @@ class PartlyHMM(Relative):
         return super()._settings(n_features)
 
     def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> Contexts:
-        if isinstance(self.previous, str):
-            return EachItsOwn(), EachItsOwn()
-        bins = learnt(self.previous, past, X, event_weights, int(self.previous_feature))
-        return bins, bins
+        return EachItsOwn(), EachItsOwn()
 
     def _start(
         self, evidence: Training, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
-    ) -> ContextTables:
-        tables = uniform_tables(evidence, contexts[0].n_rows, contexts[1].n_rows, settings, jitter)
-        if not isinstance(self.previous, str):
-            return tables
+    ) -> Lines:
+        tables = uniform_tables(evidence, 1, 1, settings, jitter)
         for k, e in enumerate(tables.emission):
             if not e.distribution.location_scale or of_working_values(e.distribution).on_log_scale:
                 raise ValueError(
                     f"feature {k}: a {e.family} emission has no location that could be a line in the value "
-                    "before; choose a location-scale family, or bins (previous=3)"
+                    "before; choose a location-scale family, or a ContextHMM"
                 )
         m, n_features = settings.n_states, len(tables.emission)
         return Lines(
@@ -200,7 +155,7 @@ class PartlyHMM(Relative):
 
     def _count(self, theta: Any, rows: int, steps: int, fixed: tuple[str, ...]) -> int:
         count = super()._count(theta, rows, steps, fixed)
-        if isinstance(theta, Lines) and "slopes" not in fixed:
+        if "slopes" not in fixed:
             m, n_features = len(theta.startprob), len(theta.emission)
             count += 0 if "emission" in fixed else n_features * m
             count += 0 if "transitions" in fixed else m * (m - 1)

@@ -15,7 +15,7 @@ from keydyn.model.families.family import NO_MASS, Emission, Family, Params, Stat
 from keydyn.model.families.location_scale import of_working_values
 
 
-class Seen(NamedTuple):
+class SeenFeature(NamedTuple):
     """A feature of N events on its family's working scale, and u, the deviation of the value before each."""
 
     y: Floats
@@ -155,7 +155,7 @@ class LineLimits(NamedTuple):
 
 
 def line_update(
-    emission: Emission, slopes: Floats, seen: Seen, weights: Floats, limits: LineLimits
+    emission: Emission, slopes: Floats, seen: SeenFeature, weights: Floats, limits: LineLimits
 ) -> tuple[Emission, Floats, Truths]:
     """The emission (1, M) and slopes (M,), location = loc + slope · deviation of the value before.
 
@@ -175,7 +175,9 @@ def line_update(
     return emission.replace(updated), slopes, floored
 
 
-def _level_statistics(family: Family, params: Params, seen: Seen, weights: Floats, slopes: Floats) -> Stats:
+def _level_statistics(
+    family: Family, params: Params, seen: SeenFeature, weights: Floats, slopes: Floats
+) -> Stats:
     """Each state has levels of its own, so states are rows here and events count once for each."""
     n_states = weights.shape[1]
     levels = (seen.y[:, None] - slopes * seen.deviation[:, None]).ravel()
@@ -195,7 +197,7 @@ class Line(NamedTuple):
 
 
 @compiled
-def least_squares(seen: Seen, weights: Floats, line: Line, new_loc: Floats, slopes: Floats) -> None:
+def least_squares(seen: SeenFeature, weights: Floats, line: Line, new_loc: Floats, slopes: Floats) -> None:
     """Location into `new_loc` and slope into `slopes`, (M,) each; as they were where the data do not tell."""
     y, deviation, (loc, scale, df, heavy_tails) = seen.y, seen.deviation, line
     for j in range(len(loc)):

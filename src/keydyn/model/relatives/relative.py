@@ -30,9 +30,7 @@ from keydyn.model.pohmm import POHMM
 from keydyn.model.relatives import relative_files
 from keydyn.model.relatives.contexts import Contexts, Past
 from keydyn.model.relatives.parameter_tables import Result, Training, climb, lattice_of, n_rows
-from keydyn.model.relatives.relative_streams import RelativeStream, RelativeStreams, StreamModel
 from keydyn.model.theta.lattice import log_densities
-from keydyn.model.watch.online_filters import opened
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,25 +134,10 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         refuse_lengths_as_y(X, y, lengths)
         return self._fit(self._as_sequences(X, events, lengths), sample_weight)
 
-    def online(self, state: dict[str, Any] | None = None, *, n_streams: int | None = None) -> Any:
-        """A `RelativeStream` that takes one event at a time; with `n_streams` a `RelativeStreams` for many.
-
-        `state` resumes a stream's `state()`.
-        """
-        return self._opened(state, n_streams)
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a file (docs/file-format.md); `keydyn.load` reads it."""
         self._known()
         relative_files.save(self._as_it_is(), path)
-
-    def _opened(self, state: dict[str, Any] | None, n_streams: int | None, labelled: bool = False) -> Any:
-        own = self._as_it_is()
-        known = own._known()
-        wanted = 1 if n_streams is None else n_streams
-        mark = relative_files.fingerprint(own)
-        model = StreamModel(known.theta, known.contexts, self._memory, self._floor, mark, labelled)
-        return opened(RelativeStreams(model, wanted), RelativeStream, state, n_streams is None)
 
     def _approximate(self) -> bool:
         return self.density_floor is not None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from keydyn.model.relatives.relative import Relative
 
 # Settings that are contexts, not plain values.
-CONTEXTS = ("emission_context", "transition_context", "previous")
+CONTEXTS = ("emission_context", "transition_context")
 LINES = ("emission_slopes", "transition_slopes", "centre")
 
 
@@ -56,9 +56,8 @@ def save(model: Relative, path: str | PathLike[str]) -> None:
     families = tuple(emission.distribution for emission in model._theta.emission)
     settings = model.get_params(deep=False)
     same = families_of(model.emission, len(families)) == families
-    same = same and isinstance(model._theta, Lines) == _is_linear(settings)
     if not same or len(model._theta.startprob) != settings["n_states"]:
-        raise ValueError("n_states, emission or previous was changed after fitting: fit again before saving")
+        raise ValueError("n_states or emission was changed after fitting: fit again before saving")
     for k, emission in enumerate(model._theta.emission):
         check_emission(emission, f"emission of feature {k}", (n_rows(emission), settings["n_states"]))
     values = {
@@ -71,12 +70,6 @@ def save(model: Relative, path: str | PathLike[str]) -> None:
         "fit": {name: getattr(model, name) for name in OF_A_FIT if hasattr(model, name)},
     }
     files.write(path, RELATIVE.packed(values, _tensors(model._theta) | history_of(model)))
-
-
-def fingerprint(model: Relative) -> str:
-    """SHA-256 of θ, to tell whether two models are the same."""
-    names = [context.names() for context in model._contexts]
-    return files.digest({"contexts": names, "labels": _labels(model._theta)}, _tensors(model._theta))
 
 
 def _tensors(theta: Any) -> Tensors:
@@ -118,11 +111,6 @@ def _given(name: str, value: Any) -> Any:
     if name in CONTEXTS and isinstance(value, dict):
         return contexts.restored(name, value)
     return tuple(value) if isinstance(value, list) else value
-
-
-def _is_linear(settings: Values) -> bool:
-    previous = settings.get("previous")
-    return isinstance(previous, str) and previous == "linear"
 
 
 def _contexts(name: str, value: Any) -> list[contexts.Context]:
@@ -185,6 +173,8 @@ def _declared(values: Values) -> dict[str, Tensor]:
 def _built(values: Values, tensors: Tensors) -> Relative:
     families, name = tuple(values["families"]), values["class"]
     settings = {name: _given(name, value) for name, value in values["settings"].items()}
+    if settings.pop("previous", "linear") != "linear":
+        raise ValueError("a PartlyHMM in bins is a ContextHMM with the same bins twice now: fit that")
     model = CLASSES[name](**settings)
     model._settings(len(families))
     if families_of(model.emission, len(families)) != families:
@@ -193,7 +183,7 @@ def _built(values: Values, tensors: Tensors) -> Relative:
     if len(theta.startprob) != model.get_params(deep=False)["n_states"]:
         raise ValueError("the settings and the tensors have different numbers of states")
     labelled, linear = isinstance(theta, LabelledTables), isinstance(theta, Lines)
-    if (name == "PartiallyHMM") != labelled or linear != _is_linear(settings):
+    if (name == "PartiallyHMM") != labelled or (name == "PartlyHMM") != linear:
         raise ValueError(f"these are not the parameters of a {name}")
     pair = (EachItsOwn(), EachItsOwn()) if linear else tuple(values["contexts"])
     model._take_given(theta, pair)

@@ -32,7 +32,7 @@ NO_SPREAD = 1e-12
 
 
 @dataclass(frozen=True)
-class Counts:
+class TypeCounts:
     """Weighted frequencies of event types.
 
     Attributes
@@ -70,7 +70,7 @@ class Counts:
         of_types[:, KEEP_EMISSION] = kept_shares(smoothing.emission, self.types)
         return TypeChain(np.ascontiguousarray(self.pairs), of_pairs, of_types)
 
-    def aligned(self, event_types: Types, pairs: Integers) -> tuple[Counts, Integers]:
+    def aligned(self, event_types: Types, pairs: Integers) -> tuple[TypeCounts, Integers]:
         """These counts in a larger vocabulary, and where the old pairs stand in the new list."""
         m = len(event_types)
         rows = np.searchsorted(pairs[:, 0] * m + pairs[:, 1], self.pairs[:, 0] * m + self.pairs[:, 1])
@@ -78,10 +78,10 @@ class Counts:
         pair[rows] = self.pair
         more = np.zeros(m - len(self.types))
         types, starts = np.concatenate([self.types, more]), np.concatenate([self.starts, more])
-        return Counts(event_types, pairs, self.sequences, types, starts, pair), rows
+        return TypeCounts(event_types, pairs, self.sequences, types, starts, pair), rows
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
+    def __add__(self, other: TypeCounts) -> TypeCounts:
+        return TypeCounts(
             self.event_types,
             self.pairs,
             self.sequences + other.sequences,

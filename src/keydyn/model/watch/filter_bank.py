@@ -118,15 +118,6 @@ class FilterBank:
         sizes = np.diff(self._first_row)
         self.filters[which, LAST - EXTRA] = sizes[self.chosen[rows]].ravel() - 1
 
-    def resume(self, filters: Floats) -> None:
-        """Let all sessions, which may be more or fewer now, have these numbers; there is a single model."""
-        check_models(self.models, self.features, filters)
-        if len(filters) != len(self.filters):
-            self.chosen = np.zeros((len(filters), 1), dtype=np.int64)
-            self._numbers = np.empty(len(filters), dtype=np.int64)
-            self.filters = np.empty(filters.shape)
-        self.filters[:] = filters
-
     def update(self, x: ArrayLike, events: Any, rows: Given, codes: Given) -> Floats:
         """One event in each of some sessions: ln P(x_n | x_1..n−1, Ω) of each filter, (B, C).
 

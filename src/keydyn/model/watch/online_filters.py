@@ -12,7 +12,7 @@ from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Given, Integers, Truths
-from keydyn.files import Field, Values, anything, many, record, whole
+from keydyn.files import anything, many, record, whole
 from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import check_number
 from keydyn.model.engine.online_step import EXTRA, update_one
@@ -48,9 +48,15 @@ def to_plain(bank: FilterBank, fingerprint: str, rows: slice = slice(None)) -> d
 
 def from_plain(state: dict[str, Any], fingerprint: str, n_states: int, n_types: int) -> Floats:
     """The filters of a saved state, (B, M + EXTRA); a `ValueError` says what does not fit."""
-    # A state without `filtered` was saved before it was kept.
-    complete = {"filtered": None, **state} if isinstance(state, dict) else state
-    values = checked_state(complete, {"filtered": anything, "last": wholes}, fingerprint)
+    try:
+        # A state without `filtered` was saved before it was kept.
+        values = FIELDS("", {"filtered": None, **state} if isinstance(state, dict) else state)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"this is not a saved state of a stream: {error}") from None
+    if values["version"] != STATE_VERSION:
+        raise ValueError(f"the state has version {values['version']!r}; this reads {STATE_VERSION}")
+    if values["model"] != fingerprint:
+        raise ValueError("the state belongs to another model")
     log_filtered, log_likelihood = values["log_filtered"], values["log_likelihood"]
     last, n_events = values["last"], values["n_events"]
     n = len(n_events)
@@ -72,26 +78,6 @@ def from_plain(state: dict[str, Any], fingerprint: str, n_states: int, n_types: 
     return filters
 
 
-def checked_state(state: Any, own: dict[str, Field], fingerprint: str) -> Values:
-    """The fields that every saved state of streams has, and those of its `own`, as arrays."""
-    fields = {
-        "version": anything,
-        "model": anything,
-        "log_filtered": numbers(-np.inf),
-        "n_events": wholes,
-        "log_likelihood": numbers(-np.inf),
-    }
-    try:
-        values: Values = record(fields | own)("", state)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"this is not a saved state of a stream: {error}") from None
-    if values["version"] != STATE_VERSION:
-        raise ValueError(f"the state has version {values['version']!r}; this reads {STATE_VERSION}")
-    if values["model"] != fingerprint:
-        raise ValueError("the state belongs to another model")
-    return values
-
-
 def consistent(log_filtered: Floats, log_likelihood: Floats, n_events: Integers) -> Truths:
     """(B,) whether the states of a stream have probabilities, unless it is impossible or has not begun."""
     total = np.exp(np.minimum(log_filtered, 1.0)).sum(axis=1)
@@ -103,20 +89,16 @@ def consistent(log_filtered: Floats, log_likelihood: Floats, n_events: Integers)
 
 
 def plain_numbers(values: Floats) -> Any:
-    """Nested lists; JSON has neither NaN nor minus infinity, so both are null, and the field says which."""
+    """Nested lists; JSON has no minus infinity, so it is null."""
     plain = values.astype(object)
     plain[~np.isfinite(values)] = None
     return plain.tolist()
 
 
-def numbers(null: float) -> Field:
-    """A field of numbers in lists, with what null stands for."""
-
-    def check(name: str, nested: Any) -> Floats:
-        array = np.array(nested, dtype=object)
-        return np.where(array == None, null, array).astype(np.float64)  # noqa: E711
-
-    return check
+def logarithms(name: str, nested: Any) -> Floats:
+    """A field of logarithms in lists; null stands for minus infinity."""
+    array = np.array(nested, dtype=object)
+    return np.where(array == None, -np.inf, array).astype(np.float64)  # noqa: E711
 
 
 def wholes(name: str, values: Any) -> Integers:
@@ -136,6 +118,17 @@ def _exact(rows: Any, n: int, n_states: int) -> Floats:
     return exact
 
 
+FIELDS = record(
+    {
+        "version": anything,
+        "model": anything,
+        "log_filtered": logarithms,
+        "filtered": anything,
+        "last": wholes,
+        "n_events": wholes,
+        "log_likelihood": logarithms,
+    }
+)
 FLOAT = np.dtype(np.float64)
 
 
@@ -215,17 +208,38 @@ class OnlineFilters:
         """Resume from a `state()` of the same model; a `ValueError` says what does not fit."""
         parameters = self._parameters
         filters = from_plain(state, self._fingerprint, parameters.n_states, parameters.n_types)
-        self._bank.resume(filters)
+        if len(filters) != len(self):
+            raise ValueError(f"the state has {len(filters)} streams, not {len(self)}")
+        self._bank.filters[:] = filters
 
 
-class OneStream:
-    """What one of many streams tells, for streams of one."""
+class OnlineFilter:
+    """One stream: `update(x, event)` gives ln P(x_n | x_1..n−1, Ω), `proba` the states' probabilities now.
 
-    def __init__(self, streams: Any) -> None:
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.lognormal(np.where(rng.random((300, 1)) < 0.3, 7.0, 5.0), 0.3)
+    >>> watch = HMM().fit(x).online()
+    >>> score = watch.update([140.0])
+    >>> watch.n_events, watch.proba.shape, score == watch.log_likelihood
+    (1, (2,), True)
+    """
+
+    def __init__(self, streams: OnlineFilters) -> None:
         self._streams = streams
+        bank = streams._bank
+        self._label = bank.labels.one
+        self._own = bank.translation[0].tolist()
+        # From this code on, and with families that are not compiled, an event goes the general way.
+        refuses = bank.rejects.any() or bank.no_marginal.any()
+        self._end = 0 if bank.custom else bank.labels.missing if refuses else bank.labels.unseen + 1
+        self._rest = (float(bank.log_floors[0]), bank.features, *bank.models, bank.filters)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.n_events} events, log-likelihood {self.log_likelihood:.4g}>"
+        return f"<OnlineFilter: {self.n_events} events, log-likelihood {self.log_likelihood:.4g}>"
 
     @property
     def proba(self) -> Floats:
@@ -244,44 +258,7 @@ class OneStream:
 
     def state(self) -> dict[str, Any]:
         """All that is needed to resume later; give it to `model.online(state)`."""
-        state: dict[str, Any] = self._streams.state()
-        return state
-
-
-def opened(streams: Any, one: type[OneStream], state: dict[str, Any] | None, single: bool) -> Any:
-    """Streams, resumed from a state if there is one; of a single stream `one`."""
-    wanted = len(streams)
-    if state is not None:
-        streams.resume(state)
-        if len(streams) != wanted:
-            raise ValueError(f"the state has {len(streams)} streams, not {wanted}")
-    return one(streams) if single else streams
-
-
-class OnlineFilter(OneStream):
-    """One stream: `update(x, event)` gives ln P(x_n | x_1..n−1, Ω), `proba` the states' probabilities now.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn import HMM
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.lognormal(np.where(rng.random((300, 1)) < 0.3, 7.0, 5.0), 0.3)
-    >>> watch = HMM().fit(x).online()
-    >>> score = watch.update([140.0])
-    >>> watch.n_events, watch.proba.shape, score == watch.log_likelihood
-    (1, (2,), True)
-    """
-
-    def __init__(self, streams: OnlineFilters) -> None:
-        super().__init__(streams)
-        bank = streams._bank
-        self._label = bank.labels.one
-        self._own = bank.translation[0].tolist()
-        # From this code on, and with families that are not compiled, an event goes the general way.
-        refuses = bank.rejects.any() or bank.no_marginal.any()
-        self._end = 0 if bank.custom else bank.labels.missing if refuses else bank.labels.unseen + 1
-        self._rest = (float(bank.log_floors[0]), bank.features, *bank.models, bank.filters)
+        return self._streams.state()
 
     def update(self, x: ArrayLike, event: Any = None) -> float:
         """Take the next event, its feature values and its type."""

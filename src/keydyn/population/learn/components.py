@@ -37,7 +37,7 @@ AT_A_TIME = 200
 TEMPO_CLIP = 3.0
 
 
-class Typed(NamedTuple):
+class TypedCells(NamedTuple):
     """The cells that people typed, sorted by person and cell, and what each sample says of them."""
 
     # (M,) of a person's cell: its number, π, ȳ and s
@@ -56,7 +56,7 @@ class Typed(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What a group of people typed, with steps as they are; `Typed` divides them by all people's slope."""
+    """What a group of people typed, with steps as they are: `TypedCells` divides them by a common slope."""
 
     # (M,)
     cell: Integers
@@ -119,7 +119,7 @@ def steps_of(typing: Typing, chosen: Chosen, people: People, degrees: float) -> 
     )  # fmt: skip
 
 
-def joined(groups: Sequence[Steps], degrees: float) -> Typed:
+def joined(groups: Sequence[Steps], degrees: float) -> TypedCells:
     """Of all groups of people."""
     parts, begins = (
         np.concatenate([[0], np.cumsum(np.concatenate([np.diff(getattr(group, name)) for group in groups]))])
@@ -138,7 +138,7 @@ def joined(groups: Sequence[Steps], degrees: float) -> Typed:
     mean = (whole.tempo + whole.step / slope[whole.feature[which]]) * whole.scale[which]
     mean_of_cells = np.bincount(which, share * mean, len(whole.cell))
     precision = total / np.maximum(variance, LEAST_NOISE)[whole.feature] / whole.scale**2
-    return Typed(
+    return TypedCells(
         whole.cell, precision, whole.expected + mean_of_cells, whole.scale, whole.sample, share,
         mean - mean_of_cells[which], parts.astype(np.int64), begins.astype(np.int64), whole.n_samples,
     )  # fmt: skip
@@ -153,7 +153,7 @@ class Components(NamedTuple):
     level: Floats
 
 
-def estimated(cells: Typed, differences: Differences, start: Components) -> Components:
+def estimated(cells: TypedCells, differences: Differences, start: Components) -> Components:
     """λ, κ, η and ω that the likelihood is largest with; λ and κ of `differences` do not matter.
 
     Each is Σ mean² / Σ (1 − posterior variance / prior variance), which holds at a maximum, and leads to it
@@ -164,7 +164,7 @@ def estimated(cells: Typed, differences: Differences, start: Components) -> Comp
     V, now = np.hstack([differences.loadings, levels]), np.stack(start)
     D = V.shape[1] + F * int(cells.n_samples.max(initial=0))
     G = len(differences.feature)
-    room = Room(np.empty((D, D)), *map(np.empty, [(D,), (D,), (D,), (G, D), (G,), (G,)]))
+    room = ComponentRoom(np.empty((D, D)), *map(np.empty, [(D,), (D,), (D,), (G, D), (G,), (G,)]))
     for _ in range(ITERATIONS):
         sums = np.zeros((4, F, 2))
         known = differences._replace(loadings=V, cell_variance=now[0], key_variance=now[1])
@@ -179,7 +179,7 @@ def estimated(cells: Typed, differences: Differences, start: Components) -> Comp
     return Components(*now)
 
 
-class Room(NamedTuple):
+class ComponentRoom(NamedTuple):
     """Room for one person. D: z, the levels, and the tempos of all samples, feature after feature."""
 
     S: Floats  # (D, D) precision, then covariance
@@ -195,7 +195,12 @@ class Room(NamedTuple):
 
 @compiled
 def _add_moments(
-    cells: Typed, people: tuple[int, int], differences: Differences, others: Floats, room: Room, sums: Floats
+    cells: TypedCells,
+    people: tuple[int, int],
+    differences: Differences,
+    others: Floats,
+    room: ComponentRoom,
+    sums: Floats,
 ) -> None:
     """Σ mean² and Σ (1 − variance / prior variance) of b, a, d and l, (4, F, 2); `others` are η and ω."""
     cell_variance, key_variance, key_feature = differences[3], differences[4], differences.feature
@@ -238,7 +243,7 @@ def _add(square: float, ratio: float, sums: Floats) -> None:
 
 
 @inner
-def _solve(cells: Typed, u: int, differences: Differences, others: Floats, room: Room) -> None:
+def _solve(cells: TypedCells, u: int, differences: Differences, others: Floats, room: ComponentRoom) -> None:
     """The posterior of one person; `total` is 0 of keys that were not typed."""
     V, cell_key, key_feature, cell_variance, key_variance = differences
     S, linear, mean, x, pull, total, key_mean = room
@@ -294,7 +299,7 @@ def _solve(cells: Typed, u: int, differences: Differences, others: Floats, room:
 
 
 @inner
-def _take_direction(cells: Typed, i: int, V: Floats, at: int, x: Floats) -> None:
+def _take_direction(cells: TypedCells, i: int, V: Floats, at: int, x: Floats) -> None:
     """How a cell's mean moves with z, the levels and the tempos, which begin `at` for its feature."""
     x[:] = 0.0
     cell = cells.cell[i]

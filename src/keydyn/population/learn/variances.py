@@ -18,7 +18,7 @@ from keydyn.population.learn.groups import Stored
 from keydyn.population.parameters import Variances
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
 from keydyn.population.score.fitted import filled, shared_by_all, together
-from keydyn.population.score.kernel import Asked, Columns
+from keydyn.population.score.kernel import Asked, TemplateColumns
 
 # Before anything is known.
 CELL, KEY, TEMPO, LEVEL, NOISE = 0.2, 0.05, 0.04, 0.05, 0.5
@@ -105,7 +105,9 @@ def held_out_residuals(prior: Prior, chain: Chain, some: Some) -> tuple[Floats, 
         offsets = part.offsets[held_out.begins[u] : held_out.begins[u + 1] + 1]
         rows = slice(offsets[0], offsets[-1])
         one = slice(u, u + 1)
-        own = Columns(people.mean[one], 1.0 / people.scale[one], people.slopes[one], people.gain[one] ** -0.5)
+        own = TemplateColumns(
+            people.mean[one], 1.0 / people.scale[one], people.slopes[one], people.gain[one] ** -0.5
+        )
         of_one = Typing(part.y[rows], part.cell[rows], offsets - offsets[0], part.classes[rows])
         filled(of_one, together(own), shared, Asked(residuals=e[rows][..., None]))
     return e, part.classes, part.offsets

@@ -94,7 +94,7 @@ class People(NamedTuple):
         return variance
 
 
-class Person(NamedTuple):
+class OnePerson(NamedTuple):
     """One person's samples, rows of `People`, and tempos."""
 
     samples: Integers
@@ -107,7 +107,7 @@ class Person(NamedTuple):
     tempo: Floats
 
 
-class Room(NamedTuple):
+class PersonRoom(NamedTuple):
     """Room for one person at a time: residuals and weights, (N, F), of cells, (C,), and of keys, (G,)."""
 
     r: Floats
@@ -141,7 +141,7 @@ def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = Tr
         raise ValueError(f"what was typed and what is known of people differ in size: {', '.join(wrong)}")
     shapes = *[(U, C)] * 5, (U, F), (U, F, 3), (U, F, 3), (U, F), (U, F, 2), (n, F)
     people = People(*map(np.zeros, shapes))
-    room = Room(
+    room = PersonRoom(
         np.empty((N, F)), np.ones((N, F)), np.empty(C), np.empty(C), np.empty(C), np.empty(G), np.empty(G),
         np.empty((3, 3)), np.empty(3), np.empty(3), Posterior.room(prior.differences),
     )  # fmt: skip
@@ -151,10 +151,12 @@ def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = Tr
 
 
 @without_counting
-def _fit(typing: Typing, chosen: Chosen, prior: Prior, complete: bool, people: People, room: Room) -> None:
+def _fit(
+    typing: Typing, chosen: Chosen, prior: Prior, complete: bool, people: People, room: PersonRoom
+) -> None:
     for u in range(len(chosen.begins) - 1):
         first, end = chosen.begins[u], chosen.begins[u + 1]
-        of_one = Person(
+        of_one = OnePerson(
             chosen.samples[first:end], people.weight[u], people.cell_mean[u], people.noise[u], people.mean[u],
             people.spread[u], people.own_noise[u], people.tempo[first:end],
         )  # fmt: skip
@@ -178,7 +180,7 @@ def _fit(typing: Typing, chosen: Chosen, prior: Prior, complete: bool, people: P
 
 
 @merged
-def _weigh(typing: Typing, prior: Prior, person: Person, room: Room) -> None:
+def _weigh(typing: Typing, prior: Prior, person: OnePerson, room: PersonRoom) -> None:
     """Residuals, and their weights by Student t."""
     y, cell, offsets, samples = typing.y, typing.cell, typing.offsets, person.samples
     r, w, scale, mean, tempo, degrees = room.r, room.w, room.scale, person.mean, person.tempo, prior.degrees
@@ -191,7 +193,7 @@ def _weigh(typing: Typing, prior: Prior, person: Person, room: Room) -> None:
 
 
 @merged
-def _take_tempos(typing: Typing, prior: Prior, person: Person, room: Room) -> None:
+def _take_tempos(typing: Typing, prior: Prior, person: OnePerson, room: PersonRoom) -> None:
     """d̂ = Σ w r / (Σ w + 1/η) of each sample and feature."""
     offsets, samples, r, w, tempo = typing.offsets, person.samples, room.r, room.w, person.tempo
     for k in range(len(samples)):
@@ -205,7 +207,7 @@ def _take_tempos(typing: Typing, prior: Prior, person: Person, room: Room) -> No
 
 
 @merged
-def _take_means(typing: Typing, person: Person, room: Room) -> None:
+def _take_means(typing: Typing, person: OnePerson, room: PersonRoom) -> None:
     """Weighted means of cells, the tempo removed, and their variances σ²/W."""
     y, cell, offsets, samples = typing.y, typing.cell, typing.offsets, person.samples
     weight, cell_mean, tempo, w, scale = person.weight, person.cell_mean, person.tempo, room.w, room.scale
@@ -226,7 +228,7 @@ def _take_means(typing: Typing, person: Person, room: Room) -> None:
 
 
 @merged
-def _take_effects(prior: Prior, untyped: bool, person: Person, room: Room) -> None:
+def _take_effects(prior: Prior, untyped: bool, person: OnePerson, room: PersonRoom) -> None:
     """μ = m0 + k (ȳ − m0), m0 = V z + E[a], and its variance; of cells not typed, too, if `untyped`."""
     differences, posterior = prior.differences, room.posterior
     weight, mean, spread = person.weight, person.mean, person.spread
@@ -244,7 +246,7 @@ def _take_effects(prior: Prior, untyped: bool, person: Person, room: Room) -> No
 
 
 @merged
-def _take_noise(typing: Typing, prior: Prior, person: Person, room: Room) -> None:
+def _take_noise(typing: Typing, prior: Prior, person: OnePerson, room: PersonRoom) -> None:
     """Squares of what is left without the person's effects and the tempo, and the noise from them."""
     y, cell, offsets, samples = typing.y, typing.cell, typing.offsets, person.samples
     mean, tempo, w, scale, squares = person.mean, person.tempo, room.w, room.scale, room.squares
@@ -261,7 +263,7 @@ def _take_noise(typing: Typing, prior: Prior, person: Person, room: Room) -> Non
 
 
 @merged
-def _share_noise(prior: Prior, person: Person, room: Room) -> None:
+def _share_noise(prior: Prior, person: OnePerson, room: PersonRoom) -> None:
     """σ² of each cell, leaning on its key's, that on the person's, that on the population's.
 
     A key that varies far more than the person's others, because a few of its times were recorded wrongly,
@@ -290,7 +292,7 @@ def _share_noise(prior: Prior, person: Person, room: Room) -> None:
 
 
 @merged
-def _take_residuals(typing: Typing, person: Person, room: Room) -> None:
+def _take_residuals(typing: Typing, person: OnePerson, room: PersonRoom) -> None:
     """r in units of the scale that scores have."""
     y, cell, offsets, samples, r = typing.y, typing.cell, typing.offsets, person.samples, room.r
     for k in range(len(samples)):
@@ -314,7 +316,7 @@ def _parent(r: Floats, n: int, first: int, of: int, before: int) -> float:
 
 @merged
 def _fit_slopes(
-    typing: Typing, prior: Prior, person: Person, people: People, room: Room, place: tuple[int, int]
+    typing: Typing, prior: Prior, person: OnePerson, people: People, room: PersonRoom, place: tuple[int, int]
 ) -> None:
     """Ridge regression of residuals on their parents, and the share of the squares that it leaves."""
     offsets, samples, tempo, parents = typing.offsets, person.samples, person.tempo, prior.parents

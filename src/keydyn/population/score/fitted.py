@@ -21,7 +21,16 @@ from keydyn.population.chain import Chain
 from keydyn.population.features import Typing, parents
 from keydyn.population.parameters import Parameters, Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
-from keydyn.population.score.kernel import WHOLE, Asked, Columns, Sessions, Shared, Templates, Work, score
+from keydyn.population.score.kernel import (
+    WHOLE,
+    Asked,
+    Sessions,
+    Shared,
+    TemplateColumns,
+    Templates,
+    Work,
+    score,
+)
 from keydyn.short_repr import short_repr
 
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
@@ -33,7 +42,7 @@ class SideBySide:
     """Templates of one population side by side, made once for the scores of many samples; immutable."""
 
     population: str
-    columns: Columns
+    columns: TemplateColumns
 
     __repr__ = short_repr
 
@@ -41,31 +50,31 @@ class SideBySide:
         return int(self.columns.mean.shape[1])
 
 
-def side_by_side(templates: Sequence[Template], cells: Integers | None = None) -> Columns:
+def side_by_side(templates: Sequence[Template], cells: Integers | None = None) -> TemplateColumns:
     """These templates side by side, of these cells alone if they are named."""
     mean = _last([one.mean if cells is None else one.mean.take(cells) for one in templates])
     scale = _last([one.scale if cells is None else one.scale.take(cells) for one in templates])
     slopes, gain = _last([one.slopes for one in templates]), _last([one.gain for one in templates])
-    return Columns(mean, 1.0 / scale, slopes, 1.0 / gain)
+    return TemplateColumns(mean, 1.0 / scale, slopes, 1.0 / gain)
 
 
-def one_by_one(templates: Sequence[Template]) -> Columns:
+def one_by_one(templates: Sequence[Template]) -> TemplateColumns:
     """These templates one after the other: (U, C), (U, C), (U, F, 3) and (U, F)."""
     names = ("mean", "scale", "slopes", "gain")
     mean, scale, slopes, gain = (np.array([getattr(one, name) for one in templates]) for name in names)
-    return Columns(mean, 1.0 / scale, slopes, 1.0 / gain)
+    return TemplateColumns(mean, 1.0 / scale, slopes, 1.0 / gain)
 
 
-def together(own: Columns, beside: Columns | None = None) -> Templates:
+def together(own: TemplateColumns, beside: TemplateColumns | None = None) -> Templates:
     """Templates one after the other, then others side by side, if there are any."""
     C, F = own.mean.shape[1], own.slopes.shape[1]
-    return Templates(own, beside or Columns(*map(np.empty, ((C, 0), (C, 0), (F, 3, 0), (F, 0)))))
+    return Templates(own, beside or TemplateColumns(*map(np.empty, ((C, 0), (C, 0), (F, 3, 0), (F, 0)))))
 
 
-def all_beside(beside: Columns) -> Templates:
+def all_beside(beside: TemplateColumns) -> Templates:
     """Templates side by side."""
     C, F = len(beside.mean), len(beside.slopes)
-    return Templates(Columns(*map(np.empty, ((0, C), (0, C), (0, F, 3), (0, F)))), beside)
+    return Templates(TemplateColumns(*map(np.empty, ((0, C), (0, C), (0, F, 3), (0, F)))), beside)
 
 
 def _last(arrays: list[Floats]) -> Floats:
@@ -239,8 +248,8 @@ def _some(templates: Templates, users: slice) -> Templates:
     K = len(templates.own.mean)
     beside = slice(max(users.start - K, 0), max(users.stop - K, 0))
     return Templates(
-        Columns(*(one[users] for one in templates.own)),
-        Columns(*(np.ascontiguousarray(one[..., beside]) for one in templates.beside)),
+        TemplateColumns(*(one[users] for one in templates.own)),
+        TemplateColumns(*(np.ascontiguousarray(one[..., beside]) for one in templates.beside)),
     )
 
 

@@ -27,7 +27,7 @@ SMALLEST_PRODUCT = 1e-200
 TEMPLATES = 64
 
 
-class Columns(NamedTuple):
+class TemplateColumns(NamedTuple):
     """Templates side by side: the last axis is theirs; or one after the other, where the first is.
 
     `mean`, (C, U), and `slopes`, (F, 3, U), are the templates'; `per_scale`, (C, U), and `per_gain`, (F, U),
@@ -43,8 +43,8 @@ class Columns(NamedTuple):
 class Templates(NamedTuple):
     """What events are scored under: templates one after the other, then others side by side."""
 
-    own: Columns
-    beside: Columns
+    own: TemplateColumns
+    beside: TemplateColumns
 
 
 class Shared(NamedTuple):

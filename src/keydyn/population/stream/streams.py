@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from keydyn.arrays import Floats, Integers, Truths, without_counting
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import LabelCodes
-from keydyn.population.cells import LAST_IN_WORD, place_in_word, standardise
+from keydyn.population.cells import LAST_IN_WORD, place_in_word
 from keydyn.population.features import HOLD, INTERVAL, Around, Typing
 from keydyn.population.parameters import Template
 from keydyn.population.score.fitted import Fitted, one_by_one, side_by_side, together
-from keydyn.population.score.kernel import Asked, Columns, Sessions, Work, parts_left, score
+from keydyn.population.score.kernel import Asked, Sessions, TemplateColumns, Work, parts_left, score
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
 
 # Events times templates of one compiled call: between calls signals are heard.
@@ -301,7 +301,7 @@ class PopulationStreams:
         if not all(map(self._fitted.fits, templates)):
             raise ValueError("the template has a different size from those of its population")
 
-    def _rows(self, templates: Sequence[Template]) -> Columns:
+    def _rows(self, templates: Sequence[Template]) -> TemplateColumns:
         """The templates, a row each."""
         self._check(templates)
         return one_by_one(templates)

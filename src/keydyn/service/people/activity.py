@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, Connection, Integer, Select, case, cast, d
 from keydyn import __version__
 from keydyn.decisions.enrolled import DRIFTED
 from keydyn.detectors import PopulationDetector
-from keydyn.population.densities import Time, densities
 from keydyn.population.features import HOLD, INTERVAL
+from keydyn.population.key_times import Time, densities
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.attempts import FREE_FAILURES, UNIT, cost_of
 from keydyn.service.people.context import Context

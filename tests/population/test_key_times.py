@@ -10,7 +10,7 @@ from scipy.integrate import trapezoid
 from keydyn.datasets import make_typists
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.population import PopulationModel
-from keydyn.population.densities import Time, densities
+from keydyn.population.key_times import Time, densities
 
 TIMES = [Time("tau", "t", "h"), Time("duration", "t", "h"), Time("tau", "h", "no such key")]
 

@@ -20,9 +20,9 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.population.cells import N_CONTEXTS, Cells, Contexts, WideEffects
 from keydyn.population.chain import Chain, classes_of, fit_chain
 from keydyn.population.learn import variances as estimates
+from keydyn.population.learn.cells_and_effects import ITERATIONS as SCALES_ITERATIONS
+from keydyn.population.learn.cells_and_effects import learn_cells, learn_wide_effects, locations_and_scales
 from keydyn.population.learn.components import Components, estimated, joined
-from keydyn.population.learn.contexts import ITERATIONS as SCALES_ITERATIONS
-from keydyn.population.learn.contexts import learn_cells, learn_wide_effects, locations_and_scales
 from keydyn.population.learn.groups import Events, Groups, Passes, Progress, Store, Stored, gathered, store
 from keydyn.population.learn.loadings import FURTHER_ITERATIONS, Before, fit_loadings, n_factors
 from keydyn.population.learn.loadings import ITERATIONS as LOADINGS_ITERATIONS
