@@ -84,13 +84,14 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports --no-cache
 
 # Beside the linters, and once: two processes of tests would each compile all of it for themselves.
-.PHONY: compiled
-compiled: $(VENV)/.dev
-	$(BIN)/python -m tests.compiled
+COMPILED := compiled-people compiled-models
+.PHONY: $(COMPILED)
+$(COMPILED): compiled-%: $(VENV)/.dev
+	$(BIN)/python -m tests.compiled $*
 
 .PHONY: checked
 checked: $(VENV)/.dev
-	$(MAKE) --jobs=2 lint compiled
+	$(MAKE) --jobs=3 lint $(COMPILED)
 
 # One process more than two cores: tests of the service wait for sockets, databases and browsers.
 TEST_PROCESSES ?= 3
