@@ -94,8 +94,9 @@ checked: $(VENV)/.dev
 	$(MAKE) --jobs=3 lint $(COMPILED)
 
 # One process more than two cores: tests of the service wait for sockets, databases and browsers.
+# Each has a processor's worth of work: threads for algebra of their own would only wait for each other.
 TEST_PROCESSES ?= 3
-PYTEST := $(BIN)/pytest -n $(TEST_PROCESSES) --dist worksteal
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(TEST_PROCESSES) --dist worksteal
 
 .PHONY: test
 test: checked
