@@ -8,7 +8,6 @@ import pytest
 from tests.service.pages.recorded import PRECISION, quality_of, times_of
 from tests.service.typists import keystrokes_of
 
-
 # A busy machine hands keys to the browser late now and then; so many recordings are never late all.
 TRIES = 10
 
