@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,17 @@ def leave_empty(patch: pytest.MonkeyPatch) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--order-seed N` runs the tests in another order, to see whether any depends on those before it."""
     parser.addoption("--order-seed", help="shuffle the files of tests, and the tests of each, by this seed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """All that is imported and collected stays to the end: nobody looks through it for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

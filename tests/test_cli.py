@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import keydyn
 from keydyn.cli import app
 from keydyn.datasets import load_recordings
+from tests.waiting import PATIENCE
 
 
 def called(*arguments):
@@ -27,7 +28,7 @@ def test_help_and_version():
     assert "demo" in shown.stdout
     assert called("demo", "--help").stdout.count("--users")
     process = [sys.executable, "-c", "from keydyn.cli import main; main()", "--version"]
-    done = subprocess.run(process, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(process, capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.strip() == f"keydyn {keydyn.__version__}"
 
 

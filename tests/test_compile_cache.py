@@ -15,6 +15,7 @@ from numba.core import event
 import keydyn
 from keydyn import compile_cache
 from keydyn.arrays import compiled
+from tests.waiting import PATIENCE
 
 # Compiles one small function and prints its result, and how often it was compiled and loaded.
 WORK = """
@@ -39,7 +40,7 @@ def start(folder, **environment):
 
 
 def outcome(process):
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     return out.strip()
 

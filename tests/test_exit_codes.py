@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from keydyn import exit_codes
 from keydyn.cli import app
 from keydyn.exit_codes import ExitCode, UsageError, checking_options, fail_clearly
+from tests.waiting import PATIENCE
 
 # Every command, and something that it does early.
 COMMANDS = {
@@ -153,7 +154,7 @@ def test_an_interrupt_while_modules_are_imported():
         "from keydyn.__main__ import main\n"
         "main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 130
     assert done.stderr == "keydyn: interrupted\n"
 
@@ -170,7 +171,7 @@ def test_a_reader_who_has_had_enough_is_no_rejection():
         "from keydyn.__main__ import main\n"
         "main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
     assert done.returncode == 4
     assert done.stderr == ""
 

@@ -23,6 +23,7 @@ from tests.service.http.test_access import ROUTES
 from tests.service.running import UNENCRYPTED, Service, http_post, running
 from tests.service.test_guide import problems_in_the_code
 from tests.service.typists import keystrokes_of
+from tests.waiting import PATIENCE
 
 # What pages show in a browser: files, and the reference itself.
 FILES = {"/", "/admin", "/docs", "/docs/start.js", "/openapi.json", "/pages/{name}"} | {
@@ -162,7 +163,7 @@ def asked(command: str, url: str) -> httpx.Response:
         body = {"keystrokes": keystrokes_of(0, 9)} if body.startswith("@") else json.loads(body)
     method = options.get("--request", "GET" if body is None else "POST")
     headers = dict(value.split(": ", 1) for name, value in pairs if name == "--header")
-    return httpx.request(method, words[-1], json=body, headers=headers, verify=UNENCRYPTED, timeout=60.0)
+    return httpx.request(method, words[-1], json=body, headers=headers, verify=UNENCRYPTED, timeout=PATIENCE)
 
 
 def test_the_page_of_watched_sessions_has_every_frame_and_field() -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 from tests.left_out import left_out
 from tests.summary import counted, table_of
+from tests.waiting import PATIENCE
 
 TESTS = """
 import pytest
@@ -57,7 +58,7 @@ def test_a_line_says_what_was_left_out_for_want_of_each_thing(tmp_path, pytestco
         text=True,
         cwd=pytestconfig.rootpath,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        timeout=300,
+        timeout=PATIENCE,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("left out")]
     assert lines == [

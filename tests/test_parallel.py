@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +30,7 @@ from tests.parallel_tasks import (
     users,
 )
 from tests.ports import free_port
+from tests.waiting import PATIENCE, wait_until
 
 ROOT = Path(__file__).parents[1]
 SQUARES = [n * n for n in range(50)]
@@ -94,7 +94,7 @@ def cluster_in(folder, n_workers=2, nanny=False):
             cluster.start_worker("--nanny" if nanny else "--no-nanny")
         with pytest.MonkeyPatch.context() as patch:
             # A busy machine takes long to start them.
-            patch.setattr(parallel, "PATIENCE", 300)
+            patch.setattr(parallel, "PATIENCE", PATIENCE)
             yield cluster
     finally:
         watch.cancel()
@@ -184,11 +184,8 @@ def test_a_worker_that_dies_midway(cluster, tmp_path):
     assert mapped(die_once, tasks, engine=cluster.engine) == SQUARES
     assert Path(mark).exists()
     # It has closed its connections, and may still be ending.
-    until = time.monotonic() + 120
-    while not any(ended := [process.poll() for process in cluster.processes]):
-        assert time.monotonic() < until, "no worker has died"
-        time.sleep(0.01)
-    assert ended.count(-signal.SIGKILL) == 1
+    wait_until(lambda: any(process.poll() for process in cluster.processes), "no worker has died")
+    assert [process.poll() for process in cluster.processes].count(-signal.SIGKILL) == 1
 
 
 @pytest.mark.slow
@@ -236,7 +233,7 @@ def test_what_cannot_be_used_is_reported(monkeypatch, tmp_path):
     with cluster_in(tmp_path, n_workers=0) as empty:
         address = empty.engine.replace("dask://", "tcp://")
         with (
-            Client(address, timeout=300, set_as_default=False) as client,
+            Client(address, timeout=PATIENCE, set_as_default=False) as client,
             pytest.raises(EngineError, match="the scheduler has no workers"),
         ):
             parallel._check_workers(client, empty.engine, 0.1)

@@ -29,6 +29,7 @@ from keydyn.keystrokes import sequences_of
 from keydyn.service.wall_clock import wall_clock
 from tests.documents import DOCS, PAGES, ROOT, blocks_of, program
 from tests.service.running import running
+from tests.waiting import PATIENCE
 
 matplotlib.use("Agg")
 
@@ -162,7 +163,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     url = f"sqlite:///{tmp_path_factory.mktemp('reference') / 'service.db'}"
     with running(url, wall_clock) as service:
         key = service.key()
-        with Client(service.url, key, timeout_s=120.0, patience_s=600.0) as client:
+        with Client(service.url, key, timeout_s=PATIENCE, patience_s=2 * PATIENCE) as client:
             client.create_user("bela")
             typed = make_typists(1, 5, "free", 60, first_user=9)
             for n in range(5):

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 HEAVY = {"numpy", "numba", "scipy", "pandas", "sklearn", "matplotlib", "pyarrow", "joblib", "distributed"}
 SOURCES = Path(__file__).parents[1] / "src" / "keydyn"
 
 
 def printed(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -19,6 +19,7 @@ from tests.service.conftest import opened
 from tests.service.jobs.receiver import receiving
 from tests.service.running import Service, running
 from tests.service.typists import frame_of, keystrokes_of
+from tests.waiting import PATIENCE
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))]
 # A busy machine is no reason to send anything again.
@@ -156,7 +157,7 @@ def test_reports_arrive_signed(service: Service) -> None:
         hook = client.create_webhook(url, ["enrolment.complete"])
         assert client.webhooks() == (Webhook(hook.id, hook.url, hook.events, hook.created_at),)
         enrol(client, "ada", 0)
-        assert receiver.arrived.acquire(timeout=60)
+        assert receiver.arrived.acquire(timeout=PATIENCE)
         (received,) = receiver.received
         report = json.loads(received.body)
         assert (report["type"], report["data"]["user"]) == ("enrolment.complete", "ada")

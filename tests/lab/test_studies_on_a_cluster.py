@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from tests.test_parallel import cluster_in
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("sketched")
 
@@ -31,7 +32,7 @@ def run(study, options, out):
 
 def tasks_done(engine):
     """How many tasks the cluster's workers have finished."""
-    with Client(engine.replace("dask://", "tcp://"), timeout=300, set_as_default=False) as client:
+    with Client(engine.replace("dask://", "tcp://"), timeout=PATIENCE, set_as_default=False) as client:
         finished = client.run(lambda dask_worker: len(dask_worker.state.log))
     return sum(finished.values())
 

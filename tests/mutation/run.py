@@ -13,6 +13,7 @@ import random
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 from tests.mutation.changes import Change, changes_in
@@ -26,16 +27,22 @@ COLUMNS = ("revision", "seed", "area", "kind", "change", "before", "outcome", "b
 
 def drawn(area: str, seed: int, number: int) -> list[Change]:
     """Changes of an area; each kind is as likely as the others, and so is each place of a kind."""
-    found: dict[str, list[Change]] = {}
-    for path in sorted((ROOT / "src" / "keydyn" / area).rglob("*.py")):
-        for change in changes_in(path.relative_to(ROOT).as_posix(), path.read_bytes()):
-            found.setdefault(change.kind, []).append(change)
+    found = _by_kind(area)
     generator = random.Random(f"{area} {seed}")
     chosen: dict[str, Change] = {}
     while len(chosen) < number:
         change = generator.choice(found[generator.choice(sorted(found))])
         chosen[change.name] = change
     return list(chosen.values())
+
+
+@cache
+def _by_kind(area: str) -> dict[str, list[Change]]:
+    found: dict[str, list[Change]] = {}
+    for path in sorted((ROOT / "src" / "keydyn" / area).rglob("*.py")):
+        for change in changes_in(path.relative_to(ROOT).as_posix(), path.read_bytes()):
+            found.setdefault(change.kind, []).append(change)
+    return found
 
 
 def main() -> int:

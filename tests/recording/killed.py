@@ -16,6 +16,7 @@ from keydyn.recording.participants import COUNTS, Participants
 from keydyn.recording.prompts import read_study
 from keydyn.recording.recorded import opened
 from keydyn.recording.server import serve
+from tests.waiting import PATIENCE
 
 
 class Recordings:
@@ -45,7 +46,7 @@ class Recordings:
         if self._process is not None:
             self.kill()
         self._parent.stdin.close()
-        self._parent.wait(120)
+        self._parent.wait(PATIENCE)
         self._parent.stdout.close()
 
 

@@ -19,6 +19,7 @@ from keydyn.recording.recorded import opened
 from keydyn.recording.server import create_app
 from keydyn.service.http.gate import HttpProtocol
 from keydyn.service.wall_clock import wall_clock
+from tests.waiting import PATIENCE
 
 SECRET = "the-secret-of-this-test"
 NOTHING: dict[str, Any] = dict.fromkeys(RecorderQuality.__struct_fields__, 0) | {"clock_tick_ms": None}
@@ -69,7 +70,7 @@ def served(participants: Participants, port: int = 0) -> Iterator[str]:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}/#{SECRET}"
         finally:
             server.should_exit = True
-            thread.join(120)
+            thread.join(PATIENCE)
 
 
 class Page:
@@ -78,7 +79,7 @@ class Page:
     def __init__(self, address: str, user: str = "ann", **headers: str) -> None:
         url, _, secret = address.partition("#")
         own = {"authorization": f"Bearer {secret}", **headers}
-        self.client, self.user = httpx.Client(base_url=url, headers=own, timeout=60.0), user
+        self.client, self.user = httpx.Client(base_url=url, headers=own, timeout=PATIENCE), user
 
     def __enter__(self):
         return self

@@ -25,6 +25,7 @@ from keydyn.recording.prompts import read_study
 from keydyn.recording.recorded import opened
 from keydyn.recording.server import opening, serve
 from tests.recording.studies import Page, participants_of, typed
+from tests.waiting import PATIENCE
 
 runner = CliRunner()
 
@@ -57,7 +58,7 @@ class Started:
 
     def ended(self):
         """The exit code, the table and the messages."""
-        printed, messages = self.process.communicate(timeout=300)
+        printed, messages = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, json.loads(printed)["participants"], messages
 
 
@@ -85,7 +86,7 @@ def test_it_ends_when_everybody_is_done(prompts):
         participants = Participants(study, recorded, about, ["ann", "bob"])
         thread = threading.Thread(target=serve, args=(participants, 0, addresses.put))
         thread.start()
-        address = addresses.get(timeout=120)
+        address = addresses.get(timeout=PATIENCE)
         for user in ("ann", "bob"):
             with Page(address, user) as page:
                 page.consent()
@@ -93,7 +94,7 @@ def test_it_ends_when_everybody_is_done(prompts):
                     assert thread.is_alive()
                     answer = page.send(place, typed(place))
                 assert answer.json()["participant"]["task"] is None
-        thread.join(120)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
     done = runner.invoke(app, command(prompts, "--user", "ann", "--user", "bob"))
     assert done.exit_code == 0

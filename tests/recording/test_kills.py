@@ -15,6 +15,7 @@ from keydyn.evaluation.protocols.protocol import LeaveOneOut
 from keydyn.lab.own_recordings.report import own_rows
 from tests.recording.killed import Recordings
 from tests.recording.studies import Page, typed
+from tests.waiting import wait_until
 
 PROMPTS = 'repetitions = 1000\nsittings = 20\n[[prompts]]\ntext = "some text"\n'
 PEOPLE = {"ann": 0, "bob": 1_000_000}
@@ -58,9 +59,7 @@ def test_nothing_acknowledged_is_lost(tmp_path, kills):
             people = [Participant(address, user, acknowledged) for user in PEOPLE]
             for person in people:
                 person.start()
-            until = time.monotonic() + 180
-            while len(acknowledged) < before + 4 and time.monotonic() < until:
-                time.sleep(0.002)
+            wait_until(lambda before=before: len(acknowledged) >= before + 4)
             time.sleep(random.uniform(0, 0.03))
             recordings.kill()
             for person in people:

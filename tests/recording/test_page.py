@@ -16,6 +16,7 @@ from tests.recording.studies import participants_of, served
 from tests.service.pages.keyboard import Keyboard
 from tests.service.pages.recorded import PRECISION
 from tests.service.pages.visiting import COLOURS
+from tests.waiting import PATIENCE
 
 PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1100, "height": 760}
 ONE = 'title = "<b>Typing</b>"\n[[prompts]]\ntext = "<b>some words to be typed here</b>"\nrepetitions = 3\n'
@@ -28,7 +29,7 @@ def tab(browser):
     """An empty tab."""
     # Colours that change gradually have too little contrast on the way.
     context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce")
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))

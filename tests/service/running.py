@@ -24,14 +24,15 @@ from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.storage.tables import jobs
 from tests.service.databases import make_tables
+from tests.waiting import PATIENCE
 
 KEYS = MasterKeys([b"k" * 32])
 STARTED = 1_700_000_000_000
 # For clients that encrypt nothing: by default, each of them would read all certificates of the machine.
 UNENCRYPTED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 # Single requests, which wait as long as a busy machine takes.
-http_get = partial(httpx.get, timeout=120.0, verify=UNENCRYPTED)
-http_post = partial(httpx.post, timeout=120.0, verify=UNENCRYPTED)
+http_get = partial(httpx.get, timeout=PATIENCE, verify=UNENCRYPTED)
+http_post = partial(httpx.post, timeout=PATIENCE, verify=UNENCRYPTED)
 
 
 class PromptServer(uvicorn.Server):
@@ -99,7 +100,7 @@ class Service:
     def client(self, key=None, **headers):
         """A client that sends this key, or a new one of the tenant "default"."""
         own = {"authorization": f"Bearer {key or self.key()}", **headers}
-        client = httpx.Client(base_url=self.url, headers=own, timeout=120.0, verify=UNENCRYPTED)
+        client = httpx.Client(base_url=self.url, headers=own, timeout=PATIENCE, verify=UNENCRYPTED)
         self._clients.append(client)
         return client
 
@@ -108,7 +109,7 @@ class Service:
 
         A job that was put off is not waited for if the clock stands still: nothing changes any more.
         """
-        until = time.monotonic() + 180
+        until = time.monotonic() + PATIENCE
         left = jobs.c.due_at <= self.clock() if isinstance(self.clock, MovedClock) else true()
         while True:
             with self.database.reading() as connection:
@@ -152,10 +153,10 @@ def running(
         service = Service(f"http://127.0.0.1:{listening.getsockname()[1]}", database, clock, app)
         try:
             with httpx.Client(transport=httpx.HTTPTransport(UNENCRYPTED, retries=5)) as client:
-                client.get(f"{service.url}/healthz", timeout=60.0)
+                client.get(f"{service.url}/healthz", timeout=PATIENCE)
             yield service
         finally:
             service.close()
             server.stop()
-            thread.join(120)
+            thread.join(PATIENCE)
             assert not thread.is_alive(), "the service does not stop"

@@ -14,6 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.waiting import PATIENCE
+
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/#link=(kdl_\S+)")
 # As `make serve` starts it, in the folder of the environment.
 BIN = Path(sys.executable).parent
@@ -50,22 +52,22 @@ def test_the_link_that_is_shown_opens_the_page(tmp_path):
                 found = LINK.search(shown) if shown.endswith("\n") else None
             address, link = found.groups()
             own = {"origin": address}
-            answer = httpx.post(f"{address}/v1/session", json={"link": link}, headers=own, timeout=120.0)
+            answer = httpx.post(f"{address}/v1/session", json={"link": link}, headers=own, timeout=PATIENCE)
             assert answer.status_code == 201
-            page = httpx.get(address, timeout=120.0)
+            page = httpx.get(address, timeout=PATIENCE)
             assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
             # A person of the page is seen with the key that the last line makes, pasted as it is.
             token = {"authorization": f"Bearer {answer.json()['token']}", **own}
-            httpx.post(f"{address}/v1/users", json={"id": "ada"}, headers=token, timeout=120.0)
+            httpx.post(f"{address}/v1/users", json={"id": "ada"}, headers=token, timeout=PATIENCE)
             (command,) = re.findall(r"^ +(\S+ service keys create .*?)\r?$", shown, re.MULTILINE)
             assert command.startswith(f"{PROGRAM} ")
             (key,) = re.findall(r"kdk_\S+", pasted(tmp_path, command))
             bearer = {"authorization": f"Bearer {key}"}
-            people = httpx.get(f"{address}/v1/users", headers=bearer, timeout=120.0).json()["users"]
+            people = httpx.get(f"{address}/v1/users", headers=bearer, timeout=PATIENCE).json()["users"]
             assert [one["id"] for one in people] == ["ada"]
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(180)
+            process.wait(PATIENCE)
             os.close(terminal)
             log.close()
     assert "kdk_" in shown
@@ -86,11 +88,13 @@ def test_without_a_terminal_it_says_how_to_get_a_link(tmp_path):
             assert lines[0].startswith(f"keydyn service on {link[1]} ")
             assert not re.search("kd[kl]_", "".join(lines))
             own = {"origin": link[1]}
-            answer = httpx.post(f"{link[1]}/v1/session", json={"link": link[2]}, headers=own, timeout=120.0)
+            answer = httpx.post(
+                f"{link[1]}/v1/session", json={"link": link[2]}, headers=own, timeout=PATIENCE
+            )
             assert answer.status_code == 201
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(180)
+            process.wait(PATIENCE)
 
 
 def test_a_port_in_use_asks_whether_it_is_running_already(tmp_path):

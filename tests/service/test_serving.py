@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.waiting import PATIENCE
+
 LEFT_OUT = ("alembic", "matplotlib", "pandas", "pyarrow", "sklearn")
 WORKER = f"""
 import sys
@@ -17,6 +19,6 @@ print(*(name for name in {LEFT_OUT} if name in sys.modules))
 
 def test_no_memory_goes_to_libraries_that_requests_do_not_use():
     found = subprocess.run(
-        [sys.executable, "-c", WORKER], capture_output=True, text=True, check=True, timeout=600
+        [sys.executable, "-c", WORKER], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     assert found.stdout.split() == []

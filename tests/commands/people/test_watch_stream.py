@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.decisions import Verifier
 from tests.decisions.typed_samples import background, typed
+from tests.waiting import PATIENCE
 
 
 def run(*arguments, stdin=None):
@@ -73,7 +74,7 @@ def test_an_answer_comes_before_the_next_key(models):
             watching.stdin.flush()
             assert json.loads(watching.stdout.readline())["key"] == n + 1
         watching.stdin.close()
-        assert watching.wait(timeout=300) == 0
+        assert watching.wait(timeout=PATIENCE) == 0
 
 
 def test_json_lines_and_other_forms(models):

@@ -12,6 +12,7 @@ from keydyn.commands.data import app
 from keydyn.datasets.files.logs import LOGS
 from keydyn.datasets.published.catalogue import CATALOGUE, NAMES
 from tests.datasets.published.server import closed_address
+from tests.waiting import PATIENCE
 
 
 def run(*arguments):
@@ -128,5 +129,5 @@ def test_list_does_not_import_the_numerical_stack():
         "heavy = {'numpy', 'numba', 'scipy', 'pandas', 'sklearn', 'pyarrow'} & set(sys.modules); "
         "sys.exit(str(heavy) if heavy else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr

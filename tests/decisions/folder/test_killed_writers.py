@@ -12,6 +12,7 @@ import pytest
 
 from keydyn.decisions import Verifier
 from tests.decisions.typed_samples import background, typed
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,7 +26,7 @@ def test_writers_killed_at_random_moments_lose_nobody(tmp_path):
         [sys.executable, "-m", "tests.decisions.folder.killed_writers", str(tmp_path), "15", "1"],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         cwd=ROOT,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )

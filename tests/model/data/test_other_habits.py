@@ -22,8 +22,9 @@ def test_lengths_in_the_place_of_y_are_recognised(kind, lengths):
     with pytest.raises(ValueError, match=r"as the lengths of sequences.*give it by name: lengths="):
         kind(emission="normal").fit(X, lengths)
     model = kind(emission="normal", tol=10.0).fit(X, lengths=lengths)
-    with pytest.raises(ValueError, match="give it by name: lengths="):
-        model.score(X, lengths)
+    for ask in {"score", "partial_fit"} & set(dir(kind)):
+        with pytest.raises(ValueError, match="give it by name: lengths="):
+            getattr(model, ask)(X, lengths)
 
 
 @pytest.mark.parametrize("y", [None, np.ones(100), np.ones(100, dtype=int), [1, 2], [0] * 100, ["a", "b"]])

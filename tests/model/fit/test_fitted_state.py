@@ -26,7 +26,8 @@ class AlarmError(Exception):
 def alarm():
     """A call during which SIGALRM is sent to this process after some seconds; its handler raises.
 
-    Python ignores what is raised while it collects garbage, so it does not, and the signal is sent again.
+    Python ignores what is raised while it collects garbage, so it does not, and the signal is sent again:
+    much later, because a second one in the midst of handling the first would leave threads at work.
     """
     rings = []
 
@@ -37,7 +38,7 @@ def alarm():
     def disturbed(seconds, call):
         gc.disable()
         rings.append(True)
-        signal.setitimer(signal.ITIMER_REAL, seconds, 0.3)
+        signal.setitimer(signal.ITIMER_REAL, seconds, 30.0)
         try:
             return quiet(call)
         finally:

@@ -10,11 +10,12 @@ import pytest
 from keydyn import POHMM, Sequences, fit_many
 from keydyn.model.fit.many import score_many
 from keydyn.model.fit.threads import done_in_threads
+from tests.waiting import PATIENCE
 
 
 def test_results_come_in_order_from_the_same_threads():
     """Two calls use the same threads, and not the caller's; with one job it is the caller's own."""
-    meet = threading.Barrier(2, timeout=120)
+    meet = threading.Barrier(2, timeout=PATIENCE)
 
     def who():
         meet.wait()

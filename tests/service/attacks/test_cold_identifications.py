@@ -10,6 +10,7 @@ from keydyn.service.http.routes import recognition
 from keydyn.service.problems import Problem
 from tests.service.running import http_get
 from tests.service.typists import enrol, keystrokes_of
+from tests.waiting import PATIENCE
 
 ASKED = 48
 SAMPLE = {"keystrokes": keystrokes_of(0, 9)}
@@ -27,7 +28,7 @@ def test_identifications_of_one_tenant_leave_the_service_to_others(attacked, mon
             running[tenant] = running.get(tenant, 0) + 1
             most[tenant] = max(most.get(tenant, 0), running[tenant])
             changing.notify_all()
-        assert go_on.wait(180)
+        assert go_on.wait(PATIENCE)
         with changing:
             running[tenant] -= 1
         raise Problem(409, "nobody-enrolled", "Nobody is enrolled")
@@ -49,7 +50,7 @@ def test_identifications_of_one_tenant_leave_the_service_to_others(attacked, mon
         assert other.post("/v1/users/ada/verify", json=SAMPLE).status_code == 200
         theirs = pool.submit(other.post, "/v1/identify", json=SAMPLE)
         with changing:
-            assert changing.wait_for(lambda: running.get("other"), 180)
+            assert changing.wait_for(lambda: running.get("other"), PATIENCE)
         go_on.set()
         answers = [answer.result() for answer in asked]
         assert theirs.result().status_code == 409

@@ -22,6 +22,7 @@ from keydyn.service.wire.both_ways import Text
 from tests.service.people.test_populations import of
 from tests.service.running import KEYS
 from tests.service.typists import enrol
+from tests.waiting import PATIENCE
 
 
 def test_with_a_reader_open_the_key_goes_as_soon_as_it_has_finished(service, client, monkeypatch):
@@ -37,7 +38,7 @@ def test_with_a_reader_open_the_key_goes_as_soon_as_it_has_finished(service, cli
         first, again = (client.delete("/v1/users/ada", headers={"idempotency-key": "one"}) for _ in range(2))
         assert first.json()["pending"] == again.json()["pending"] == ["log"]
         assert any(wrapped in one.read_bytes() for one in files)
-    until = time.monotonic() + 180
+    until = time.monotonic() + PATIENCE
     while any(wrapped in one.read_bytes() for one in files):
         assert time.monotonic() < until, "the log was not cut off"
         # The job is put off when it fails.

@@ -9,6 +9,7 @@ import pytest
 
 from keydyn.client import Client, ServiceProblem, ServiceUnreachable
 from tests.service.typists import keystrokes_of
+from tests.waiting import PATIENCE
 
 NAMED = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "WS_PROXY")
 
@@ -38,11 +39,11 @@ def proxy(monkeypatch):
         thread.start()
         yield address, sent
         listening.shutdown(socket.SHUT_RDWR)
-    thread.join(180)
+    thread.join(PATIENCE)
 
 
 def test_a_proxy_in_the_environment_is_not_used(attacked, proxy):
-    with Client(attacked.url, attacked.key(), timeout_s=120.0, patience_s=600.0) as client:
+    with Client(attacked.url, attacked.key(), timeout_s=PATIENCE, patience_s=2 * PATIENCE) as client:
         client.create_user("ada")
         for session in range(5):
             client.enrol("ada", keystrokes_of(0, session))

@@ -8,6 +8,7 @@ from keydyn.service.accounts import find_tenant, tenant_of_key
 from keydyn.service.jobs.delivery import WebhookDelivery
 from keydyn.service.jobs.webhooks import announce
 from tests.service.running import KEYS
+from tests.waiting import PATIENCE
 
 SETTINGS = {"private_webhooks": True}
 
@@ -27,7 +28,7 @@ def test_slow_receivers_of_one_tenant_do_not_delay_those_of_another(attacked, mo
         if url.host == "slow.example":
             held.append(url)
             arrived.release()
-            assert go_on.wait(180)
+            assert go_on.wait(PATIENCE)
         else:
             answered.set()
         return 200
@@ -48,9 +49,9 @@ def test_slow_receivers_of_one_tenant_do_not_delay_those_of_another(attacked, mo
     try:
         for _ in range(40):
             report("slow")
-        assert arrived.acquire(timeout=180)
+        assert arrived.acquire(timeout=PATIENCE)
         report("quick")
-        assert answered.wait(180)
+        assert answered.wait(PATIENCE)
         # All the while the others could not be delivered.
         assert len(held) <= 2
     finally:

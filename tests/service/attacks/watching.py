@@ -8,6 +8,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from tests.service.typists import N_SAMPLES, keystrokes_of
+from tests.waiting import PATIENCE
 
 
 def connected(service, user="ada", key=None):
@@ -23,14 +24,14 @@ def said(socket, **frame):
 
 
 def heard(socket):
-    return json.loads(socket.recv(timeout=180))
+    return json.loads(socket.recv(timeout=PATIENCE))
 
 
 def ended(socket):
     """The code with which the service ends a connection on which nothing is sent, and its reason."""
     try:
         while True:
-            socket.recv(timeout=180)
+            socket.recv(timeout=PATIENCE)
     except ConnectionClosed as closed:
         return closed.rcvd.code, closed.rcvd.reason
 

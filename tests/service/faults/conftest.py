@@ -18,6 +18,7 @@ from tests.service.faults.lives import ENROLLED, Acknowledged, Life
 from tests.service.faults.served import Loaded, Served
 from tests.service.faults.whole import KEYS
 from tests.service.running import STARTED
+from tests.waiting import PATIENCE
 
 LIVES = 3
 RESULTS = Path("out/faults")
@@ -55,7 +56,7 @@ def busy(url, key, number=LIVES):
         for life in lives:
             life.stop()
         for life in lives:
-            life.join(150)
+            life.join(2 * PATIENCE)
     for life in lives:
         assert not life.is_alive()
         if life.error is not None:

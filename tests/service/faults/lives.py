@@ -18,9 +18,9 @@ from websockets.sync.client import connect
 
 from tests.service.running import UNENCRYPTED
 from tests.service.typists import N_SAMPLES, N_USERS, keystrokes_of
+from tests.waiting import PATIENCE
 
 ENROLLED, VERIFIED, FRAME = 3, 4, 20
-PATIENCE = 120.0
 
 
 class StoppedError(Exception):
@@ -50,7 +50,7 @@ class Life(threading.Thread):
         self._url, self._key, self._number, self._noted = url, key, number, acknowledged
         self._stop_asked, self.error = threading.Event(), None
         headers = {"authorization": f"Bearer {key}"}
-        self._client = httpx.Client(base_url=url, headers=headers, timeout=120.0, verify=UNENCRYPTED)
+        self._client = httpx.Client(base_url=url, headers=headers, timeout=PATIENCE, verify=UNENCRYPTED)
 
     def stop(self):
         """Finish what was begun, and stop."""

@@ -20,6 +20,7 @@ import httpx
 from keydyn.service.settings import Deployment
 from tests.ports import free_port
 from tests.service.running import UNENCRYPTED
+from tests.waiting import PATIENCE, wait_until
 
 KEY = b"k" * 32
 ENVIRONMENT = {
@@ -47,7 +48,7 @@ class Loaded:
     def close(self):
         self._parent.stdin.close()
         self._parent.stdout.close()
-        self._parent.wait(120)
+        self._parent.wait(PATIENCE)
 
 
 class Served:
@@ -82,16 +83,14 @@ class Served:
             self.kill()
 
 
-def wait_for_answer(url, seconds=120.0):
-    until = time.monotonic() + seconds
-    while True:
+def wait_for_answer(url):
+    def answers():
         try:
-            if httpx.get(f"{url}/readyz", timeout=30.0, verify=UNENCRYPTED).status_code == 200:
-                return
+            return httpx.get(f"{url}/readyz", timeout=PATIENCE, verify=UNENCRYPTED).status_code == 200
         except httpx.TransportError:
-            pass
-        assert time.monotonic() < until, "the service does not answer"
-        time.sleep(0.02)
+            return False
+
+    wait_until(answers, "the service does not answer")
 
 
 def main():

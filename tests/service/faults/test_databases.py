@@ -19,6 +19,7 @@ from tests.service.faults.test_kills import wait_until
 from tests.service.faults.whole import assert_whole
 from tests.service.running import UNENCRYPTED, running
 from tests.service.typists import enrol, keystrokes_of
+from tests.waiting import PATIENCE
 
 TIMES = [2, pytest.param(100, marks=pytest.mark.slow)]
 HOUR = 3_600_000
@@ -46,7 +47,7 @@ def test_postgresql_goes_and_comes_back(postgres, postgres_url, served, way, tim
     key = prepared(postgres_url)
     served.start()
     headers = {"authorization": f"Bearer {key}"}
-    client = httpx.Client(base_url=served.url, headers=headers, timeout=60.0, verify=UNENCRYPTED)
+    client = httpx.Client(base_url=served.url, headers=headers, timeout=PATIENCE, verify=UNENCRYPTED)
     with client, busy(served.url, key) as acknowledged:
         for _ in range(times):
             before = acknowledged.total()
@@ -192,7 +193,7 @@ def test_a_killed_worker_is_replaced(sqlite_url):
             assert set(acknowledged.statuses) <= {200, 201, 503}
     finally:
         process.terminate()
-        process.wait(180)
+        process.wait(PATIENCE)
         process.stdout.close()
     assert_whole(sqlite_url, acknowledged, settled=True)
     note(

@@ -9,6 +9,7 @@ import pytest
 
 from tests.service.faults.conftest import busy, note, prepared
 from tests.service.faults.whole import assert_whole
+from tests.waiting import wait_until
 
 TIMES = [2, pytest.param(100, marks=pytest.mark.slow)]
 
@@ -44,10 +45,3 @@ def test_the_service_is_killed(served, database_url, times):
             keystrokes_reported_durable=sum(acknowledged.durable.values()),
             longest_restart_in_seconds=round(max(restarts), 2),
         )
-
-
-def wait_until(condition, seconds=180.0, pause=0.01):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "nothing happened"
-        time.sleep(pause)

@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 from keydyn.service import accounts
 from tests.service.running import KEYS, UNENCRYPTED, http_post, running
 from tests.service.typists import enrol, keystrokes_of
+from tests.waiting import PATIENCE
 
 NOBODY = "not a secret"
 NAMES = (f"tenant-{n}" for n in count())
@@ -114,7 +115,9 @@ def test_nobody_gets_in_without_a_valid_key(service, place):
     service.database.write(lambda connection: accounts.revoke_key(connection, key_id, 0))
     for value in (None, "Bearer", "Bearer x", f"Basic {revoked}", f"Bearer {revoked}", f"Bearer {NOBODY}"):
         headers = {} if value is None else {"authorization": value}
-        with httpx.Client(base_url=service.url, headers=headers, timeout=120.0, verify=UNENCRYPTED) as client:
+        with httpx.Client(
+            base_url=service.url, headers=headers, timeout=PATIENCE, verify=UNENCRYPTED
+        ) as client:
             answer = send(client, place)
         assert answer.status_code == 401, answer.text
         assert answer.headers["content-type"] == "application/problem+json"

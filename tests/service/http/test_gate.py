@@ -19,6 +19,7 @@ from keydyn.service.serving import log_to_stderr
 from tests.service.raw_http import head, problem_in, raw
 from tests.service.running import http_get, http_post, running
 from tests.service.typists import enrol, keystrokes_of
+from tests.waiting import PATIENCE
 
 LARGEST = 1 << 16
 NAMES = (f"gate-{n}" for n in count())
@@ -235,19 +236,19 @@ def test_more_requests_than_can_be_answered_are_told_to_wait(sqlite_url):
 
         def block(connection):
             held.set()
-            go.wait(120)
+            go.wait(PATIENCE)
 
         # The database is kept busy: writes wait, and fill the service.
         waiting = threading.Thread(target=service.database.write, args=(block,))
         waiting.start()
-        held.wait(120)
+        held.wait(PATIENCE)
 
         def create(n):
             return http_post(
                 f"{service.url}/v1/users",
                 json={"id": f"user-{n}"},
                 headers={"authorization": f"Bearer {key}"},
-                timeout=120.0,
+                timeout=PATIENCE,
             )
 
         with ThreadPoolExecutor(12) as pool:

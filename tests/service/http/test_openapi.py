@@ -22,6 +22,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.service.http.test_access import ROUTES
 from tests.service.running import http_get, running
 from tests.service.typists import enrol, keystrokes_of
+from tests.waiting import PATIENCE
 
 CHECKS = [
     not_a_server_error,
@@ -82,7 +83,7 @@ def judged(service, document, place, examples):
             # The person who was erased is there again, and has no attempts to wait for.
             client.post("/v1/users", json={"id": "ada"})
             service.clock.now += HOUR
-        response = case.call(base_url=service.url, headers=dict(client.headers), timeout=120.0)
+        response = case.call(base_url=service.url, headers=dict(client.headers), timeout=PATIENCE)
         body = case.meta.components.get(ParameterLocation.BODY)
         # Headers are ours, and an unknown query is ignored.
         wrong = body is not None and body.mode is GenerationMode.NEGATIVE

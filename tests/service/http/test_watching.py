@@ -12,6 +12,7 @@ from websockets.sync.client import connect
 from keydyn.decisions import Verifier
 from keydyn.service.jobs.queue import waiting
 from tests.service.typists import enrol, frame_of, keystrokes_of
+from tests.waiting import PATIENCE
 
 
 def token_of(client, purpose, **more):
@@ -30,14 +31,14 @@ def said(socket, **frame):
 
 
 def heard(socket):
-    return json.loads(socket.recv(timeout=120))
+    return json.loads(socket.recv(timeout=PATIENCE))
 
 
 def closing_code(socket):
     """The code with which the service closes, whatever it says before."""
     try:
         while True:
-            socket.recv(timeout=120)
+            socket.recv(timeout=PATIENCE)
     except ConnectionClosed as closed:
         return closed.rcvd.code
 

@@ -20,9 +20,9 @@ from keydyn.service.wall_clock import DAY, SECOND
 from tests.service.conftest import opened
 from tests.service.jobs.conftest import MovableClock, Tenant, new_tenant
 from tests.service.postgres import PostgresServer
+from tests.waiting import PATIENCE
 
 # Longer than anything here takes; only a test that fails waits for so long.
-PATIENCE_S = 120
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ class Outcomes:
         self._seen.put((kind, outcome))
 
     def next(self) -> tuple[str, str]:
-        return self._seen.get(timeout=PATIENCE_S)
+        return self._seen.get(timeout=PATIENCE)
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def running(
     try:
         yield outcomes
     finally:
-        runner.stop(PATIENCE_S)
+        runner.stop(PATIENCE)
 
 
 def add(database: Database, tenant: Tenant, clock: MovableClock, kind: str = "fit", number: int = 0) -> None:
@@ -82,7 +82,7 @@ class Slow:
 
     def __call__(self, job: Job) -> None:
         self.taken.set()
-        assert self.go_on.wait(PATIENCE_S)
+        assert self.go_on.wait(PATIENCE)
         self.done.append(job.payload["number"])
 
 
@@ -133,7 +133,7 @@ def test_kinds_do_not_wait_for_each_other(
     fitted = threading.Event()
 
     def hang(job: Job) -> None:
-        assert fitted.wait(PATIENCE_S)
+        assert fitted.wait(PATIENCE)
 
     with running(
         sqlite_database, tenant, clock, {"webhook": hang, "fit": lambda job: fitted.set()}
@@ -202,7 +202,7 @@ def test_a_worker_that_lost_its_lease_does_not_end_the_job(
     slow = Slow()
     add(sqlite_database, tenant, clock)
     with running(sqlite_database, tenant, clock, {"fit": slow}, poll_s=3600):
-        assert slow.taken.wait(PATIENCE_S)
+        assert slow.taken.wait(PATIENCE)
         clock.now += LEASE
         assert sqlite_database.write(lambda connection: take(connection, "fit", clock()))
         slow.go_on.set()
@@ -217,7 +217,7 @@ def test_the_lease_of_a_job_that_takes_long_is_kept(
     add(sqlite_database, tenant, clock)
     runner = JobRunner(sqlite_database, {"fit": slow}, tenant.keys, clock)
     runner.start()
-    assert slow.taken.wait(PATIENCE_S)
+    assert slow.taken.wait(PATIENCE)
     for _ in range(5):
         clock.now += LEASE - 1
         assert not sqlite_database.write(lambda connection: take(connection, "fit", clock()))
@@ -258,7 +258,7 @@ def test_stopping_waits_for_the_job_that_runs_and_takes_no_other(
     add(sqlite_database, tenant, clock, number=2)
     runner = JobRunner(sqlite_database, {"fit": slow}, tenant.keys, clock)
     runner.start()
-    assert slow.taken.wait(PATIENCE_S)
+    assert slow.taken.wait(PATIENCE)
     stopper = threading.Thread(target=runner.stop)
     stopper.start()
     while not runner._stopping:
@@ -278,16 +278,16 @@ def test_a_thread_that_was_busy_when_the_others_stopped_hears_of_it_at_once(
 
     def is_due(kind: str) -> bool:
         if threading.current_thread() is one:
-            return not go_on.wait(PATIENCE_S)
+            return not go_on.wait(PATIENCE)
         looked.set()
         return False
 
     monkeypatch.setattr(runner, "_is_due", is_due)
     runner.start(poll_s=1e6)
-    assert looked.wait(PATIENCE_S)
-    stopper = threading.Thread(target=runner.stop, args=[PATIENCE_S])
+    assert looked.wait(PATIENCE)
+    stopper = threading.Thread(target=runner.stop, args=[PATIENCE])
     stopper.start()
-    other.join(PATIENCE_S)
+    other.join(PATIENCE)
     go_on.set()
     stopper.join()
     assert not one.is_alive()
@@ -310,7 +310,7 @@ def test_a_database_that_is_gone_for_a_while_is_waited_for(
     monkeypatch.setattr(sqlite_database, "reading", unreliable)
     gone.set()
     with running(sqlite_database, tenant, clock, {"fit": lambda job: None}) as outcomes:
-        assert all(noticed.acquire(timeout=PATIENCE_S) for _ in range(3))
+        assert all(noticed.acquire(timeout=PATIENCE) for _ in range(3))
         with monkeypatch.context() as other:
             # Another process enqueues: this one is not woken up.
             other.setattr("keydyn.service.jobs.queue.ENQUEUED", "not noticed")

@@ -33,6 +33,7 @@ from tests.service.live.world import (
     session_of,
     undisturbed,
 )
+from tests.waiting import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -69,10 +70,10 @@ def test_the_database_is_gone_and_comes_back(broken, other_server):
     rows = session_of(PEOPLE[0])
     with Server(broken) as server, server.connect() as talk:
         talk.asked(1, rows[:10])
-        wait(lambda: talk.asked(1, rows[:1])["durable"] == 10)
+        wait_until(lambda: talk.asked(1, rows[:1])["durable"] == 10)
         broken.gone = True
         talk.asked(11, rows[10:40])
-        wait(lambda: server.meter.counts.get("not_saved", 0) >= 1)
+        wait_until(lambda: server.meter.counts.get("not_saved", 0) >= 1)
         found = talk.asked(41, rows[40:60])
         assert found["durable"] == 10
         np.testing.assert_allclose(found["trust"], undisturbed(PEOPLE[0], rows[:60])[0][40:], rtol=1e-12)
@@ -81,7 +82,7 @@ def test_the_database_is_gone_and_comes_back(broken, other_server):
         assert late.welcome["status"] == 503
         assert late.close_code() == 1013
         broken.gone = False
-        wait(lambda: talk.asked(1, rows[:1])["durable"] == 60)
+        wait_until(lambda: talk.asked(1, rows[:1])["durable"] == 60)
         talk.drop()
         with other_server.connect(PEOPLE[0], talk.welcome["session"]) as again:
             assert again.welcome["durable"] == 60
@@ -101,9 +102,9 @@ def test_a_lock_is_not_told_before_it_is_durable(broken, database):
         talk.asked(101, rows[100 : at - 5])
         broken.gone = True
         talk.keys(at - 4, rows[at - 5 : at + 5])
-        wait(lambda: [live.event for live in server.engine._live.values()] == ["locked"])
+        wait_until(lambda: [live.event for live in server.engine._live.values()] == ["locked"])
         tried = server.meter.counts.get("not_saved", 0)
-        wait(lambda: server.meter.counts.get("not_saved", 0) > tried + 1)
+        wait_until(lambda: server.meter.counts.get("not_saved", 0) > tried + 1)
         with pytest.raises(TimeoutError):
             talk.hear(0)
         with database.reading() as connection:
@@ -126,7 +127,7 @@ def test_what_cannot_be_stored_for_too_long_ends_the_connection(broken):
         assert talk.close_code() == 1013
         broken.gone = False
         # What it had is stored after all.
-        wait(lambda: not server.engine._leaving)
+        wait_until(lambda: not server.engine._leaving)
         with server.connect(session=talk.welcome["session"]) as again:
             assert again.welcome["durable"] == 10
 
@@ -188,9 +189,9 @@ def test_who_does_not_read_is_let_go_and_nobody_else_notices(database, monkeypat
         slow.sendall(handshake(server.port))
         assert b" 101 " in slow.recv(4096)
         slow.sendall(frame(b'{"type":"hello"}'))
-        wait(lambda: len(server.engine) == 2)
+        wait_until(lambda: len(server.engine) == 2)
         # Longer than the service needs to find out, on a busy machine too.
-        slow.settimeout(120)
+        slow.settimeout(PATIENCE)
         typed = json.dumps([[*row] for row in session_of(PEOPLE[0])[:100]]).encode()
         sent = threading.Event()
 
@@ -207,7 +208,7 @@ def test_who_does_not_read_is_let_go_and_nobody_else_notices(database, monkeypat
         thread.start()
         for n in range(0, 60, 5):
             assert honest.asked(n + 1, rows[n : n + 5])["last"] == n + 5
-        wait(lambda: len(server.engine) == 1)
+        wait_until(lambda: len(server.engine) == 1)
         assert server.meter.counts["closed_4429"] == 1
         assert honest.asked(61, rows[60:65])["last"] == 65
         sent.set()
@@ -232,7 +233,7 @@ def test_who_vanishes_without_a_word_is_let_go(database):
             with database.reading() as connection:
                 return connection.execute(select(watch_sessions.c.sequence)).scalar()
 
-        wait(lambda: stored() == 7 and not len(server.engine) and not server.engine._leaving)
+        wait_until(lambda: stored() == 7 and not len(server.engine) and not server.engine._leaving)
         assert server.meter.counts["closed_4408"] == 1
         gone.close()
 
@@ -277,7 +278,7 @@ def test_eight_frames_are_in_flight_at_most(database, monkeypatch):
         server.engine._model.ask(go_on.wait)
         for n in range(30):
             talk.keys(n + 1, rows[n : n + 1])
-        wait(lambda: in_flight and in_flight[-1] == 8)
+        wait_until(lambda: in_flight and in_flight[-1] == 8)
         go_on.set()
         for n in range(30):
             assert talk.hear()["last"] == n + 1
@@ -374,10 +375,3 @@ def test_sessions_watched_in_other_ways_are_apart(database):
         np.testing.assert_allclose(found["suspicion"], suspicion, rtol=1e-12)
         assert not found["locked"]
         strict.drop()
-
-
-def wait(done, seconds=120):
-    began = time.monotonic()
-    while not done():
-        assert time.monotonic() - began < seconds
-        time.sleep(0.02)

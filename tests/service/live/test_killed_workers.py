@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.ports import free_port
 from tests.service.live.world import PEOPLE, Talk, make_database, session_of, undisturbed
+from tests.waiting import PATIENCE
 
 FRAME = 5
 
@@ -47,7 +48,7 @@ class Workers:
     def close(self):
         self._parent.stdin.close()
         self._parent.stdout.close()
-        self._parent.wait(120)
+        self._parent.wait(PATIENCE)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import tracemalloc
 from itertools import pairwise
 
@@ -16,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 
 from keydyn.service.storage.tables import users, watch_sessions
 from tests.service.live.world import PEOPLE, Server, make_database, session_of, undisturbed
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -287,7 +287,7 @@ def test_places_are_given_back(tmp_path):
                 np.testing.assert_allclose(answer["trust"], expected[30:], rtol=1e-12)
             for talk in talks:
                 talk.drop()
-        until(lambda: not server.engine._leaving and not server.engine._pools)
+        wait_until(lambda: not server.engine._leaving and not server.engine._pools)
         assert server.meter.now == 0
     database.close()
 
@@ -313,10 +313,10 @@ def test_memory_does_not_grow_with_keystrokes(server, database):
         tracemalloc.start()
         try:
             first = typed(talk, 1, 10)
-            until(lambda: talk.asked(1, rows[:1])["durable"] == first - 1)
+            wait_until(lambda: talk.asked(1, rows[:1])["durable"] == first - 1)
             size, (before, _) = stored(talk), tracemalloc.get_traced_memory()
             first = typed(talk, first, 40)
-            until(lambda: talk.asked(1, rows[:1])["durable"] == first - 1)
+            wait_until(lambda: talk.asked(1, rows[:1])["durable"] == first - 1)
             after, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -324,10 +324,3 @@ def test_memory_does_not_grow_with_keystrokes(server, database):
         assert stored(talk) < size + 500
         # A keystroke kept as a list, with its numbers, would take 160 bytes: 640,000 in all.
         assert after - before < 200_000
-
-
-def until(done, seconds=120):
-    began = time.monotonic()
-    while not done():
-        assert time.monotonic() - began < seconds
-        time.sleep(0.02)

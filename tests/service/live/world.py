@@ -28,6 +28,7 @@ from keydyn.service.storage.tables import api_keys, profiles, tenants, users
 from keydyn.service.wall_clock import wall_clock
 from tests.service.databases import make_tables
 from tests.service.running import PromptServer
+from tests.waiting import PATIENCE
 
 PEOPLE = tuple(f"user{n}" for n in range(4))
 KEY = DataKey(bytes(32))
@@ -183,7 +184,7 @@ class Server:
 
     def __exit__(self, *_):
         self._server.stop()
-        self._thread.join(120)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
 
     def connect(self, user=PEOPLE[0], session=None, hello=None, **options):
@@ -203,7 +204,7 @@ class Talk:
     def say(self, frame):
         self.socket.send(frame if isinstance(frame, str | bytes) else json.dumps(frame))
 
-    def hear(self, seconds=120):
+    def hear(self, seconds=PATIENCE):
         return json.loads(self.socket.recv(seconds))
 
     def keys(self, first, rows):

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page
 from tests.service.conftest import opened
 from tests.service.pages.keyboard import Keyboard
 from tests.service.running import Service, running
+from tests.waiting import PATIENCE
 
 TENANTS = (f"shop-{n}" for n in count())
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Fields</title>
@@ -57,7 +58,7 @@ def client(service):
 def kept_tab(browser: Browser) -> Iterator[Page]:
     """A tab for the tests of a file, one after the other: a new one is a new process, and takes a second."""
     context = browser.new_context(locale="en-GB")
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(1000 * PATIENCE)
     yield context.new_page()
     context.close()
 
@@ -86,7 +87,7 @@ def open_page(browser: Browser, service: Service) -> Iterator[Opened]:
     ) -> Page:
         context = browser.new_context(**kind)
         contexts.append(context)
-        context.set_default_timeout(120_000)
+        context.set_default_timeout(1000 * PATIENCE)
         context.add_init_script(script)
         return recorded_in(context.new_page(), url, fields, options)
 

@@ -18,6 +18,7 @@ from tests.service.pages.administering import VIEWS, Office, every_state, go, ma
 from tests.service.pages.visiting import COLOURS
 from tests.service.running import KEYS, http_get
 from tests.service.typists import enrol, keystrokes_of
+from tests.waiting import PATIENCE
 
 NAMES = (f"office-{n}" for n in count())
 HOUR, DAY = 3_600_000, 86_400_000
@@ -45,7 +46,7 @@ def open_admin(browser, service):
     def opened(key=None, view="overview", **kind):
         context = browser.new_context(locale="en-GB", **kind)
         contexts.append(context)
-        context.set_default_timeout(120_000)
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: "Policy" in said.text and wrong.append(said.text))

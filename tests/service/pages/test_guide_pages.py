@@ -15,6 +15,7 @@ from tests.service.pages.guide import block
 from tests.service.pages.keyboard import Keyboard
 from tests.service.running import Service
 from tests.service.typists import enrol, keystrokes_of
+from tests.waiting import PATIENCE
 
 
 class Shop(BaseHTTPRequestHandler):
@@ -60,7 +61,7 @@ def shop() -> Iterator[type[Shop]]:
 def tab(browser: Browser) -> Iterator[Page]:
     """An empty tab."""
     context = browser.new_context()
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(1000 * PATIENCE)
     yield context.new_page()
     context.close()
 

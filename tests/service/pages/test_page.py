@@ -26,6 +26,7 @@ from tests.service.pages.people import recorded, typed
 from tests.service.pages.visiting import ADA, EVE, OTHER_STORY, STORY, Visitor
 from tests.service.running import KEYS, STARTED
 from tests.service.typists import keystrokes_of
+from tests.waiting import PATIENCE
 
 TENANTS = (f"visit-{n}" for n in count())
 
@@ -39,7 +40,7 @@ def tenant() -> str:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A browser that nobody has used before."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(1000 * PATIENCE)
     yield context
     context.close()
 
@@ -417,7 +418,7 @@ def test_a_phone_hears_at_once_that_its_keyboard_cannot_be_used(browser, service
         context = browser.new_context(
             is_mobile=phone, has_touch=phone, viewport={"width": 390, "height": 844}
         )
-        context.set_default_timeout(120_000)
+        context.set_default_timeout(1000 * PATIENCE)
         one = Visitor(context.new_page())
         one.open(service, tenant)
         expect(one.page.get_by_label("Your name")).to_be_visible()

@@ -7,6 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from tests.service.pages.visiting import COLOURS, Visitor, every_state
+from tests.waiting import PATIENCE
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 LOOKS = [
@@ -20,7 +21,7 @@ LOOKS = [
 def test_axe_finds_nothing_and_nothing_is_cut_off(browser: Browser, service, looks):
     # The page's own policy does not let a script be injected.
     context = browser.new_context(reduced_motion="reduce", bypass_csp=True)
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(1000 * PATIENCE)
     visitor, axe, seen = Visitor(context.new_page()), Axe(), []
     for state in every_state(visitor, service):
         for scheme, size in looks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.service.pages.conftest import TENANTS, database_in, served
 from tests.service.pages.keyboard import Keyboard
 from tests.service.running import Service
 from tests.service.typists import enrol, frame_of, keystrokes_of
+from tests.waiting import PATIENCE
 
 WATCH = """token => {
     window.stream = recorder.stream("/v1/users/ada/watch", {token});
@@ -24,8 +26,6 @@ WATCH = """token => {
 }"""
 # Times differ by the tenth of a millisecond of the browser's clock.
 CLOSE = 0.02
-# So often a condition is looked at, every 50 ms.
-PATIENCE = 600
 
 
 def token_of(client, purpose="watch", **more):
@@ -64,11 +64,10 @@ def judged(page):
 
 def wait_for(page, condition):
     """Wait until it holds; the page's policy does not let Playwright wait in the page."""
-    for _ in range(PATIENCE):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"{condition} does not become true: {page.evaluate('happened')}")
+    until = time.monotonic() + PATIENCE
+    while not page.evaluate(condition):
+        assert time.monotonic() < until, f"{condition} does not become true: {page.evaluate('happened')}"
+        page.wait_for_timeout(20)
 
 
 def wait_for_answer(page, number):

@@ -10,11 +10,12 @@ from keydyn.service.accounts import PAGE, new_link
 from tests.service.pages.keyboard import EXACT_TIMES, Keyboard, Row
 from tests.service.pages.people import typed
 from tests.service.running import KEYS, Service
+from tests.waiting import PATIENCE
 
 # What axe looks for in the dark, where only colours are different.
 COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 # The machine may be busy.
-expect.set_options(timeout=120_000)
+expect.set_options(timeout=1000 * PATIENCE)
 # What somebody writes, and what somebody else adds. Of all simulated people two are at the keyboard.
 STORY = (
     "yesterday we went to the lake and had a picnic in the sun with bread and cheese and a few apples from "
@@ -51,10 +52,14 @@ class Visitor:
         self.page.get_by_label("Your name").fill(name)
         self.page.get_by_role("button", name="Begin").click()
         expect(self.page.get_by_role("heading", name="Type the first text")).to_be_visible()
+        # Until the text is there, the field is emptied once more.
+        self.asked()
 
     def asked(self) -> str:
-        """The text that is to be copied now."""
-        return self.page.locator(".prompt:visible").inner_text()
+        """The text that is to be copied now, once the page has it from the service."""
+        prompt = self.page.locator(".prompt:visible")
+        expect(prompt).not_to_be_empty()
+        return prompt.inner_text()
 
     def copy(self, person: int, time: int = 0) -> None:
         """Copy the text as somebody types, and send it."""

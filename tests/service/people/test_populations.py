@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 
 import pytest
@@ -22,6 +21,7 @@ from keydyn.service.storage.tables import populations as populations_table
 from keydyn.service.storage.tables import profiles, tenants, users
 from keydyn.service.wire.both_ways import Text
 from tests.service.running import KEYS
+from tests.waiting import wait_until
 
 N_PEOPLE, N_SAMPLES = 12, 6
 
@@ -66,10 +66,7 @@ def verify(client, name, sample):
 
 def waited(condition):
     """Off the request path: wait for it."""
-    until = time.monotonic() + 180
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(condition)
 
 
 def of(service):

@@ -20,6 +20,7 @@ from keydyn.service.storage.database import Database, DatabaseUnavailableError, 
 from keydyn.service.storage.tables import tenants
 from keydyn.service.storage.upgrading import check, upgrade
 from tests.service.storage.rows import add_tenant
+from tests.waiting import PATIENCE
 
 
 def names(database):
@@ -34,10 +35,10 @@ def holding(database):
 
     def wait(_):
         started.set()
-        go.wait(120)
+        go.wait(PATIENCE)
 
     busy = database.submit(wait)
-    started.wait(120)
+    started.wait(PATIENCE)
     yield go
     go.set()
     busy.result()
@@ -187,11 +188,11 @@ def test_changes_that_wait_for_each_other_are_run_again(postgres_url):
             )
             assert locked.rowcount == 1
             if len(runs) <= 2 and name == order[0]:
-                both.wait(120)
+                both.wait(PATIENCE)
 
     waiting = [first.submit(partial(lock, order="ab")), second.submit(partial(lock, order="ba"))]
     for one in waiting:
-        one.result(60)
+        one.result(PATIENCE)
     assert len(runs) >= 3
     with first.reading() as connection:
         assert connection.execute(select(tenants.c.audit_number)).scalars().all() == [2, 2]
@@ -208,7 +209,7 @@ def test_two_processes_write_to_one_database(database_url):
         for name, one in (("a", first), ("b", second))
     ]
     for one in waiting:
-        one.result(60)
+        one.result(PATIENCE)
     assert len(names(first)) == 200
     first.close()
     second.close()
@@ -266,7 +267,7 @@ def test_the_operating_system_refuses_to_write_and_then_does_not(sqlite_database
     """As on a full disk: the log of changes cannot grow."""
     url = sqlite_database.url.render_as_string()
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, url], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", FULL_DISK, url], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     kept = done.stdout.split()
     assert 2 < len(kept) < 1000
@@ -298,7 +299,7 @@ def test_sqlite_held_by_another_process_is_waited_for(sqlite_database):
         time.sleep(0.1)
         assert not waiting.done()
         driver.execute("COMMIT")
-        waiting.result(120)
+        waiting.result(PATIENCE)
     assert names(sqlite_database) == ["a"]
 
 

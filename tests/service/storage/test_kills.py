@@ -17,6 +17,7 @@ from keydyn.service.storage.tables import tenants, users
 from keydyn.service.storage.upgrading import check, upgrade
 from tests.service.storage.rows import add_tenant, add_user
 from tests.service.storage.victims import Victims, kill, wait_for
+from tests.waiting import wait_until
 
 EMPTY = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
 TIMES = [3, pytest.param(100, marks=pytest.mark.slow)]
@@ -54,13 +55,6 @@ def assert_whole(url, acknowledged):
 
 def noted(file):
     return set(file.read_text().split()) if file.exists() else set()
-
-
-def wait_until(condition):
-    until = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < until, "nothing happened"
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("times", TIMES)

@@ -8,6 +8,7 @@ import sys
 import time
 
 from keydyn.service.storage.sqlite import NEXT, WriteQueue
+from tests.waiting import PATIENCE
 
 WRITER = """
 import sys
@@ -51,7 +52,7 @@ def tell(process, times=1):
 
 def wait_until_next(file):
     """Return when a process waits that is next."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + PATIENCE
     with file.open("r+b") as turns:
         while True:
             try:
@@ -79,7 +80,7 @@ def test_nobody_writes_twice_while_another_waits(tmp_path):
         tell(waiting)
         assert writing.stdout.readline() == "my turn\n"
     for writer in (writing, waiting):
-        writer.communicate(timeout=120)
+        writer.communicate(timeout=PATIENCE)
         assert writer.returncode == 0
     assert log.read_text() == 20 * "ab" + "a"
 
