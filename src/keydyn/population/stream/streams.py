@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from keydyn.arrays import Floats, Integers, Truths, without_counting
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import LabelCodes
-from keydyn.population.cells import LAST_IN_WORD, place_in_word
+from keydyn.population.cells import LAST_IN_WORD, place_in_word, standardise
 from keydyn.population.features import HOLD, INTERVAL, Around, Typing
 from keydyn.population.parameters import Template
 from keydyn.population.score.fitted import Fitted, one_by_one, side_by_side, together
