@@ -289,6 +289,7 @@ def _quantiles(values: Floats, weights: Floats) -> Floats:
 
 def material_of(places: Sequence[Samples], seed: int, enrolled: bool) -> Material:
     """People of places and forgeries of them, each fold of people measured by a population of all others."""
+    places = [_named(place, n) for n, place in enumerate(places)]
     of_fold = [place.people[0] % FOLDS for place in places]
     found = []
     for fold in range(FOLDS):
@@ -298,6 +299,12 @@ def material_of(places: Sequence[Samples], seed: int, enrolled: bool) -> Materia
             random = np.random.default_rng([seed, n, fold])
             found.append(material(place[of == fold], population, (n, fold), random, enrolled))
     return Material.joined(found)
+
+
+def _named(place: Samples, number: int) -> Samples:
+    """The samples with names of people that no other place has."""
+    names = [(f"{number} {user}", sample) for user, sample in place.names]
+    return Samples(names, place.sequences, place.emission)
 
 
 def main() -> None:

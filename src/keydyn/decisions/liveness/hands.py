@@ -43,11 +43,18 @@ LEAST_KEYS, LEAST_KNOWN_SHARE = 40, 0.75
 REJECTED_FROM = 100
 # A standardised measure counts up to this size, so that one odd session is no proof.
 FURTHEST = 3.0
+# Beyond this many deviations below people's, the spread of intervals or of holds is too small for any hand,
+# and each further one is evidence of so many nats. The samples learnt from reach 4.4.
+TOO_EVEN, STEEP = 5.0, 5.0
 # Enrolled keys that say as much about a person's measures as those of people in general.
 LEAN = 100.0
 # The number of keys by which lengths are measured, and those at which weights stop changing.
 USUAL, SHORTEST, LONGEST = 100.0, 40.0, 400.0
 K = len(MEASURES)
+SPREADS = [MEASURES.index(f"spread of {times}") for times in ("intervals", "holds")]
+
+# The number of the group that spreads belong to.
+SPREAD = 0
 
 #: Why a sample is taken for a forgery, by the group of measures that says so most.
 REASONS = (
@@ -84,8 +91,11 @@ class Hands:
 
     def standardised(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n, K) measures in people's deviations at these numbers of keys, beside the person's manner."""
-        spread = np.sqrt(self.among + self.chance / np.maximum(keys, 1)[:, None])
-        return np.asarray(np.clip(self.away(values, manner) / spread, -FURTHEST, FURTHEST))
+        return np.clip(self.away(values, manner) / self.deviations(keys), -FURTHEST, FURTHEST)
+
+    def deviations(self, keys: Integers) -> Floats:
+        """(n, K) people's standard deviations at these numbers of keys."""
+        return np.asarray(np.sqrt(self.among + self.chance / np.maximum(keys, 1)[:, None]))
 
     def away(self, values: Floats, manner: Floats | None = None) -> Floats:
         """(n, K) measures without what people's are usually, or what the person's manner leads to expect."""
@@ -105,7 +115,13 @@ class Hands:
 
     def llr(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n,) natural logarithms of the likelihood ratios of typed against forged."""
-        return np.asarray(self.terms(values, keys, manner) @ self.weights)
+        weighed = self.terms(values, keys, manner) @ self.weights
+        return np.asarray(weighed - self.too_even(values, keys, manner))
+
+    def too_even(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
+        """(n,) nats against a hand where times hardly vary, as with those that a model expects."""
+        low = -(self.away(values, manner) / self.deviations(keys))[:, SPREADS]
+        return np.asarray(STEEP * np.maximum(low - TOO_EVEN, 0.0).sum(axis=1))
 
     def rate(self, llr: float, keys: int, coarse: bool) -> float:
         """The share of people's samples whose ratio is as low."""
@@ -125,9 +141,11 @@ class Hands:
         """Whether a hand typed each of these samples, as a population, and a template of it, see them."""
         values, keys = measured(people, samples, template)
         lengths = samples.sequences.lengths
-        terms = self.terms(values, keys, manner_of(template)) * self.weights
+        manner = manner_of(template)
+        terms = self.terms(values, keys, manner) * self.weights
+        even = self.too_even(values, keys, manner)
         found = []
-        for n, llr in enumerate(terms.sum(axis=1).tolist()):
+        for n, llr in enumerate((terms.sum(axis=1) - even).tolist()):
             known = int(keys[n])
             if known < max(LEAST_KEYS, LEAST_KNOWN_SHARE * int(lengths[n])):
                 found.append(NOT_JUDGED)
@@ -135,7 +153,8 @@ class Hands:
             one = samples if len(samples) == 1 else samples[[n]]
             rate = self.rate(llr, known, SampleTimes.of(one).tick > 0.0)
             if llr < 0.0 and rate <= alarms:
-                found.append(Typed("no", llr, rate, REASONS[_loudest(terms[n])]))
+                loudest = SPREAD if even[n] > 0.0 else _loudest(terms[n])
+                found.append(Typed("no", llr, rate, REASONS[loudest]))
             else:
                 found.append(Typed("yes" if llr > 0.0 else "unsure", llr, rate))
         return found
