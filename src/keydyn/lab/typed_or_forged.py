@@ -19,7 +19,7 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.liveness.hands import ANYONE, CLAIMED, LEAN, Hands, K, with_manner
 from keydyn.decisions.liveness.measures import measured
 from keydyn.decisions.liveness.not_typed import tick_of, times_of
-from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.samples import Names, Samples
 from keydyn.lab.forgeries import STOLEN, Forger, forgers
 from keydyn.lab.forgeries.made_up import made_up
 from keydyn.lab.forgeries.replays import displaced
@@ -303,7 +303,7 @@ def material_of(places: Sequence[Samples], seed: int, enrolled: bool) -> Materia
 
 def _named(place: Samples, number: int) -> Samples:
     """The samples with names of people that no other place has."""
-    names = [(f"{number} {user}", sample) for user, sample in place.names]
+    names: Names = [(f"{number} {user}", sample) for user, sample in place.names]
     return Samples(names, place.sequences, place.emission)
 
 
