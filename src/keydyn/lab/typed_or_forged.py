@@ -188,7 +188,7 @@ def learn(known: Material, without: Collection[str] = ()) -> Hands:
         judged = known.humans.of_fold(fold)
         if judged.any():
             some = known.humans.some(judged)
-            llr[judged] = _weighed(known.beside(fold)).llr(some.values, some.keys, some.manner)
+            llr[judged] = _weighed(known.beside(fold)).weighed(some.values, some.keys, some.manner)
     return replace(_weighed(known), levels=_levels(llr, known.humans))
 
 

@@ -124,17 +124,16 @@ def test_the_ratio_is_the_weighted_sum_of_its_terms(drawn):
         z.append(np.clip((values[1, k] - usual) / deviation, -3, 3))
     unusual = np.log(1 + sum(z[i] * people.precision[i, j] * z[j] for i in range(K) for j in range(K)) / K)
     terms = np.array([*z, unusual, longer * unusual, longer, 1.0])
-    assert people.llr(values, keys, manner)[1] == pytest.approx(terms @ people.weights)
+    assert people.weighed(values, keys, manner)[1] == pytest.approx(terms @ people.weights)
 
 
 def test_times_as_the_model_expects_them_are_too_even_for_a_hand(drawn):
     values, keys = measured(PEOPLE, drawn)
     assert (HAND.too_even(values, keys) == 0.0).all()
-    # None of its measures is one that other forgeries have.
     expected = FORGERS["expected by the model"].forge(drawn[[0, 1]], drawn[[2]], np.random.default_rng(0))
     found = typed(expected)
     assert (found.answer, found.reason) == ("no", REASONS[SPREAD])
-    deviations = np.array([[1.0], [-4.9], [-6.0]]) * HAND.deviations(np.array([100]))
+    deviations = np.array([[1.0], [-2.9], [-4.0]]) * HAND.deviations(np.array([100]))
     even = HAND.too_even(HAND.centre + deviations, np.array([100]))
     # By both spreads.
     np.testing.assert_allclose(even, [0.0, 0.0, 2 * STEEP])

@@ -44,8 +44,8 @@ REJECTED_FROM = 100
 # A standardised measure counts up to this size, so that one odd session is no proof.
 FURTHEST = 3.0
 # Beyond this many deviations below people's, the spread of intervals or of holds is too small for any hand,
-# and each further one is evidence of so many nats. The samples learnt from reach 4.4.
-TOO_EVEN, STEEP = 5.0, 5.0
+# and each further one is evidence of so many nats. About one in a thousand samples of people goes that far.
+TOO_EVEN, STEEP = 3.0, 5.0
 # Enrolled keys that say as much about a person's measures as those of people in general.
 LEAN = 100.0
 # The number of keys by which lengths are measured, and those at which weights stop changing.
@@ -115,8 +115,11 @@ class Hands:
 
     def llr(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n,) natural logarithms of the likelihood ratios of typed against forged."""
-        weighed = self.terms(values, keys, manner) @ self.weights
-        return np.asarray(weighed - self.too_even(values, keys, manner))
+        return self.weighed(values, keys, manner) - self.too_even(values, keys, manner)
+
+    def weighed(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
+        """(n,) what was learnt of the ratios, of which levels are."""
+        return np.asarray(self.terms(values, keys, manner) @ self.weights)
 
     def too_even(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n,) nats against a hand where times hardly vary, as with those that a model expects."""
