@@ -27,6 +27,7 @@ from keydyn.decisions.decision import Decision, Targets, evidence
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.folder.folder import changing
 from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.decisions.liveness.hands import with_manner
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.detectors.templates import fit_templates
@@ -158,6 +159,8 @@ class EnrolledPeople:
 
     def _enrolled(self, template: Detector, typed: Samples) -> Enrolled:
         known = Fingerprints.of(typed, self.secret)
+        if of_population(template):
+            template = template.carrying(with_manner(template.people, template.template_, typed))
         return Enrolled(template, len(typed), typed.sequences.n_events, known)
 
     def enrol_many(

@@ -1,7 +1,8 @@
 """Learns to tell typing from forgeries, from the published free-text recordings and attacks on their people.
 
 `python -m keydyn.lab.typed_or_forged` writes two files into the package; the core only reads them. People are
-measured with a population learnt from the other recordings, so that nobody is expected to type as they did.
+measured with a population learnt from other people of both recordings, so that nobody is expected to type as
+they did. Levels are those of people from whom the ratio was not learnt either.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import numpy as np
 
 from keydyn import files
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.liveness.hands import ANYONE, CLAIMED, Hands, K
+from keydyn.decisions.liveness.hands import ANYONE, CLAIMED, LEAN, Hands, K, with_manner
 from keydyn.decisions.liveness.measures import measured
 from keydyn.decisions.liveness.not_typed import tick_of, times_of
-from keydyn.keystrokes.samples import Samples
+from keydyn.keystrokes.samples import Names, Samples
 from keydyn.lab.forgeries import STOLEN, Forger, forgers
 from keydyn.lab.forgeries.made_up import made_up
 from keydyn.lab.forgeries.replays import displaced
@@ -34,17 +35,27 @@ RATES = np.array([0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 STOLEN_KEYS = 50
 # Pieces of each forgery, and keys that people enrol with.
 MOST_PIECES, ENROLLED = 3, (150, 300, 500, 1500)
-# The strength of the logistic regression's prior, and how many samples all people together count as.
-STRENGTH, WEIGHT = 0.005, 2000.0
-# Samples of a clock and a length, in one place, from which a level can be learnt.
+# The variance that the logistic regression's prior gives to weights, and how many samples all people together
+# count as. The variance was chosen on development people of Aalto, as was that terms are linear.
+STRENGTH, WEIGHT = 0.0005, 2000.0
+# Samples of a length, in each place, from which a level can be learnt.
 FEWEST = 50
+# Groups of people, each of which is judged by what was learnt from the others.
+FOLDS = 4
+# Samples from which it is learnt what enrolled ones lead to expect have this many keys or more; enrolled
+# measures count up to this many deviations.
+FOLLOWED, REACH = 70, 3.0
 SEED = 1
 
 
 class Measured(NamedTuple):
-    """Measures (n, K) of samples with these numbers of keys, (n,), clocks, people and places."""
+    """Measures (n, K) of samples with these numbers of keys, (n,), clocks, people and places.
+
+    `manner`, (n, K + 1), is what the people enrolled with; without enrolment, nothing: 0 keys.
+    """
 
     values: Floats
+    manner: Floats
     keys: Integers
     coarse: Truths
     person: Integers
@@ -54,6 +65,14 @@ class Measured(NamedTuple):
     def joined(cls, several: Sequence[Measured]) -> Measured:
         """All of these."""
         return cls(*(np.concatenate(parts) for parts in zip(*several, strict=True)))
+
+    def some(self, chosen: Truths) -> Measured:
+        """Some of these."""
+        return Measured._make(values[chosen] for values in self)
+
+    def of_fold(self, fold: int) -> Truths:
+        """(n,) which are of the people of one fold."""
+        return np.asarray(self.person % FOLDS == fold, dtype=np.bool_)
 
 
 class Material(NamedTuple):
@@ -69,6 +88,11 @@ class Material(NamedTuple):
             name: Measured.joined([one.forged[name] for one in several]) for name in several[0].forged
         }
         return cls(Measured.joined([one.humans for one in several]), families)
+
+    def beside(self, fold: int) -> Material:
+        """What is known of the people of all folds but one."""
+        of = {name: some.some(~some.of_fold(fold)) for name, some in self.forged.items()}
+        return Material(self.humans.some(~self.humans.of_fold(fold)), of)
 
 
 def cut(samples: Samples, keys: int) -> Samples:
@@ -97,13 +121,18 @@ def on_clock(samples: Samples, tick: float) -> Samples:
 
 
 def material(
-    place: Samples, people: PopulationModel, number: int, random: np.random.Generator, enrolled: bool
+    place: Samples,
+    people: PopulationModel,
+    about: tuple[int, int],
+    random: np.random.Generator,
+    enrolled: bool,
 ) -> Material:
     """A place's people and forgeries of them, by a population of other people.
 
     Everyone's second half is typed and forged, the first is what attackers have. With `enrolled` samples are
-    measured beside a template of the first half, or a part of it.
+    measured beside a template of the first half, or a part of it. `about` are the numbers of place and fold.
     """
+    number, fold = about
     typed: list[Measured] = []
     forged: dict[str, list[Measured]] = {}
     attacks = forgers(people)
@@ -115,9 +144,9 @@ def material(
             mine = made_fine(recorded, tick, random) if fine and tick else recorded
             first, second = mine[: len(mine) // 2], mine[len(mine) // 2 :]
             had = cut(first, STOLEN_KEYS)
-            template = people.enrol(first.first_keys(int(random.choice(ENROLLED)))) if enrolled else None
-
-            as_seen = partial(_measured, people, template, (not fine, u, number))
+            own = first.first_keys(int(random.choice(ENROLLED)))
+            template = with_manner(people, people.enrol(own), own) if enrolled else None
+            as_seen = partial(_measured, people, template, (not fine, u * FOLDS + fold, number))
             cuts = (cut(second if enrolled else mine, keys) for keys in LENGTHS)
             typed += [as_seen(pieces) for pieces in cuts if len(pieces)]
             for forger in attacks.values():
@@ -135,7 +164,10 @@ def _measured(
 ) -> Measured:
     """Measures of samples with one clock, of one person of one place."""
     values, keys = measured(people, samples, template)
-    return Measured(values, keys, *(np.full(len(keys), one) for one in about))
+    manner = np.zeros(K + 1) if template is None else template.manner
+    return Measured(
+        values, np.tile(manner, (len(keys), 1)), keys, *(np.full(len(keys), one) for one in about)
+    )
 
 
 def forged_by(forger: Forger, had: Samples, texts: Samples, random: np.random.Generator) -> Samples:
@@ -145,21 +177,33 @@ def forged_by(forger: Forger, had: Samples, texts: Samples, random: np.random.Ge
     return forger.forge(had[-min(k, len(had)) :], text, random)
 
 
-def learn(known: Material, without: Collection[str] = (), strength: float = STRENGTH) -> Hands:
+def learn(known: Material, without: Collection[str] = ()) -> Hands:
     """What tells people's samples from forgeries, learnt without some families of attacks."""
-    from sklearn.linear_model import LogisticRegression
-
-    humans, hands = known.humans, _people(known.humans)
-    parts = [some for family, some in known.forged.items() if family not in without]
+    parts = {family: some for family, some in known.forged.items() if family not in without}
     if not parts:
         raise ValueError("no family of attacks is left to learn from")
-    every = Measured.joined([humans, *parts])
-    weights = np.concatenate([_even(humans), *(_even(some) / len(parts) for some in parts)])
-    typed = np.arange(len(every.keys)) < len(humans.keys)
-    fitted = LogisticRegression(C=strength, fit_intercept=False, max_iter=1000)
-    fitted.fit(hands.terms(every.values, every.keys), typed, WEIGHT * weights)
-    hands = replace(hands, weights=fitted.coef_[0])
-    return replace(hands, levels=_levels(hands, humans))
+    known = Material(known.humans, parts)
+    llr = np.empty(len(known.humans.keys))
+    for fold in range(FOLDS):
+        judged = known.humans.of_fold(fold)
+        if judged.any():
+            some = known.humans.some(judged)
+            llr[judged] = _weighed(known.beside(fold)).weighed(some.values, some.keys, some.manner)
+    return replace(_weighed(known), levels=_levels(llr, known.humans))
+
+
+def _weighed(known: Material) -> Hands:
+    """How people's measures vary, and the weights that tell theirs from those of forgeries; no levels."""
+    from sklearn.linear_model import LogisticRegression
+
+    hands = _people(known.humans)
+    every = Measured.joined([known.humans, *known.forged.values()])
+    forged = [_even(some) / len(known.forged) for some in known.forged.values()]
+    typed = np.arange(len(every.keys)) < len(known.humans.keys)
+    fitted = LogisticRegression(C=STRENGTH, fit_intercept=False, max_iter=1000)
+    weights = WEIGHT * np.concatenate([_even(known.humans), *forged])
+    fitted.fit(hands.terms(every.values, every.keys, every.manner), typed, weights)
+    return replace(hands, weights=fitted.coef_[0])
 
 
 def _even(some: Measured) -> Floats:
@@ -177,65 +221,97 @@ def _people(humans: Measured) -> Hands:
     """How people's measures vary: among people, and by chance, which falls with the number of keys."""
     weight = _even(humans)
     centre = weight @ humans.values
-    # Variances at each length, over all people: among + chance / n.
-    rows, squares = [], []
-    for keys in LENGTHS:
-        own = humans.keys == keys
-        if own.any():
-            w = weight[own] / weight[own].sum()
-            low, high = np.quantile(humans.values[own], [0.005, 0.995], axis=0)
-            rows.append((1.0, 1.0 / keys))
-            squares.append(w @ (np.clip(humans.values[own], low, high) - centre) ** 2)
-    among, chance = np.linalg.lstsq(np.array(rows), np.array(squares), rcond=None)[0]
-    among, chance = np.maximum(among, 1e-6), np.maximum(chance, 1e-4)
+    usual, reach, follows = _followed(humans)
     nothing = np.zeros(0)
+    unit = np.ones(K)
+    lengths = np.array([keys for keys in LENGTHS if (humans.keys == keys).any()], dtype=float)
     hands = Hands(
-        centre, among, chance, np.eye(K), np.zeros(4 * K + 4), np.array(LENGTHS, dtype=float), RATES, nothing
+        centre, usual, reach, follows, unit, 0 * unit, np.eye(K), np.zeros(K + 4), lengths, RATES, nothing
     )
-    z = hands.standardised(humans.values, humans.keys)
-    z = np.clip(z, -4.0, 4.0)
-    scatter = (weight[:, None] * z).T @ z
-    return replace(
-        hands, precision=np.asarray(np.linalg.inv(0.9 * scatter + 0.1 * np.eye(K)), dtype=np.float64)
-    )
+    # Variances at each length, over all people: among + chance / n.
+    away = hands.away(humans.values, humans.manner)
+    rows, squares = [], []
+    for keys in lengths.tolist():
+        own = humans.keys == keys
+        w = weight[own] / weight[own].sum()
+        low, high = np.quantile(away[own], [0.005, 0.995], axis=0)
+        rows.append((1.0, 1.0 / keys))
+        squares.append(w @ np.clip(away[own], low, high) ** 2)
+    among, chance = np.linalg.lstsq(np.array(rows), np.array(squares), rcond=None)[0]
+    hands = replace(hands, among=np.maximum(among, 1e-6), chance=np.maximum(chance, 1e-4))
+    z = hands.standardised(humans.values, humans.keys, humans.manner)
+    precision = np.linalg.inv(0.9 * (weight[:, None] * z).T @ z + 0.1 * np.eye(K))
+    return replace(hands, precision=np.asarray(precision, dtype=np.float64))
 
 
-def _levels(hands: Hands, humans: Measured) -> Floats:
-    """(2, J, Q) the lowest level of any place's people, at each clock, length and rate.
+def _followed(humans: Measured) -> tuple[Floats, Floats, Floats]:
+    """(K,) each of enrolled measures: the usual one, how far one counts, and how much of it is kept."""
+    long = humans.some((humans.keys >= FOLLOWED) & (humans.manner[:, 0] > 0.0))
+    if len(long.keys) == 0:
+        return np.zeros(K), np.zeros(K), np.zeros(K)
+    typed, enrolled = long.manner[:, :1], long.manner[:, 1:]
+    usual, reach = enrolled.mean(axis=0), REACH * enrolled.std(axis=0)
+    away = typed / (typed + LEAN) * np.clip(enrolled - usual, -reach, reach)
+    both = (away * (long.values - long.values.mean(axis=0))).sum(axis=0)
+    return usual, reach, np.clip(both / ((away * away).sum(axis=0) + 1e-9), 0.0, 1.2)
 
-    Where a place has too few samples of a clock, those of both count; where no place has enough of a length,
-    the level of the next shorter one stands.
+
+def _levels(llr: Floats, humans: Measured) -> Floats:
+    """(2, J, Q) the level of people of all places, each of which counts the same, by clock, length and rate.
+
+    Where a clock has too few samples in a place, those of both count there. A length of which a place has too
+    few keeps the level of the next shorter one: one place alone may be an odd one.
     """
-    llr = hands.llr(humans.values, humans.keys)
-    levels = np.empty((2, len(LENGTHS), len(RATES)))
+    places = np.unique(humans.place)
+    lengths = [keys for keys in LENGTHS if (humans.keys == keys).any()]
+    levels = np.empty((2, len(lengths), len(RATES)))
     for clock in range(2):
-        for j, keys in enumerate(LENGTHS):
-            of_length, found = humans.keys == keys, []
-            for place in np.unique(humans.place):
-                here = of_length & (humans.place == place)
-                own = here & (humans.coarse == clock)
-                own = own if own.sum() >= FEWEST else here
-                if own.sum() >= FEWEST:
-                    found.append(np.quantile(llr[own], RATES))
-            levels[clock, j] = np.min(found, axis=0) if found else levels[clock, j - 1]
+        for j, keys in enumerate(lengths):
+            here = [(humans.keys == keys) & (humans.place == place) for place in places]
+            if j and min(one.sum() for one in here) < FEWEST:
+                levels[clock, j] = levels[clock, j - 1]
+                continue
+            own = [one & (humans.coarse == clock) for one in here]
+            chosen = np.any(
+                [mine if mine.sum() >= FEWEST else one for mine, one in zip(own, here, strict=True)], axis=0
+            )
+            levels[clock, j] = _quantiles(llr[chosen], _even(humans.some(chosen)))
     # Rates and levels both increase.
     return levels + 1e-9 * np.arange(len(RATES))
 
 
-def published_material(enrolled: bool) -> Material:
-    """People of the published recordings and forgeries of them."""
-    places = list(published_people())
+def _quantiles(values: Floats, weights: Floats) -> Floats:
+    """(Q,) the values below which these shares of all weights are."""
+    order = np.argsort(values, kind="stable")
+    found: Floats = np.interp(RATES, np.cumsum(weights[order]), values[order])
+    return found
+
+
+def material_of(places: Sequence[Samples], seed: int, enrolled: bool) -> Material:
+    """People of places and forgeries of them, each fold of people measured by a population of all others."""
+    places = [_named(place, n) for n, place in enumerate(places)]
+    of_fold = [place.people[0] % FOLDS for place in places]
     found = []
-    for n, place in enumerate(places):
-        elsewhere = PopulationModel().fit(places[1 - n])
-        found.append(material(place, elsewhere, n, np.random.default_rng([SEED, n]), enrolled))
+    for fold in range(FOLDS):
+        others = [place[of != fold] for place, of in zip(places, of_fold, strict=True)]
+        population = PopulationModel().fit(others, n_jobs=1)
+        for n, (place, of) in enumerate(zip(places, of_fold, strict=True)):
+            random = np.random.default_rng([seed, n, fold])
+            found.append(material(place[of == fold], population, (n, fold), random, enrolled))
     return Material.joined(found)
+
+
+def _named(place: Samples, number: int) -> Samples:
+    """The samples with names of people that no other place has."""
+    names: Names = [(f"{number} {user}", sample) for user, sample in place.names]
+    return Samples(names, place.sequences, place.emission)
 
 
 def main() -> None:
     """Write both files."""
+    places = list(published_people())
     for enrolled, path in ((False, ANYONE), (True, CLAIMED)):
-        files.write(path, learn(published_material(enrolled)).packed())
+        files.write(path, learn(material_of(places, SEED, enrolled)).packed())
 
 
 if __name__ == "__main__":

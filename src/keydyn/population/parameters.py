@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+
+import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
@@ -23,6 +25,7 @@ class Template:
     mean, scale : (C,) of y in each cell
     slopes : (F, 3); gain : (F,)
     n_samples, n_events : how many it was learnt from
+    manner : what else was measured of the samples enrolled with, by which forgeries are told; may be empty
 
     Examples
     --------
@@ -42,12 +45,13 @@ class Template:
     gain: Floats
     n_samples: int
     n_events: int
+    manner: Floats = field(default_factory=lambda: np.zeros(0))
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
-        for array in (self.mean, self.scale, self.slopes, self.gain):
+        for array in (self.mean, self.scale, self.slopes, self.gain, self.manner):
             array.flags.writeable = False
 
 

@@ -180,7 +180,7 @@ TEMPLATE = declared(
     Kind(
         "PopulationTemplate",
         {"population": files.sha256, "n_samples": whole(), "n_events": whole()},
-        lambda values: _OF_A_TEMPLATE,
+        lambda values: _OF_A_TEMPLATE | {"manner": Tensor((None,), bounded, group="manner")},
         lambda values, tensors: Template(
             values["population"], **tensors, n_samples=values["n_samples"], n_events=values["n_events"]
         ),
@@ -191,7 +191,8 @@ TEMPLATE = declared(
 def packed_template(template: Template) -> bytes:
     """The contents of a file with a person's template."""
     values = {name: getattr(template, name) for name in TEMPLATE.fields}
-    return TEMPLATE.packed(values, {name: getattr(template, name) for name in _OF_A_TEMPLATE})
+    names = [*_OF_A_TEMPLATE, *(["manner"] if len(template.manner) else [])]
+    return TEMPLATE.packed(values, {name: getattr(template, name) for name in names})
 
 
 def _people(values: Values, tensors: Tensors) -> list[Template]:

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from keydyn import files
 from keydyn.datasets import make_typists
-from keydyn.decisions import Targets, Verifier, typed
+from keydyn.decisions import Targets, Verifier, enrolled_of, template_bytes, typed
 from keydyn.decisions.decision import as_json
 from keydyn.decisions.liveness.hands import (
     ANYONE,
@@ -17,12 +17,16 @@ from keydyn.decisions.liveness.hands import (
     LEAST_KEYS,
     REASONS,
     REJECTED_FROM,
+    SPREAD,
+    STEEP,
     typed_in_name_of,
+    with_manner,
 )
 from keydyn.decisions.liveness.measures import MEASURES, NAMES, measured
+from keydyn.detectors import PopulationDetector
 from keydyn.files import ModelFileError
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.forgeries import FORGERS
+from keydyn.lab.forgeries import FORGERS, joined
 from keydyn.population import PopulationModel
 
 PEOPLE = PopulationModel.shipped()
@@ -108,14 +112,73 @@ def test_other_detectors_are_judged_beside_anyone(drawn, averages):
 
 
 def test_the_ratio_is_the_weighted_sum_of_its_terms(drawn):
+    people = HANDS.parsed(files.read(CLAIMED), CLAIMED)
+    manner = with_manner(PEOPLE, PEOPLE.enrol(drawn[[0, 1]]), drawn[[0, 1]]).manner
     values, keys = measured(PEOPLE, drawn[:2])
     K, longer = len(MEASURES), np.log(keys[1] / 100.0)
-    z = (values[1] - HAND.centre) / np.sqrt(HAND.among + HAND.chance / keys[1])
-    z = np.clip(z, -8, 8)
-    unusual = np.log(1 + sum(z[i] * HAND.precision[i, j] * z[j] for i in range(K) for j in range(K)) / K)
-    plain = np.array([1.0, *z, *(min(one * one, 16.0) - 1.0 for one in z), unusual])
-    expected = plain @ HAND.weights[: 2 * K + 2] + longer * plain @ HAND.weights[2 * K + 2 :]
-    assert HAND.llr(values, keys)[1] == pytest.approx(expected)
+    z = []
+    for k in range(K):
+        own = np.clip(manner[1 + k] - people.enrolled[k], -people.reach[k], people.reach[k])
+        usual = people.centre[k] + manner[0] / (manner[0] + 100.0) * people.follows[k] * own
+        deviation = np.sqrt(people.among[k] + people.chance[k] / keys[1])
+        z.append(np.clip((values[1, k] - usual) / deviation, -3, 3))
+    unusual = np.log(1 + sum(z[i] * people.precision[i, j] * z[j] for i in range(K) for j in range(K)) / K)
+    terms = np.array([*z, unusual, longer * unusual, longer, 1.0])
+    assert people.weighed(values, keys, manner)[1] == pytest.approx(terms @ people.weights)
+
+
+def test_times_as_the_model_expects_them_are_too_even_for_a_hand(drawn):
+    values, keys = measured(PEOPLE, drawn)
+    assert (HAND.too_even(values, keys) == 0.0).all()
+    expected = FORGERS["expected by the model"].forge(drawn[[0, 1]], drawn[[2]], np.random.default_rng(0))
+    found = typed(expected)
+    assert (found.answer, found.reason) == ("no", REASONS[SPREAD])
+    deviations = np.array([[1.0], [-2.9], [-4.0]]) * HAND.deviations(np.array([100]))
+    even = HAND.too_even(HAND.centre + deviations, np.array([100]))
+    # By both spreads.
+    np.testing.assert_allclose(even, [0.0, 0.0, 2 * STEEP])
+
+
+def test_enrolled_samples_are_measured_as_one_without_intervals_between_them(drawn):
+    template = PEOPLE.enrol(drawn[[0, 1]])
+    manner = with_manner(PEOPLE, template, drawn[[0, 1]]).manner
+    (values,), (keys,) = measured(PEOPLE, joined(drawn[[0, 1]], 240), template)
+    assert manner[0] == keys == 240
+    np.testing.assert_allclose(manner[1:], values)
+    assert with_manner(PEOPLE, template, drawn[:0]) is template
+
+
+def test_a_hand_that_types_as_when_it_enrolled_is_less_unusual(drawn):
+    people = HANDS.parsed(files.read(CLAIMED), CLAIMED)
+    k = MEASURES.index("overlaps")
+    assert people.follows[k] > 0.0
+    keys, values = np.array([100]), people.centre[None] + 0.0
+    values[0, k] += 0.2
+    same = np.concatenate([[500.0], people.enrolled])
+    same[1 + k] += 0.2
+    assert abs(people.standardised(values, keys, same)[0, k]) < people.standardised(values, keys)[0, k]
+    nothing = np.concatenate([[0.0], same[1:]])
+    np.testing.assert_allclose(people.llr(values, keys, nothing), people.llr(values, keys))
+
+
+def test_templates_that_do_not_say_what_was_enrolled_are_judged_beside_anyone(drawn):
+    one = PopulationDetector(population=PEOPLE)
+    template = PEOPLE.enrol(drawn[[0, 1]])
+    assert typed_in_name_of(one.carrying(template), drawn[[2]]) == typed(drawn[[2]])
+    other = one.carrying(replace(template, manner=np.ones(3)))
+    assert typed_in_name_of(other, drawn[[2]]) == typed(drawn[[2]])
+    known = one.carrying(with_manner(PEOPLE, template, drawn[[0, 1]]))
+    assert typed_in_name_of(known, drawn[[2]]) != typed(drawn[[2]])
+
+
+def test_what_was_enrolled_is_kept_with_the_template(drawn):
+    verifier = Verifier.shipped()
+    enrolled = verifier.enrol("ada", drawn[[0, 1]])
+    pattern = verifier.background.pattern
+    again = enrolled_of(template_bytes(enrolled), pattern, enrolled.fingerprints)
+    np.testing.assert_array_equal(again.template.template_.manner, enrolled.template.template_.manner)
+    followed = enrolled.updated(drawn[[2]]).template.template_
+    np.testing.assert_array_equal(followed.manner, enrolled.template.template_.manner)
 
 
 @pytest.mark.parametrize("path", [ANYONE, CLAIMED])
@@ -135,7 +198,7 @@ def test_there_is_a_reason_for_each_group_of_measures():
 
 def test_a_file_is_read_as_it_was_written():
     again = HANDS.parsed(HAND.packed(), "again")
-    for name in ("centre", "among", "chance", "precision", "weights", "lengths", "rates", "levels"):
+    for name in HANDS.tensors({}):
         np.testing.assert_array_equal(getattr(again, name), getattr(HAND, name))
 
 
@@ -145,6 +208,9 @@ def test_a_file_is_read_as_it_was_written():
         ("weights", lambda values: values[:-1]),
         ("among", lambda values: values * 0.0),
         ("centre", lambda values: values * np.nan),
+        ("enrolled", lambda values: values + np.inf),
+        ("reach", lambda values: values - 1.0),
+        ("follows", lambda values: values + 3.0),
         ("levels", lambda values: values[..., ::-1].copy()),
         ("lengths", lambda values: values[::-1].copy()),
         ("rates", lambda values: values * 2.0),

@@ -50,6 +50,9 @@ def test_nobody_of_aalto_who_is_reported_is_learnt_from(monkeypatch):
     assert place.learnt["user"].nunique() == 7
     assert not set(place.learnt["user"]) & reported
     assert not place.same_people
+    fresh = set(place.fresh_samples.users.tolist())
+    assert len(fresh) == 7
+    assert not fresh & (reported | set(place.learnt["user"]))
 
 
 def test_simulated_places_have_different_people():

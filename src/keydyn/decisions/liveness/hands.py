@@ -2,13 +2,14 @@
 
 It is a logistic regression on the measures of `measures.py`, learnt in the laboratory from people and from
 forgeries of them (`keydyn.lab.typed_or_forged`). A measure is compared with people's of as many keys: how
-much it varies among people, and by chance in a sample of that length.
+much it varies among people, and by chance in a sample of that length. Where it is known what the samples were
+like that a person enrolled with, it is compared with what that leads to expect.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,11 +41,20 @@ LEAST_KEYS, LEAST_KNOWN_SHARE = 40, 0.75
 # A claim is rejected as forged from this many keys on. Of 40 keys, most forgeries are not noticed; simulated
 # typists, on which demonstrations rest, often are, and may type fewer than this.
 REJECTED_FROM = 100
-# A standardised measure counts up to this size, its square up to the second.
-FURTHEST, FURTHEST_SQUARE = 8.0, 16.0
+# A standardised measure counts up to this size, so that one odd session is no proof.
+FURTHEST = 3.0
+# Beyond this many deviations below people's, the spread of intervals or of holds is too small for any hand,
+# and each further one is evidence of so many nats. About one in a thousand samples of people goes that far.
+TOO_EVEN, STEEP = 3.0, 5.0
+# Enrolled keys that say as much about a person's measures as those of people in general.
+LEAN = 100.0
 # The number of keys by which lengths are measured, and those at which weights stop changing.
 USUAL, SHORTEST, LONGEST = 100.0, 40.0, 400.0
 K = len(MEASURES)
+SPREADS = [MEASURES.index(f"spread of {times}") for times in ("intervals", "holds")]
+
+# The number of the group that spreads belong to.
+SPREAD = 0
 
 #: Why a sample is taken for a forgery, by the group of measures that says so most.
 REASONS = (
@@ -60,10 +70,16 @@ REASONS = (
 class Hands:
     """What people's measures are like, what weight each has, and how low people's ratios are.
 
-    K measures, P terms, J lengths, Q rates; levels are those of fine clocks, then of coarse ones.
+    K measures, P terms, J lengths, Q rates; levels are those of fine clocks, then of coarse ones. A person's
+    manner is the number of keys enrolled with, and the measures of these, (K + 1,).
     """
 
     centre: Floats  # (K,)
+    # (K,) each of enrolled samples: the usual value, how far from it one counts, and how much of its distance
+    # is to be expected of the person's next sample
+    enrolled: Floats
+    reach: Floats
+    follows: Floats
     # (K,) variance among people, and the part that falls with the number of keys, of one key
     among: Floats
     chance: Floats
@@ -73,23 +89,42 @@ class Hands:
     rates: Floats  # (Q,)
     levels: Floats  # (2, J, Q) the ratio below which a share of people's samples are
 
-    def standardised(self, values: Floats, keys: Integers) -> Floats:
-        """(n, K) measures in people's deviations at these numbers of keys."""
-        n = np.maximum(keys, 1)[:, None]
-        z = (values - self.centre) / np.sqrt(self.among + self.chance / n)
-        return np.asarray(np.clip(z, -FURTHEST, FURTHEST))
+    def standardised(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
+        """(n, K) measures in people's deviations at these numbers of keys, beside the person's manner."""
+        return np.clip(self.away(values, manner) / self.deviations(keys), -FURTHEST, FURTHEST)
 
-    def terms(self, values: Floats, keys: Integers) -> Floats:
-        """(n, P) what the weights are of: measures, squares, how unusual all are together; by length."""
-        z = self.standardised(values, keys)
+    def deviations(self, keys: Integers) -> Floats:
+        """(n, K) people's standard deviations at these numbers of keys."""
+        return np.asarray(np.sqrt(self.among + self.chance / np.maximum(keys, 1)[:, None]))
+
+    def away(self, values: Floats, manner: Floats | None = None) -> Floats:
+        """(n, K) measures without what people's are usually, or what the person's manner leads to expect."""
+        away = values - self.centre
+        if manner is None:
+            return away
+        enrolled, typed = manner[..., 1:], manner[..., :1]
+        own = np.clip(enrolled - self.enrolled, -self.reach, self.reach)
+        return np.asarray(away - typed / (typed + LEAN) * self.follows * own)
+
+    def terms(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
+        """(n, P) what the weights are of: measures, how unusual all are together, the length."""
+        z = self.standardised(values, keys, manner)
         unusual = np.log1p(np.einsum("nk,kl,nl->n", z, self.precision, z) / K)[:, None]
-        plain = np.hstack([np.ones_like(unusual), z, np.minimum(z * z, FURTHEST_SQUARE) - 1.0, unusual])
         longer = np.log(np.clip(keys, SHORTEST, LONGEST) / USUAL)[:, None]
-        return np.hstack([plain, longer * plain])
+        return np.hstack([z, unusual, longer * unusual, longer, np.ones_like(unusual)])
 
-    def llr(self, values: Floats, keys: Integers) -> Floats:
+    def llr(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n,) natural logarithms of the likelihood ratios of typed against forged."""
-        return np.asarray(self.terms(values, keys) @ self.weights)
+        return self.weighed(values, keys, manner) - self.too_even(values, keys, manner)
+
+    def weighed(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
+        """(n,) what was learnt of the ratios, of which levels are."""
+        return np.asarray(self.terms(values, keys, manner) @ self.weights)
+
+    def too_even(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
+        """(n,) nats against a hand where times hardly vary, as with those that a model expects."""
+        low = -(self.away(values, manner) / self.deviations(keys))[:, SPREADS]
+        return np.asarray(STEEP * np.maximum(low - TOO_EVEN, 0.0).sum(axis=1))
 
     def rate(self, llr: float, keys: int, coarse: bool) -> float:
         """The share of people's samples whose ratio is as low."""
@@ -109,9 +144,11 @@ class Hands:
         """Whether a hand typed each of these samples, as a population, and a template of it, see them."""
         values, keys = measured(people, samples, template)
         lengths = samples.sequences.lengths
-        terms = self.terms(values, keys) * self.weights
+        manner = manner_of(template)
+        terms = self.terms(values, keys, manner) * self.weights
+        even = self.too_even(values, keys, manner)
         found = []
-        for n, llr in enumerate(terms.sum(axis=1).tolist()):
+        for n, llr in enumerate((terms.sum(axis=1) - even).tolist()):
             known = int(keys[n])
             if known < max(LEAST_KEYS, LEAST_KNOWN_SHARE * int(lengths[n])):
                 found.append(NOT_JUDGED)
@@ -119,22 +156,39 @@ class Hands:
             one = samples if len(samples) == 1 else samples[[n]]
             rate = self.rate(llr, known, SampleTimes.of(one).tick > 0.0)
             if llr < 0.0 and rate <= alarms:
-                found.append(Typed("no", llr, rate, REASONS[_loudest(terms[n])]))
+                loudest = SPREAD if even[n] > 0.0 else _loudest(terms[n])
+                found.append(Typed("no", llr, rate, REASONS[loudest]))
             else:
                 found.append(Typed("yes" if llr > 0.0 else "unsure", llr, rate))
         return found
 
     def packed(self) -> bytes:
         """The contents of a file."""
-        names = ("centre", "among", "chance", "precision", "weights", "lengths", "rates", "levels")
-        return HANDS.packed({"measures": list(MEASURES)}, {name: getattr(self, name) for name in names})
+        return HANDS.packed({"measures": list(MEASURES)}, {name: getattr(self, name) for name in NAMES})
 
 
 def _loudest(terms: Floats) -> int:
     """The group of measures that speaks loudest against a hand."""
-    plain, longer = terms.reshape(2, -1)
-    of_measures = (plain + longer)[1:-1].reshape(2, K).sum(axis=0)
-    return int(np.argmin(np.bincount(GROUPS, of_measures)))
+    return int(np.argmin(np.bincount(GROUPS, terms[:K])))
+
+
+def with_manner(people: PopulationModel, template: Template, enrolled: Samples) -> Template:
+    """The template with the measures of the samples that it was enrolled with, taken as one."""
+    sequences = enrolled.sequences
+    if sequences.n_events == 0:
+        return template
+    X = np.array(sequences.X)
+    # There is no interval between two samples.
+    X[sequences.offsets[:-1], list(sequences.feature_names or ()).index(INTERVAL)] = np.nan
+    ends = np.array([0, sequences.n_events])
+    one = Sequences(X, sequences.codes, sequences.event_types, ends, sequences.feature_names)
+    values, keys = measured(people, Samples([("", 0)], one, enrolled.emission), template)
+    return replace(template, manner=np.concatenate([keys, values[0]]))
+
+
+def manner_of(template: Template | None) -> Floats | None:
+    """A person's manner, if it is known and of this version's measures."""
+    return None if template is None or len(template.manner) != K + 1 else template.manner
 
 
 def typed(sample: Samples | pd.DataFrame, alarms: float = ALARMS) -> Typed:
@@ -158,10 +212,7 @@ def typed(sample: Samples | pd.DataFrame, alarms: float = ALARMS) -> Typed:
 
 
 def typed_in_name_of(claimed: Detector, sample: Samples) -> Typed:
-    """Whether a hand typed one sample that is claimed to be from the owner of a template.
-
-    A forger imitates the owner, so that the template says what a hand would have done.
-    """
+    """Whether a hand typed one sample that is claimed to be from the owner of a template."""
     if sample.sequences.n_events < LEAST_KEYS:
         return NOT_JUDGED
     if isinstance(claimed, PopulationDetector):
@@ -170,7 +221,13 @@ def typed_in_name_of(claimed: Detector, sample: Samples) -> Typed:
 
 
 def typed_beside(people: PopulationModel, template: Template, samples: Samples) -> list[Typed]:
-    """Whether a hand typed each of these samples, which are claimed to be from a template's owner."""
+    """Whether a hand typed each of these samples, which are claimed to be from a template's owner.
+
+    A forger imitates the owner, so that the template says what a hand would have done. Where a template does
+    not say what the enrolled samples were like, as those of earlier versions, samples are judged beside anyone.
+    """
+    if manner_of(template) is None:
+        return _read(ANYONE).judged(_shipped(), with_times_alone(samples))
     return _read(CLAIMED).judged(people, samples, template)
 
 
@@ -197,10 +254,13 @@ def _declared(values: Values) -> dict[str, Tensor]:
     positive = within(1e-9, 1e9)
     return {
         "centre": Tensor((K,), finite),
+        "enrolled": Tensor((K,), finite),
+        "reach": Tensor((K,), within(0.0, 1e9)),
+        "follows": Tensor((K,), within(0.0, 2.0)),
         "among": Tensor((K,), positive),
         "chance": Tensor((K,), within(0.0, 1e9)),
         "precision": Tensor((K, K), finite),
-        "weights": Tensor((4 * K + 4,), finite),
+        "weights": Tensor((K + 4,), finite),
         "lengths": Tensor(("J",), within(1.0, 1e6)),
         "rates": Tensor(("Q",), within(1e-9, 1.0)),
         "levels": Tensor((2, "J", "Q"), finite),
@@ -216,4 +276,5 @@ def _built(values: Values, tensors: Tensors) -> Hands:
     return Hands(**tensors)
 
 
+NAMES = tuple(one.name for one in fields(Hands))
 HANDS = declared(Kind("Hands", {"measures": files.many(files.text)}, _declared, _built))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats
+from keydyn.decisions.liveness.hands import with_manner
 from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries.forger import KNOWLEDGE
@@ -61,7 +62,9 @@ class FromPopulation:
     def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
         """The keys of `texts` as the person recorded would type them, or as anyone would."""
         population = PopulationModel.shipped() if self.population is None else self.population
-        template = population.enrol(recorded) if len(recorded) else population.anyone()
+        template = population.anyone()
+        if len(recorded):
+            template = with_manner(population, population.enrol(recorded), recorded)
         if self.preferred is None:
             made = typed_as(population, template, texts, random if self.chance else None)
             return made_up(made, times_of(made), self.rounded)

@@ -25,8 +25,32 @@ WAIT_MEDIAN, WAIT_SPREAD, NEXT_PRESS = 3.5, 0.22, 0.9
 STALLS, STALL = 1 / 30, 15.0
 
 
-@dataclass(frozen=True)
-class Robot:
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What all of them have in common: times that are the same for every key, but for chance.
+
+    With a `spread`, each time is anything from 1 − spread to 1 + spread of itself.
+    """
+
+    spread: float = 0.0
+    rounded: bool = True
+    family: str = FAMILY
+
+    @property
+    def knowledge(self) -> tuple[str, ...]:
+        """Nothing, or recordings for the medians."""
+        return NOTHING, ENROLLED
+
+    def repeated(self, times: Floats, keys: int, random: np.random.Generator) -> Floats:
+        """(keys, 2) two times for every key, with the spread."""
+        found = np.tile(times, (keys, 1))
+        if self.spread > 0:
+            found *= random.uniform(1.0 - self.spread, 1.0 + self.spread, (keys, 2))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Robot(Machine):
     """Constant times, the victim's medians if there are recordings, with or without chance.
 
     With a `jitter`, in milliseconds, presses and releases are displaced by normally distributed amounts; with
@@ -44,28 +68,18 @@ class Robot:
     """
 
     jitter: float = 0.0
-    spread: float = 0.0
-    rounded: bool = True
-    family: str = FAMILY
-
-    @property
-    def knowledge(self) -> tuple[str, ...]:
-        """Nothing, or recordings for the medians."""
-        return NOTHING, ENROLLED
 
     def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
         """The keys of `texts`, one like the other."""
         N = texts.sequences.n_events
-        times = np.tile(medians(recorded), (N, 1))
-        if self.spread > 0:
-            times *= random.uniform(1.0 - self.spread, 1.0 + self.spread, (N, 2))
+        times = self.repeated(medians(recorded), N, random)
         if self.jitter > 0:
             times = displaced(times, random.normal(0.0, self.jitter, (2, N)))
         return made_up(texts, times, self.rounded)
 
 
-@dataclass(frozen=True)
-class BrowserRobot:
+@dataclass(frozen=True, kw_only=True)
+class BrowserRobot(Machine):
     """A script that types through a browser's automation, which adds small delays of its own.
 
     `keyboard.type(text, delay=…)` holds each key for the delay and presses the next one at once. With `waits`
@@ -85,23 +99,13 @@ class BrowserRobot:
     """
 
     waits: bool = False
-    spread: float = 0.0
-    rounded: bool = True
-    family: str = FAMILY
-
-    @property
-    def knowledge(self) -> tuple[str, ...]:
-        """Nothing, or recordings for the medians."""
-        return NOTHING, ENROLLED
 
     def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
         """The keys of `texts` in the times that a page would see."""
         N = texts.sequences.n_events
         interval, hold = medians(recorded).tolist()
         pause = max(interval - hold, 1.0)
-        asked = np.tile([hold, pause], (N, 1))
-        if self.spread > 0:
-            asked *= random.uniform(1.0 - self.spread, 1.0 + self.spread, (N, 2))
+        asked = self.repeated(np.array([hold, pause]), N, random)
         waited = asked + WAIT_MEDIAN * np.exp(WAIT_SPREAD * random.normal(size=(N, 2)))
         waited += np.where(random.random((N, 2)) < STALLS, random.exponential(STALL, (N, 2)), 0.0)
         held = waited[:, 0]

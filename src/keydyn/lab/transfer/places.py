@@ -48,12 +48,14 @@ class Place:
     learnt : keystrokes of the people whom others may be judged by, as they were recorded
     tried : keystrokes of the people who are tried, in pieces
     checksums : of the files read
+    fresh : of further people, of whom nothing has been looked at; by default, of those who are tried
     """
 
     name: str
     learnt: pd.DataFrame
     tried: pd.DataFrame
     checksums: dict[str, str]
+    fresh: pd.DataFrame | None = None
 
     @cached_property
     def known(self) -> Samples:
@@ -64,6 +66,11 @@ class Place:
     def samples(self) -> Samples:
         """The samples of the people who are tried."""
         return recorded_samples(self.tried)
+
+    @cached_property
+    def fresh_samples(self) -> Samples:
+        """The samples of further people; of those who are tried, where there are no others."""
+        return self.samples if self.fresh is None else recorded_samples(self.fresh)
 
     @property
     def same_people(self) -> bool:
@@ -91,14 +98,17 @@ def load_place(name: str, data: str | PathLike[str] | None = None) -> Place:
 
 
 def _of_aalto(typed: pd.DataFrame, checksums: dict[str, str]) -> Place:
-    """Reported people are tried, and some of the others are learnt from."""
+    """Reported people are tried, some of the others are learnt from, and some of the rest are fresh."""
     users = pd.unique(typed["user"])
     reported = reported_people(users.tolist())
-    others = spread(np.array([user for user in users.tolist() if user not in reported]), MOST_LEARNT)
-    learnt, tried = (
-        typed[typed["user"].isin(people)].reset_index(drop=True) for people in (others.tolist(), reported)
+    others = np.array([user for user in users.tolist() if user not in reported])
+    learnt = spread(others, MOST_LEARNT)
+    fresh = spread(np.setdiff1d(others, learnt), MOST_LEARNT)
+    known, tried, unseen = (
+        typed[typed["user"].isin(people)].reset_index(drop=True)
+        for people in (learnt.tolist(), reported, fresh.tolist())
     )
-    return Place("aalto", learnt, tried, checksums)
+    return Place("aalto", known, tried, checksums, unseen if len(unseen) else None)
 
 
 def _simulated(name: str) -> Place:

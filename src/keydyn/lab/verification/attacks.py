@@ -174,7 +174,7 @@ def copy_rates(samples: Samples, n_known: int, seed: int = 0) -> pd.DataFrame:
         sent = [(FRESH, 0.0, fresh[_spread(len(fresh), MOST_FRESH)])]
         for jitter in COPY_JITTERS:
             sent.append((COPY, jitter, replayed(copied, jitter, random)))
-            sent.append((ROBOT, jitter, Robot(jitter, rounded=False).forge(known, typed, random)))
+            sent.append((ROBOT, jitter, Robot(jitter=jitter, rounded=False).forge(known, typed, random)))
         for kind, jitter, some in sent:
             copies = int((copy_evidence(some, fingerprints, SECRET) > COPY_LIMIT).sum())
             rows.append((kind, jitter, user, len(some), copies, int((spreads(some) < 1).any(axis=1).sum())))

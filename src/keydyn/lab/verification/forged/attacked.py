@@ -20,6 +20,7 @@ from keydyn.decisions.calibration.calibration import open_set_scores
 from keydyn.decisions.calibration.trials import spread
 from keydyn.decisions.decision import ACCEPT, Targets
 from keydyn.decisions.liveness.copies import Fingerprints
+from keydyn.decisions.liveness.hands import with_manner
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import (
     METHODS,
@@ -153,7 +154,8 @@ def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame,
     attacks = attacks_on(defence)
     forged, hands = [], []
     for person in people_of(samples):
-        template = defence.background.population.enrol(person.enrolled)
+        population = defence.background.population
+        template = with_manner(population, population.enrol(person.enrolled), person.enrolled)
         known = Fingerprints.of(person.enrolled, SECRET)
         enrolled = np.array([person.enrolled.sequences.n_events])
         sent = list(sent_to(person, attacks, stream(seed, "forgeries", str(person.user))))

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.decisions.liveness.hands import typed_beside
+from keydyn.decisions.liveness.hands import typed_beside, with_manner
 from keydyn.keystrokes.samples import Names, Samples
 from keydyn.lab.forgeries import joined
 from keydyn.lab.transfer.places import load_place
@@ -53,7 +53,7 @@ def windows(session: Samples, every: int, last: int) -> tuple[Samples, Integers]
 def looked_at(place: Samples, people: PopulationModel) -> Iterator[tuple[int, int, int, Floats, Integers]]:
     """Of everyone's session, each way: every, last, its keys, the rates of its looks, and where they are."""
     for person in people_of(place):
-        template = people.enrol(person.enrolled)
+        template = with_manner(people, people.enrol(person.enrolled), person.enrolled)
         n = person.others.sequences.n_events
         session = joined(person.others, n)
         for every, last in WAYS if n >= FIRST else ():

@@ -43,9 +43,10 @@ def forged_pieces(places: Sequence[Place], seed: int) -> list[Piece]:
 
 def _piece(target: Place, sources: Sequence[Place], seed: int) -> Piece:
     stem = target.name.replace(" ", "_")
+    people = target.tried if target.fresh is None else target.fresh
     inputs = {
         "data": {place.name: place.checksums for place in (target, *sources)},
-        "keystrokes": [len(target.tried), *(len(place.learnt) for place in sources)],
+        "keystrokes": [len(people), *(len(place.learnt) for place in sources)],
         "shipped": shipped_background().sha256 if len(sources) > 1 else "",
         "attacks": [*ATTACKS, *(name for names in KNOWING.values() for name in names)],
         "numbers": [ENROLMENT, ATTACKED, FEW, *TEXTS, SHORT, WHOLE],
@@ -53,12 +54,12 @@ def _piece(target: Place, sources: Sequence[Place], seed: int) -> Piece:
     }
     call = partial(_judged, target, list(sources), seed)
     names = (f"{stem}-{FORGERIES}", f"{stem}-{FALSE_ALARMS}")
-    return Piece(names, inputs, [call], f"{target.name} · forged typing", 3.0 * len(target.tried))
+    return Piece(names, inputs, [call], f"{target.name} · forged typing", 3.0 * len(people))
 
 
 def _judged(target: Place, sources: list[Place], seed: int) -> tuple[pd.DataFrame, ...]:
     """What forgers and hands achieve at a place."""
     samples = [place.known for place in sources]
     defence = shipped(samples, seed) if len(sources) > 1 else elsewhere(samples[0], seed)
-    found = judged(target.samples, defence, seed)
+    found = judged(target.fresh_samples, defence, seed)
     return tuple(frame.assign(dataset=target.name).astype({"user": str}) for frame in found)

@@ -22,7 +22,8 @@ SERIES = {"3 samples": "3 samples", "10 samples": "10 samples", ENROLLED: OWN, T
 
 JUDGED = (
     "People are judged by what was learnt elsewhere: those of Fable by Essay's people, those of Essay by "
-    "Fable's, and Aalto's reported people by what comes with keydyn. Samples are sentences, or pieces of 50 "
+    "Fable's, and 300 of Aalto's people, not those of development, by what comes with keydyn. "
+    "Samples are sentences, or pieces of 50 "
     f"keys, joined to {WHOLE} keys or more. People enrol with {ENROLMENT} sentences."
 )
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from keydyn.decisions.calibration.trials import spread
 from keydyn.decisions.decision import ALARMS, Typed
-from keydyn.decisions.liveness.hands import typed_beside
+from keydyn.decisions.liveness.hands import typed_beside, with_manner
 from keydyn.decisions.watching.by_hand import ByHand, Judge, looks_at
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import forgers, joined
@@ -59,7 +59,7 @@ def sessions(place: Samples, people: PopulationModel, judges: dict[str, Judge]) 
     everyone = list(people_of(place))
     attacked = set(spread(np.arange(len(everyone)), FORGED).tolist())
     for n, person in enumerate(everyone):
-        template = people.enrol(person.enrolled)
+        template = with_manner(people, people.enrol(person.enrolled), person.enrolled)
         sent = {OWN: (OWN, person.others)}
         random = stream(SEED, "watched", str(person.user))
         for name, forger in attacks.items() if n in attacked else ():
