@@ -223,8 +223,8 @@ def typed_in_name_of(claimed: Detector, sample: Samples) -> Typed:
 def typed_beside(people: PopulationModel, template: Template, samples: Samples) -> list[Typed]:
     """Whether a hand typed each of these samples, which are claimed to be from a template's owner.
 
-    A forger imitates the owner, so that the template says what a hand would have done. Where a template does
-    not say what the enrolled samples were like, as those of earlier versions, samples are judged beside anyone.
+    A forger imitates the owner, so that the template says what a hand would have done. Where it does not say
+    what the enrolled samples were like, as those of earlier versions, samples are judged beside anyone.
     """
     if manner_of(template) is None:
         return _read(ANYONE).judged(_shipped(), with_times_alone(samples))
