@@ -18,6 +18,7 @@ from keydyn.client.calls import LATER, Connecting, Keystroke, Keystrokes, Patien
 from keydyn.client.received import ServiceProblem, ServiceUnreachable, Trust, UnexpectedAnswerError, problem
 from keydyn.service.wire import watch_frames
 from keydyn.service.wire.answers import TypedBy
+from keydyn.service.wire.both_ways import converted
 
 Result = TypeVar("Result")
 Received = TypeVar("Received", bound=msgspec.Struct)
@@ -277,7 +278,7 @@ def _parsed(text: str | bytes) -> dict[str, Any]:
 
 def _converted(frame: dict[str, Any], kind: type[Received]) -> Received:
     try:
-        return msgspec.convert(frame, kind)
+        return converted(kind, frame)
     except msgspec.ValidationError as error:
         raise _LostError from UnexpectedAnswerError(f"a frame of the service does not fit: {error}")
 

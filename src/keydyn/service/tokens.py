@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from keydyn.service.accounts import Tenant
 from keydyn.service.problems import Problem
 from keydyn.service.storage import counters
-from keydyn.service.wire.both_ways import Device, Level
+from keydyn.service.wire.both_ways import Device, Level, decoded
 
 # kdt_<claims>.<signature>, both in URL-safe base 64.
 PRESENTED = re.compile(r"kdt_([A-Za-z0-9_-]{1,2000})\.([A-Za-z0-9_-]{43})")
@@ -68,7 +68,7 @@ def claimed(presented: str) -> TokenClaims | None:
         claims = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
         if NUL in claims:
             return None
-        return msgspec.json.decode(claims, type=TokenClaims)
+        return decoded(TokenClaims, claims)
     except (ValueError, msgspec.DecodeError, RecursionError):
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from keydyn.client import Client, Decision, Settings, Text, User
 from keydyn.service.http.routing import located
 from keydyn.service.wire import answers, both_ways, report_answers, requests
 from keydyn.service.wire.both_ways import Moment, decoded, encoded
+from tests.documents import ROOT
 
 USER = {
     "id": "ada",
@@ -122,3 +124,33 @@ def test_secrets_are_not_printed():
 def test_types_of_the_client_are_those_of_the_service():
     assert Decision is answers.Decision
     assert Client.verify.__annotations__["return"] == "Decision"
+
+
+def test_one_thread_at_a_time_prepares_a_type(monkeypatch):
+    """msgspec shows other threads a struct that is half prepared, and ends the process when they use it."""
+    made, real = [], msgspec.json.Decoder
+
+    def noted(kind, **options):
+        assert both_ways._PREPARING.locked()
+        made.append(kind)
+        return real(kind, **options)
+
+    monkeypatch.setattr(both_ways, "_DECODERS", {})
+    monkeypatch.setattr(both_ways.msgspec.json, "Decoder", noted)
+    for _ in range(2):
+        assert decoded(Text, b"{}") == both_ways.converted(Text, {}) == Text()
+    assert made == [Text]
+
+
+@pytest.mark.parametrize("folder", ["service", "client"])
+def test_types_are_prepared_nowhere_else_but_on_import(folder):
+    found = {
+        path.name
+        for path in (ROOT / "src" / "keydyn" / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("msgspec.json.decode", "msgspec.convert")
+        # Without a type, or with one that is no struct.
+        if any(one.arg == "type" for one in node.keywords)
+        or (len(node.args) > 1 and ast.unparse(node.args[1]) != "Device")
+    }
+    assert found <= {"both_ways.py"}

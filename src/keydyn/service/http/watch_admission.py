@@ -24,7 +24,7 @@ from keydyn.service.people.stored_templates import secret_of, verifier_for
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
 from keydyn.service.storage.tables import profiles, users, watch_sessions
-from keydyn.service.wire.both_ways import USER_ID, Device, Level, Text
+from keydyn.service.wire.both_ways import USER_ID, Device, Level, Text, converted
 from keydyn.service.wire.requests import TokenBody, TypedText
 from keydyn.service.wire.watch_frames import Hello
 
@@ -148,7 +148,7 @@ def _typed_in(connection: Connection, session: str, person: PersonRow | None = N
 
 def _asked_for(text: dict[str, Any] | None, device: str | None) -> tuple[Text, Device]:
     try:
-        return msgspec.convert(text or {}, TypedText), msgspec.convert(device or "keyboard", Device)
+        return converted(TypedText, text or {}), msgspec.convert(device or "keyboard", Device)
     except msgspec.ValidationError:
         detail = "Check text and device."
         raise Problem(422, "invalid-request", "The hello frame is not valid", detail) from None

@@ -36,7 +36,7 @@ from keydyn.service.people.rows import (
 )
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import comparisons, own_places, profiles, users
-from keydyn.service.wire.both_ways import Device, Text
+from keydyn.service.wire.both_ways import Device, Text, decoded
 
 # What they say is learnt again when there are more people by this factor.
 GROWTH = 1.05
@@ -75,7 +75,7 @@ class Scores(msgspec.Struct, frozen=True):
     @classmethod
     def opened(cls, key: DataKey, profile: str, claimed: str, contents: bytes) -> Scores:
         """From what a row of comparisons has, with the key of the person who typed."""
-        return msgspec.json.decode(key.open(contents, _sealed_at(profile, claimed)), type=cls)
+        return decoded(cls, key.open(contents, _sealed_at(profile, claimed)))
 
 
 def is_learning(tenant: Tenant, background: Background | None) -> bool:

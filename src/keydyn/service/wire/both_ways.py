@@ -6,10 +6,9 @@ A client takes fields that it does not know from a newer service, and the servic
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from typing import Annotated, Any, Literal, Self, TypeVar, cast
+from threading import Lock
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -185,8 +184,14 @@ def decoded(kind: type[Message], contents: bytes) -> Message:
     Raises `msgspec.ValidationError`, which names the place, if the JSON is no such message, and
     `msgspec.DecodeError` if it is not JSON at all.
     """
-    found: Message = _decoder(cast(Hashable, kind)).decode(contents)
+    found: Message = _decoder(kind).decode(contents)
     return found
+
+
+def converted(kind: type[Message], value: Any) -> Message:
+    """A message of this type from what JSON has been parsed to; the errors are those of `decoded`."""
+    _decoder(kind)
+    return msgspec.convert(value, kind)
 
 
 def _sent(value: Any) -> int | float:
@@ -210,6 +215,18 @@ def _received(kind: type[Any], value: Any) -> Any:
 _ENCODER = msgspec.json.Encoder(enc_hook=_sent)
 
 
-@cache
+_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
+_PREPARING = Lock()
+
+
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind, dec_hook=_received)
+    """What decodes messages of this type. Only one thread at a time prepares types.
+
+    While msgspec looks at the fields of a struct, which it does once, other threads see a struct that is half
+    prepared. They would end the process with a segmentation fault.
+    """
+    found = _DECODERS.get(kind)
+    if found is None:
+        with _PREPARING:
+            found = _DECODERS[kind] = msgspec.json.Decoder(kind, dec_hook=_received)
+    return found
