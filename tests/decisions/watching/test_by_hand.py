@@ -11,7 +11,7 @@ from scipy.stats import binom
 from keydyn.datasets import load_dataset, make_typists, reported_people
 from keydyn.decisions import Targets, Verifier, recorded_samples
 from keydyn.decisions.decision import ALARMS
-from keydyn.decisions.liveness.hands import REASONS, typed_beside
+from keydyn.decisions.liveness.hands import REASONS, typed_beside, with_manner
 from keydyn.decisions.watching.by_hand import KEYS, LOCKED_SHARE, MOST, looks_in_name_of
 from keydyn.keystrokes.schema import COLUMNS
 from keydyn.lab.forgeries import FORGERS, joined
@@ -205,7 +205,7 @@ def test_a_state_that_cannot_be_is_refused(verifier, typed, name, place, value):
 def test_machines_are_noticed(drawn, attack):
     """Of ten sessions of three blocks each, most are."""
     recorded, random = drawn[drawn.users == 1][:3], np.random.default_rng(3)
-    template = PEOPLE.enrol(recorded)
+    template = with_manner(PEOPLE, PEOPLE.enrol(recorded), recorded)
     claimed = Verifier.shipped().pattern.carrying(template)
     texts = drawn[drawn.users == 0]
     noticed = 0
@@ -223,7 +223,7 @@ def test_real_people_are_not_locked_more_often_than_stated(recordings):
     pattern, blocks, called, locked = Verifier.shipped().pattern, 0, 0, 0
     for _, one in typed[typed["user"].isin(users)].groupby("user", sort=False):
         samples = recorded_samples(one.reset_index(drop=True))
-        claimed = pattern.carrying(PEOPLE.enrol(samples[:5]))
+        claimed = pattern.carrying(with_manner(PEOPLE, PEOPLE.enrol(samples[:5]), samples[:5]))
         looks = looks_in_name_of(claimed, joined(samples[5:], samples[5:].sequences.n_events), ALARMS)
         blocks += len(looks)
         called += sum(look.typed.answer == "no" for look in looks)

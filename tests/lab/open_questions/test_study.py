@@ -15,8 +15,6 @@ from keydyn.lab.open_questions import state_scores, text_recovery, trained_score
 from keydyn.lab.open_questions.all_questions import QUESTIONS
 from keydyn.lab.run_study import STUDIES
 
-pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
-
 runner = CliRunner()
 STUDY = STUDIES["open-questions"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn.population import PopulationModel
-from keydyn.population.learn import groups, learning
+from keydyn.population.learn import groups, rounds
 from keydyn.population.saved import fingerprint
 from tests.population.simulated import samples_of_people
 
@@ -41,7 +41,7 @@ def same(one, other):
 def course(request, monkeypatch):
     """Either way of holding people out of the loadings."""
     if request.param == "some held out":
-        monkeypatch.setattr(learning, "MOST_HELD_OUT", 12)
+        monkeypatch.setattr(rounds, "MOST_HELD_OUT", 12)
 
 
 @pytest.mark.parametrize("n_parts", [2, 7])
@@ -60,15 +60,15 @@ def test_groups_give_what_one_group_gives(everybody, course):
         same(PopulationModel().fit(everybody).parameters, whole)
         # Neither threads nor files change a bit.
         patch.setattr(groups, "MOST_EVENTS", 10**9)
-        patch.setattr(learning, "MOST_IN_MEMORY", 0)
+        patch.setattr(rounds, "MOST_IN_MEMORY", 0)
         assert PopulationModel().fit(everybody, n_jobs=3).sha256 == model.sha256
 
 
 def test_nobody_is_both_learnt_from_and_estimated_on(everybody, course):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(groups, "MOST_PEOPLE", 4)
-        store = learning.Store(None)
-        splits = learning._splits(groups.gathered(everybody, store))
+        store = rounds.Store(None)
+        splits = rounds._splits(groups.gathered(everybody, store))
     assert splits
     for learnt_from, estimated_on in splits:
         for some, others in zip(learnt_from, estimated_on, strict=True):
@@ -147,7 +147,7 @@ def test_partial_fit_begins_with_fit_and_keeps_what_it_knows(everybody):
     assert fingerprint(after) == model.sha256
 
 
-@pytest.mark.parametrize("part", learning.PARTS)
+@pytest.mark.parametrize("part", rounds.PARTS)
 def test_parts_can_be_left_out(everybody, part):
     known = PopulationModel(without=[part]).fit(everybody).parameters
     full = PopulationModel().fit(everybody).parameters

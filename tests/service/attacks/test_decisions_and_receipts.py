@@ -101,9 +101,9 @@ def test_receipts_that_must_not_be_trusted(service, client, browser):
         (good, {"kind": "identify"}, "kind verify"),
         (good, {"now": now + 301}, "too old"),
         (good, {"now": now - 31}, "not valid yet"),
-        ("", {}, "no receipt"),
-        (good[:-1], {}, "no receipt"),
-        (f"kdr_{url_safe(b'[]')}.{'A' * 86}", {}, "no receipt"),
+        ("", {}, "not a receipt"),
+        (good[:-1], {}, "not a receipt"),
+        (f"kdr_{url_safe(b'[]')}.{'A' * 86}", {}, "not a receipt"),
     ]
     for receipt, changed, why in cases:
         with pytest.raises(ReceiptError, match=why):

@@ -22,6 +22,7 @@ from keydyn.files import Tensors, within
 from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Samples, families_of
 from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.vocabulary import MISSING
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 from keydyn.population.stream.streams import Runs
@@ -173,6 +174,7 @@ class ByHand:
     def _judged(self, session: int, keys: NDArray[np.float32]) -> Typed:
         """Whether a hand typed these keys of a session."""
         values, codes = keys[:, 1:].astype(np.float64), keys[:, 0].astype(np.int64)
+        codes[codes == len(self._vocabulary)] = MISSING
         # Whatever came before the first of them.
         values[0, 0] = np.nan
         parts = values, codes, self._vocabulary, np.array([0, len(keys)]), self._features
