@@ -57,7 +57,7 @@ def test_a_line_says_what_was_left_out_for_want_of_each_thing(tmp_path, pytestco
         capture_output=True,
         text=True,
         cwd=pytestconfig.rootpath,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
         timeout=PATIENCE,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("left out")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from keydyn.population import PopulationModel
 from tests.service.attacks.watching import connected, heard, said
 
 FRAME = 20
+NAMES = (f"forged-{n}" for n in count())
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +37,10 @@ def rows_of(samples):
     return [list(row) for row in zip(names, press.tolist(), (press + hold).tolist(), strict=True)]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def key(service, drawn):
-    """Of a tenant with one person; suspicion alone hardly locks their sessions."""
-    key = service.key()
+    """Of a tenant of its own, since a session stays locked; suspicion alone hardly locks its one person."""
+    key = service.key(next(NAMES))
     client = service.client(key)
     settings = client.get("/v1/settings").json() | {"lockouts_per_hour": 0.01}
     assert client.put("/v1/settings", json=settings).status_code == 200
