@@ -25,7 +25,7 @@ class Template:
     mean, scale : (C,) of y in each cell
     slopes : (F, 3); gain : (F,)
     n_samples, n_events : how many it was learnt from
-    manner : what else was measured of the samples enrolled with, by which forgeries are told; may be empty
+    manner : measures of the enrolled samples, which help to notice forgeries; may be empty
 
     Examples
     --------

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from keydyn import POHMM, NGrams
+from keydyn.model.ask import text_lattices
 from tests.model.enumeration import Truth, random_values
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
@@ -176,3 +177,16 @@ def test_what_cannot_be_learnt_or_used_is_refused(case):
     other = NGrams.learn([truth.types[1], truth.types[0]], order=1, event_types=truth.types[::-1])
     with pytest.raises(ValueError, match=r"event_types=model\.event_types_"):
         model.predict_events(x[1], text=other)
+
+
+def test_a_sequence_whose_lattice_does_not_fit_is_named(monkeypatch):
+    keys = list("abcab" * 6)
+    tau = np.random.default_rng(0).lognormal(5.0, 0.3, (30, 1))
+    model = POHMM().fit(tau, events=keys)
+    text = NGrams.learn(keys, order=3, event_types=model.event_types_)
+    lengths = [10, 20]
+    model.predict_events(tau, lengths=lengths, text=text)
+    monkeypatch.setattr(text_lattices, "LARGEST_LATTICE", 10 * len(text.prob) * 2)
+    for ask in (model.predict_events, model.decode_events):
+        with pytest.raises(ValueError, match="sequence 1 has 20 events, too many"):
+            ask(tau, lengths=lengths, text=text)

@@ -44,7 +44,7 @@ REJECTED_FROM = 100
 # A standardised measure counts up to this size, so that one odd session is no proof.
 FURTHEST = 3.0
 # Beyond this many deviations below people's, the spread of intervals or of holds is too small for any hand,
-# and each further one is evidence of so many nats. About one in a thousand samples of people goes that far.
+# and each further one is evidence of this many nats. About one in a thousand samples of people goes that far.
 TOO_EVEN, STEEP = 3.0, 5.0
 # Enrolled keys that say as much about a person's measures as those of people in general.
 LEAN = 100.0

@@ -133,7 +133,7 @@ class ByHand:
         self._keys[kept.due] = kept.keys
 
     def _due(self, own: Integers, sizes: Integers) -> Truths:
-        """In which of these sessions a block may be complete after so many events."""
+        """In which of these sessions a block may be complete after these numbers of events."""
         return np.asarray(self._size[own] + sizes >= KEYS)
 
     def check(self, state: Tensors) -> None:

@@ -51,14 +51,14 @@ class Attacker:
 
 
 def rounded(sequences: Sequences, grain: float) -> Sequences:
-    """Times as multiples of so many milliseconds, those rounded to nothing as half of it; 0 changes none."""
+    """Times as multiples of a number of milliseconds, half of it where they round to 0; 0 changes none."""
     if grain == 0.0:
         return sequences
     return sequences.with_values(np.maximum(np.round(sequences.X / grain), 0.5) * grain)
 
 
 def in_windows(sequences: Sequences, n_keys: int) -> Sequences:
-    """Each sequence in windows of so many keys, without what is left over; shorter sequences are left out."""
+    """Each sequence in windows of this many keys, without what is left over; shorter ones are left out."""
     counts = sequences.lengths // n_keys
     places = [
         np.arange(first, first + count * n_keys)
@@ -162,7 +162,7 @@ class Guesses:
             self.rows.append({"what": "text", "source": source, "text": text, **known, **found, **without})
 
     def by_length(self, source: str, attacker: Attacker, lengths: Sequence[int]) -> None:
-        """Timings of the first keys alone are known: in windows of so many keys."""
+        """Only timings of the first keys are known: in windows of this many keys."""
         for n in (n for n in lengths if n <= self.asked.longest):
             windows = in_windows(self.asked, n)
             found = guessed(attacker, CHAIN, windows) | {"bits": bits_per_key(attacker, CHAIN, windows)}

@@ -106,6 +106,11 @@ def _lines(
 
 
 SOURCE, BITS = Column("Attacker knows", "source"), estimate_column("Bits per key", "bits", 2)
+GUESSED = (
+    estimate_column("Keys, %", "top_1", 1, 100.0),
+    estimate_column("Among five, %", "top_5", 1, 100.0),
+    BITS,
+)
 
 
 def recovered_table(measured: Frames, seed: int) -> Table:
@@ -137,13 +142,11 @@ def recovered_table(measured: Frames, seed: int) -> Table:
 
 
 def grain_table(measured: Frames, seed: int) -> Table:
-    """The same with rounded times."""
+    """How much rounded times give away."""
     frame = _lines(measured, "grain", ("dataset", "source", "grain"), ("top_1", "top_5", "bits"), seed)
     columns = [
         *(DATASET, SOURCE, Column("Rounded to", "grain", "{} ms".format)),
-        estimate_column("Keys, %", "top_1", 1, 100.0),
-        estimate_column("Among five, %", "top_5", 1, 100.0),
-        BITS,
+        *GUESSED,
     ]
     note = (
         "With the event chain. Every interval and hold time is rounded, in what the attacker learns from "
@@ -155,16 +158,14 @@ def grain_table(measured: Frames, seed: int) -> Table:
 
 
 def length_table(measured: Frames, seed: int) -> Table:
-    """The same by how many keys in a row are observed."""
+    """How much times give away by the number of keys in a row that are observed."""
     frame = _lines(measured, "length", ("dataset", "source", "length"), ("top_1", "top_5", "bits"), seed)
     columns = [
         *(DATASET, SOURCE, Column("Keys observed", "length")),
-        estimate_column("Keys, %", "top_1", 1, 100.0),
-        estimate_column("Among five, %", "top_5", 1, 100.0),
-        BITS,
+        *GUESSED,
         Column("Bits in all", ("bits", "length"), lambda bits, length: f"{bits * length:.1f}"),
     ]
-    note = "With the event chain. The text is cut into runs of so many keys, each guessed for itself."
+    note = "With the event chain. The text is cut into runs of this length, and each is guessed alone."
     return Table(BY_LENGTH, "By the number of keys observed", note, frame, columns, labels=3)
 
 

@@ -85,7 +85,7 @@ def _texts_of(one: Enrolled, samples: Samples) -> list[NGrams]:
 
 
 def _using(name: str, one: Enrolled, texts: list[NGrams]) -> Enrolled:
-    """The same enrolment, scored by this evidence."""
+    """An enrolment whose templates score by this evidence."""
     templates: list[Detector] = [
         Typed(times if name != TEXT else None, text if name != TIMES else None)
         for times, text in zip(one.population.detectors, texts, strict=True)

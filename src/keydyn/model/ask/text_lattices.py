@@ -9,6 +9,9 @@ from keydyn.model.ask.ngrams import NGrams
 from keydyn.model.engine.text_recursions import TextWalk, most_probable_types, smooth_types
 from keydyn.model.theta.parameters import Parameters
 
+# Entries of a sequence's lattice, of eight bytes each: a gigabyte.
+LARGEST_LATTICE = 2**27
+
 
 def smoothed(
     parameters: Parameters, text: NGrams, log_density: Floats, offsets: Integers
@@ -43,6 +46,13 @@ def _walk(parameters: Parameters, text: NGrams, offsets: Integers) -> TextWalk:
         raise ValueError(
             "the model of text must know the event types of this model in their order: learn it with "
             "event_types=model.event_types_"
+        )
+    longest = int(np.diff(offsets).argmax())
+    n_events, n_contexts = int(np.diff(offsets)[longest]), len(text.prob)
+    if n_events * n_contexts * parameters.n_states > LARGEST_LATTICE:
+        raise ValueError(
+            f"sequence {longest} has {n_events:,} events, too many for {n_contexts:,} contexts of text: "
+            "cut it into shorter ones, or learn the text with a lower order"
         )
     contexts = plain(text.prob), plain(text.following), plain(text.last)
     return TextWalk(

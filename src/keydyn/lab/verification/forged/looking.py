@@ -2,7 +2,7 @@
 
 `python -m keydyn.lab.verification.forged.looking essay` prints how often people's own sessions would be
 locked, judged by what comes with keydyn. If the levels of the detector hold for windows of a length, looks at
-a rate every so many keys lock no more often than the rate divided by these keys.
+a rate every few keys lock no more often than the rate divided by these keys.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ ATTACKS = (
     *("robot, random delays", "browser automation, random waits", DRAWN),
 )
 SAMPLES, SEED = 10, 1
-# Of so many people, evenly spread, sessions are forged.
+# The number of people, evenly spread, whose sessions are forged.
 FORGED = 60
 MILLISECONDS = 3.6e6
 
@@ -119,7 +119,7 @@ def figures(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def counts_interval(count: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The numbers of events that may have been expected where so many happened (Garwood, 1936)."""
+    """The interval of the expected number of events, where `count` happened (Garwood, 1936)."""
     from scipy.special import gammaincinv
 
     tail = (1.0 - confidence) / 2.0
