@@ -101,3 +101,11 @@ def test_nobody_is_measured_by_a_population_that_knows_them(monkeypatch):
         assert not users & learnt[fold]
     # People of the two places are different, though their names are the same.
     assert len(set().union(*(users for users, _ in judged))) == 18
+
+
+def test_people_who_type_samples_of_one_length_set_the_level_of_every_length():
+    one = (100,)
+    hands = learn(Material(measured(0, lengths=one), {"low": measured(2, shift=-4.0, lengths=one)}), ())
+    level = float(hands.levels[0, 0, RATES.tolist().index(0.1)])
+    for keys in (40, 100, 400):
+        assert hands.rate(level, keys, coarse=False) == pytest.approx(0.1)

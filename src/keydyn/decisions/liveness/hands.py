@@ -129,8 +129,8 @@ class Hands:
     def rate(self, llr: float, keys: int, coarse: bool) -> float:
         """The share of people's samples whose ratio is as low."""
         place = float(np.interp(math.log(keys), np.log(self.lengths), np.arange(len(self.lengths))))
-        low = min(int(place), len(self.lengths) - 2)
-        first, second = self.levels[int(coarse), low : low + 2]
+        low = int(place)
+        first, second = self.levels[int(coarse), [low, min(low + 1, len(self.lengths) - 1)]]
         levels = first + (place - low) * (second - first)
         return float(np.exp(np.interp(llr, levels, np.log(self.rates))))
 
