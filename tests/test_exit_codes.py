@@ -113,7 +113,10 @@ def test_a_crash_looks_like_nothing_else(call, target, tmp_path, monkeypatch):
     [
         (UsageError("no such thing"), 2, "keydyn: no such thing\n"),
         (ValueError("bad column"), 4, "keydyn: bad column\n"),
-        (OSError(28, "No space left on device"), 4, "keydyn: [Errno 28] No space left on device\n"),
+        (OSError(28, "No space left on device"), 4, "keydyn: No space left on device\n"),
+        (OSError(2, "No such file", "here.csv"), 4, "keydyn: here.csv: No such file\n"),
+        (OSError(18, "Cross-device link", "a", None, "b"), 4, "keydyn: a -> b: Cross-device link\n"),
+        (OSError("the reader said why"), 4, "keydyn: the reader said why\n"),
         (MemoryError(), 4, "keydyn: there is not enough memory for this\n"),
         (RecursionError("deep"), 70, None),
     ],

@@ -80,11 +80,19 @@ def reported(error: BaseException) -> ExitCode:
         complain("there is not enough memory for this")
         return ExitCode.UNUSABLE
     if isinstance(error, (ValueError, OSError)):
-        complain(str(error))
+        complain(_words(error))
         return ExitCode.USAGE if isinstance(error, UsageError) else ExitCode.UNUSABLE
     traceback.print_exception(error)
     complain("internal error: this is a fault in keydyn; please report it with the lines above")
     return ExitCode.INTERNAL
+
+
+def _words(error: ValueError | OSError) -> str:
+    """What an error says; what the system says comes after the path that it is about, without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
+        return ": ".join([" -> ".join(paths)] * bool(paths) + [error.strerror])
+    return str(error)
 
 
 def complain(message: str) -> None:
