@@ -24,6 +24,8 @@ from keydyn.lab.run_study import STUDIES
 DOCS = Path(__file__).parent
 # Tables with more rows than this stand at the end of a page.
 LONG = 24
+# Tables with more rows than this are a CSV file, to which the page links.
+LONGEST = 80
 
 OVERVIEW = """# Results
 
@@ -61,14 +63,19 @@ def finished(out: Path, study: Study, run: PageRun) -> Path | None:
     return None
 
 
+def keep(folder: Path, name: str) -> None:
+    """Copy the values of a table to docs/results/tables/, if the run left that table."""
+    path = folder / "tables" / f"{name}.csv"
+    if path.exists():
+        target = DOCS / "results" / "tables" / folder.name / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+
+
 def answered(folder: Path, page: ResultsPage) -> str:
     """The answer of a run; the values that it is computed from are copied to docs/results/tables/."""
     for name in page.values:
-        path = folder / "tables" / f"{name}.csv"
-        if path.exists():
-            target = DOCS / "results" / "tables" / folder.name / path.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+        keep(folder, name)
     return page.answer(read_values(folder / "tables", page.values))
 
 
@@ -113,8 +120,14 @@ def tables_of(folder: Path, run: PageRun) -> tuple[list[str], list[str]]:
             continue
         text = path.read_text(encoding="utf-8").strip()
         title, _, rest = text.partition("\n\n")
+        rows = rest.count("\n|") - 1
+        if rows > LONGEST:
+            keep(folder, name)
+            _, _, note = rest.partition("\n\n")
+            file = f"tables/{folder.name}/{name}.csv"
+            rest = f"This table has {rows} lines: [download it as a CSV file]({file})\n\n{note}"
         body = f"## {title.strip('*')}\n\n{reading}\n\n<!-- table: {name} -->\n{rest}"
-        (long if rest.count("\n|") - 1 > LONG else short).append(body)
+        (long if rows > LONG else short).append(body)
     return short, long
 
 

@@ -16,12 +16,13 @@ from tests.documents import ROOT, program
 results_page = program("results_page")
 OVERVIEW = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 PAGES = {name: study.page for name, study in STUDIES.items() if study.page}
-VALUES = ROOT / "docs" / "results" / "tables"
+RESULTS = ROOT / "docs" / "results"
+VALUES = RESULTS / "tables"
 FLOATS = "float64"
 
 
 def text_of(name):
-    return (ROOT / "docs" / "results" / f"{name}.md").read_text(encoding="utf-8")
+    return (RESULTS / f"{name}.md").read_text(encoding="utf-8")
 
 
 def values_of(name):
@@ -31,7 +32,7 @@ def values_of(name):
 
 def test_every_study_of_the_command_line_has_a_page():
     assert {name for name, study in STUDIES.items() if study.subcommand} == set(PAGES)
-    assert {path.stem for path in (ROOT / "docs" / "results").glob("*.md")} == set(PAGES)
+    assert {path.stem for path in RESULTS.glob("*.md")} == set(PAGES)
 
 
 def test_a_page_shows_only_what_its_study_leaves():
@@ -41,12 +42,12 @@ def test_a_page_shows_only_what_its_study_leaves():
 
 
 def test_values_of_all_runs_are_kept():
-    """Those that an answer is computed from, and no others."""
+    """Those that an answer is computed from, and those of tables too long for a page."""
     for name, page in PAGES.items():
         for run in page.runs:
             kept = {path.stem for path in (VALUES / (run.folder or name)).glob("*.csv")}
             assert kept
-            assert kept <= set(page.values)
+            assert kept <= {*page.values, *run.tables}
             assert page.answer(read_values(VALUES / (run.folder or name), page.values)) in text_of(name)
 
 
@@ -60,7 +61,9 @@ def test_a_page_asks_the_question_and_its_tables_answer_it(name):
     assert figure.startswith("![") or name == "recommended"
     assert re.search(r"\d", answer)
     for table, reading in page.runs[0].tables.items():
-        assert f"{reading}\n\n<!-- table: {table} -->\n|" in text
+        shown = text.partition(f"{reading}\n\n<!-- table: {table} -->\n")[2]
+        file = f"tables/{name}/{table}.csv"
+        assert shown.startswith("|") or (f"]({file})" in shown.splitlines()[0] and (RESULTS / file).exists())
     assert f"keydyn study {name}" in text.split("## How this was measured")[1]
     for figure in re.findall(r"\]\(\.\./figures/results/(.*?)\)", text):
         assert (ROOT / "docs" / "figures" / "results" / figure).exists()
@@ -109,8 +112,9 @@ def test_ranges_and_counts_in_words():
     assert counts == ["no dataset", "2 of 3 datasets", "all 3 datasets", "both datasets", "the only dataset"]
 
 
-def test_pages_are_written_from_the_folders_of_studies(tmp_path, monkeypatch):
-    """Short tables before long ones; a study that is not finished is left out of the overview."""
+@pytest.mark.parametrize("many", [results_page.LONG, results_page.LONGEST])
+def test_pages_are_written_from_the_folders_of_studies(tmp_path, monkeypatch, many):
+    """Short tables before long ones, of which the longest are files; an unfinished study is left out."""
     docs, out = tmp_path / "docs", tmp_path / "out"
     docs.mkdir()
     monkeypatch.setattr(results_page, "DOCS", docs)
@@ -119,7 +123,7 @@ def test_pages_are_written_from_the_folders_of_studies(tmp_path, monkeypatch):
     (folder / "tables").mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps({"version": "1.2", "seconds": 3.2, "time": "2031-05-06T"}))
     (folder / "words.md").write_text("Some words.\n")
-    for table, count in (("choices", results_page.LONG), ("candidates", 1)):
+    for table, count in (("choices", many), ("candidates", 1)):
         rows = [f"| {name} | a | 0.1 | 0.2 | 0.3 |" for name in ("all", *map(str, range(count)))]
         head = "| dataset | chosen | eer on the others | acc | eer |\n| --- | --- | --- | --- | --- |"
         (folder / "tables" / f"{table}.md").write_text(
@@ -131,6 +135,8 @@ def test_pages_are_written_from_the_folders_of_studies(tmp_path, monkeypatch):
     text = (docs / "results" / "recommended.md").read_text()
     order = ["**Which", "Some words.", "## candidates", "## Long tables", "### choices", "## How this was"]
     assert sorted(order, key=text.index) == order
+    assert ("](tables/recommended/choices.csv)\n\nNote." in text) == (many == results_page.LONGEST)
+    assert ("| all | a |" in text.partition("### choices")[2]) == (many == results_page.LONG)
     assert "Version 1.2 on 2031-05-06; it took 3 s." in text
     assert "30\u00a0% (Fable) on the dataset itself" in text
     assert (docs / "results" / "tables" / "recommended" / "choices.csv").read_text() == values
