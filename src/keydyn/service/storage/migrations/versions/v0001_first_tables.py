@@ -2,73 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.schema import SchemaItem
+
+from keydyn.service.storage.columns import columns
 
 revision = "0001"
 down_revision = None
-# Columns of each table, as NAME:TYPE; a number is the length of a text, and ? means that it may be missing.
-# What comes after > is the table with whose row this one goes.
+# Columns of each table (`keydyn.service.storage.columns`), what is unique in some, and the indexes.
 TABLES = {
-    "audit": "tenant_id:32 number:big at:big actor:64 action:64 subject:64 details:text hash:bytes",
-    "master_keys": "id:16 proof:bytes retired:bool",
-    "tenants": "id:32 name:64 created_at:big settings:text wrapped_key:bytes audit_number:big "
+    "audit": "tenant_id*:32 number*:big at:big actor:64 action:64 subject:64 details:text hash:bytes",
+    "master_keys": "id*:16 proof:bytes retired:bool",
+    "tenants": "id*:32 name:64 created_at:big settings:text wrapped_key:bytes audit_number:big "
     "audit_hash:bytes",
-    "api_keys": "id:32 tenant_id:32>tenants name:64 scopes:64 hash:bytes created_at:big revoked_at:big?",
-    "populations": "id:32 tenant_id:32>tenants device:16 vocabulary:80 background:64 created_at:big "
+    "api_keys": "id*:32 tenant_id:32>tenants name:64 scopes:64 hash:bytes created_at:big revoked_at:big?",
+    "populations": "id*:32 tenant_id:32>tenants device:16 vocabulary:80 background:64 created_at:big "
     "learnt_here:bool contents:bytes",
-    "users": "id:32 tenant_id:32>tenants name:128 created_at:big wrapped_key:bytes failures:int "
+    "users": "id*:32 tenant_id:32>tenants name:128 created_at:big wrapped_key:bytes failures:int "
     "failed_at:big",
-    "webhooks": "id:32 tenant_id:32>tenants url:2000 events:200 secret:bytes created_at:big",
-    "idempotency": "tenant_id:32>tenants key:200 user_id:32?>users request:bytes status:int answer:bytes "
+    "webhooks": "id*:32 tenant_id:32>tenants url:2000 events:200 secret:bytes created_at:big",
+    "idempotency": "tenant_id*:32>tenants key*:200 user_id:32?>users request:bytes status:int answer:bytes "
     "created_at:big",
-    "jobs": "number:counter tenant_id:32>tenants user_id:32?>users kind:32 payload:bytes attempts:int "
+    "jobs": "number*:counter tenant_id:32>tenants user_id:32?>users kind:32 payload:bytes attempts:int "
     "due_at:big leased_until:big",
-    "members": "population_id:32>populations user_id:32>users template:bytes?",
-    "profiles": "id:32 user_id:32>users text:80 device:16 created_at:big version:big samples:int "
+    "members": "population_id*:32>populations user_id*:32>users template:bytes?",
+    "profiles": "id*:32 user_id:32>users text:80 device:16 created_at:big version:big samples:int "
     "keystrokes:int known_keystrokes:int clock_tick:float fitted_samples:int fitted_at:big? complete_at:big? "
     "drift:float drift_reported_at:big? background:64? template:bytes?",
-    "fingerprints": "number:counter profile_id:32>profiles created_at:big contents:bytes",
-    "samples": "id:32 profile_id:32>profiles number:int created_at:big expires_at:big keystrokes:int "
+    "fingerprints": "number*:counter profile_id:32>profiles created_at:big contents:bytes",
+    "samples": "id*:32 profile_id:32>profiles number:int created_at:big expires_at:big keystrokes:int "
     "contents:bytes",
-    "watch_sessions": "id:32 profile_id:32>profiles epoch:big sequence:big locked_at:big? created_at:big "
+    "watch_sessions": "id*:32 profile_id:32>profiles epoch:big sequence:big locked_at:big? created_at:big "
     "seen_at:big background:64 state:bytes?",
 }
-# Where the primary key is not the first column; what else is unique; and the indexes.
-PRIMARY = {
-    "audit": ("tenant_id", "number"),
-    "idempotency": ("tenant_id", "key"),
-    "members": ("population_id", "user_id"),
-}
 UNIQUE = {
-    "tenants": ("name",),
-    "populations": ("tenant_id", "device", "vocabulary"),
-    "users": ("tenant_id", "name"),
-    "profiles": ("user_id", "text", "device"),
-    "samples": ("profile_id", "number"),
+    "tenants": "name",
+    "populations": "tenant_id device vocabulary",
+    "users": "tenant_id name",
+    "profiles": "user_id text device",
+    "samples": "profile_id number",
 }
-INDEXES = (
-    ("idempotency", "created_at"),
-    ("idempotency", "user_id"),
-    ("jobs", "due_at"),
-    ("jobs", "user_id"),
-    ("members", "user_id"),
-    ("fingerprints", "profile_id", "number"),
-    ("samples", "expires_at"),
-    ("watch_sessions", "profile_id"),
-    ("watch_sessions", "seen_at"),
-)
-TYPES: dict[str, sa.types.TypeEngine[Any]] = {
-    "big": sa.BigInteger(),
-    "bool": sa.Boolean(),
-    "bytes": sa.LargeBinary(),
-    "counter": sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-    "float": sa.Float(),
-    "int": sa.Integer(),
-    "text": sa.Text(),
+INDEXES = {
+    "idempotency": ("created_at", "user_id"),
+    "jobs": ("due_at", "user_id"),
+    "members": ("user_id",),
+    "fingerprints": ("profile_id number",),
+    "samples": ("expires_at",),
+    "watch_sessions": ("profile_id", "seen_at"),
 }
 
 # What refuses to change or remove a row of the audit log, and to wrap a key with a retired master key.
@@ -116,29 +96,10 @@ TRIGGERS = {
 
 def upgrade() -> None:
     """Make all tables."""
-    for table, columns in TABLES.items():
-        _make(table, columns.split())
-    for table, *indexed in INDEXES:
-        op.create_index(op.f(f"ix_{table}_{indexed[0]}"), table, indexed, unique=False)
+    for table, text in TABLES.items():
+        unique = [sa.UniqueConstraint(*UNIQUE[table].split())] if table in UNIQUE else []
+        op.create_table(table, *columns(text), *unique)
+        for index in INDEXES.get(table, ()):
+            op.create_index(None, table, index.split())
     for trigger in TRIGGERS[op.get_context().dialect.name]:
         op.execute(trigger)
-
-
-def _make(table: str, columns: list[str]) -> None:
-    parts: list[SchemaItem] = []
-    foreign: list[SchemaItem] = []
-    for column in columns:
-        name, _, rest = column.partition(":")
-        kind, _, to = rest.partition(">")
-        plain = kind.rstrip("?")
-        of_type = sa.String(length=int(plain)) if plain.isdecimal() else TYPES[plain]
-        parts.append(sa.Column(name, of_type, nullable=kind != plain))
-        if to:
-            refers = op.f(f"fk_{table}_{name}")
-            foreign.append(sa.ForeignKeyConstraint([name], [f"{to}.id"], name=refers, ondelete="CASCADE"))
-    first = columns[0].partition(":")[0]
-    parts += [*foreign, sa.PrimaryKeyConstraint(*PRIMARY.get(table, (first,)), name=op.f(f"pk_{table}"))]
-    if table in UNIQUE:
-        unique = UNIQUE[table]
-        parts.append(sa.UniqueConstraint(*unique, name=op.f(f"uq_{table}_{unique[0]}")))
-    op.create_table(table, *parts)

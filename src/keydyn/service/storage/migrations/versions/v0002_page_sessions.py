@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
 from alembic import op
+
+from keydyn.service.storage.columns import columns
 
 revision = "0002"
 down_revision = "0001"
@@ -11,6 +12,5 @@ down_revision = "0001"
 
 def upgrade() -> None:
     """Everything that was there is a key."""
-    op.add_column("api_keys", sa.Column("kind", sa.String(length=16), nullable=False, server_default="key"))
-    op.add_column("api_keys", sa.Column("expires_at", sa.BigInteger(), nullable=True))
-    op.add_column("api_keys", sa.Column("made_with", sa.String(length=32), nullable=True))
+    for column in columns("kind:16=key expires_at:big? made_with:32?"):
+        op.add_column("api_keys", column)

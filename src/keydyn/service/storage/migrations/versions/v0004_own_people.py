@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
 from alembic import op
+
+from keydyn.service.storage.columns import columns
 
 revision = "0004"
 down_revision = "0003"
@@ -13,29 +14,11 @@ def upgrade() -> None:
     """Make the tables, which are empty: people are compared when their templates are learnt."""
     op.create_table(
         "comparisons",
-        sa.Column("profile_id", sa.String(32), nullable=False),
-        sa.Column("claimed_id", sa.String(32), nullable=False),
-        sa.Column("background", sa.String(64), nullable=False),
-        sa.Column("contents", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("profile_id", "claimed_id", name="pk_comparisons"),
-        *(
-            sa.ForeignKeyConstraint([of], ["profiles.id"], f"fk_comparisons_{of}", ondelete="CASCADE")
-            for of in ("profile_id", "claimed_id")
-        ),
+        *columns("profile_id*:32>profiles claimed_id*:32>profiles background:64 contents:bytes"),
     )
-    op.create_index("ix_comparisons_claimed_id", "comparisons", ["claimed_id"])
+    op.create_index(None, "comparisons", ["claimed_id"])
     op.create_table(
         "own_places",
-        sa.Column("tenant_id", sa.String(32), nullable=False),
-        sa.Column("device", sa.String(16), nullable=False),
-        sa.Column("text", sa.String(80), nullable=False),
-        sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("background", sa.String(64), nullable=False),
-        sa.Column("cohort", sa.Integer(), nullable=False),
-        sa.Column("people", sa.Integer(), nullable=False),
-        sa.Column("comparisons", sa.Integer(), nullable=False),
-        sa.Column("shift", sa.Float(), nullable=False),
-        sa.Column("unsure", sa.Float(), nullable=False),
-        sa.PrimaryKeyConstraint("tenant_id", "device", "text", name="pk_own_places"),
-        sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"], "fk_own_places_tenant_id", ondelete="CASCADE"),
+        *columns("tenant_id*:32>tenants device*:16 text*:80 version:big background:64 cohort:int people:int"),
+        *columns("comparisons:int shift:float unsure:float"),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from keydyn.service.storage.columns import columns
+
 revision = "0005"
 down_revision = "0004"
 # What refuses rows that were authenticated with a retired master key, and entries of the audit log that are
@@ -60,13 +62,11 @@ TRIGGERS = {
 
 def upgrade() -> None:
     """Add the columns; rows get their MACs when the master key is next used."""
-    for name in ("previous_key", "lasting_key", "mac"):
-        op.add_column("tenants", sa.Column(name, sa.LargeBinary(), nullable=True))
-    op.add_column("tenants", sa.Column("key_since", sa.BigInteger(), nullable=True))
-    op.add_column("tenants", sa.Column("erasures", sa.BigInteger(), nullable=False, server_default="0"))
-    op.add_column("api_keys", sa.Column("mac", sa.LargeBinary(), nullable=True))
+    for column in columns("previous_key:bytes? lasting_key:bytes? mac:bytes? key_since:big? erasures:big=0"):
+        op.add_column("tenants", column)
+    op.add_column("api_keys", *columns("mac:bytes?"))
     with op.batch_alter_table("populations") as populations:
-        populations.add_column(sa.Column("replaced_at", sa.BigInteger(), nullable=True))
+        populations.add_column(*columns("replaced_at:big?"))
         populations.drop_constraint("uq_populations_tenant_id", type_="unique")
     in_use = sa.text("replaced_at IS NULL")
     op.create_index(

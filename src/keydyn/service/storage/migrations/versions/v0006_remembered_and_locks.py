@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
 from alembic import op
+
+from keydyn.service.storage.columns import columns
 
 revision = "0006"
 down_revision = "0005"
@@ -11,5 +12,5 @@ down_revision = "0005"
 
 def upgrade() -> None:
     """Count from none: fingerprints that are there are read when a person is first looked up."""
-    op.add_column("users", sa.Column("remembered", sa.BigInteger(), nullable=False, server_default="0"))
-    op.add_column("watch_sessions", sa.Column("locks", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("users", *columns("remembered:big=0"))
+    op.add_column("watch_sessions", *columns("locks:int=0"))

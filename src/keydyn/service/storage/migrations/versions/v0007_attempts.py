@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
 from alembic import op
+
+from keydyn.service.storage.columns import columns
 
 revision = "0007"
 down_revision = "0006"
@@ -13,38 +14,13 @@ def upgrade() -> None:
     """Make the tables, which are empty: nobody has spent anything yet."""
     op.create_table(
         "counters",
-        sa.Column("tenant_id", sa.String(32), nullable=False),
-        sa.Column("name", sa.String(80), nullable=False),
-        sa.Column("user_id", sa.String(32), nullable=True),
-        sa.Column("expires_at", sa.BigInteger(), nullable=False),
-        sa.Column("amount", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("tenant_id", "name", name="pk_counters"),
-        *_owners("counters"),
+        *columns("tenant_id*:32>tenants name*:80 user_id:32?>users expires_at:big amount:big"),
     )
-    op.create_index("ix_counters_user_id", "counters", ["user_id"])
-    op.create_index("ix_counters_expires_at", "counters", ["expires_at"])
     op.create_table(
         "decisions",
-        sa.Column("id", sa.String(32), nullable=False),
-        sa.Column("tenant_id", sa.String(32), nullable=False),
-        sa.Column("user_id", sa.String(32), nullable=True),
-        sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("kind", sa.String(16), nullable=False),
-        sa.Column("answer", sa.String(16), nullable=False),
-        sa.Column("level", sa.String(16), nullable=False),
-        sa.Column("judged_level", sa.String(16), nullable=False),
-        sa.Column("text", sa.String(80), nullable=False),
-        sa.Column("device", sa.String(16), nullable=False),
-        sa.Column("actor", sa.String(64), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_decisions"),
-        *_owners("decisions"),
+        *columns("id*:32 tenant_id:32>tenants user_id:32?>users created_at:big kind:16 answer:16 level:16"),
+        *columns("judged_level:16 text:80 device:16 actor:64"),
     )
-    op.create_index("ix_decisions_user_id", "decisions", ["user_id"])
-    op.create_index("ix_decisions_created_at", "decisions", ["created_at"])
-
-
-def _owners(table: str) -> list[sa.ForeignKeyConstraint]:
-    return [
-        sa.ForeignKeyConstraint([f"{of}_id"], [f"{of}s.id"], f"fk_{table}_{of}_id", ondelete="CASCADE")
-        for of in ("tenant", "user")
-    ]
+    for table, moment in (("counters", "expires_at"), ("decisions", "created_at")):
+        op.create_index(None, table, ["user_id"])
+        op.create_index(None, table, [moment])
