@@ -23,7 +23,6 @@ help:
 	@echo "make mutation  small changes made to a copy of the source: which do the tests notice? MUTATION_OPTIONS='--changes 60'"
 	@echo "make bench     speed, side by side with other libraries; results in out/bench/"
 	@echo "make bench BENCH_OPTIONS='--against REVISION'  the same rows with another revision's code, in turns"
-	@echo "make bench-choices  what each choice in the compiled loops gains"
 	@echo "make bench-million  a million users through fit and scoring; results in out/bench-million/"
 	@echo "make bench-page     the results of make bench into the documentation"
 	@echo "make bench-service  the service under load: live sessions, verifications, 10,000 people; results in out/bench-service/"
@@ -147,10 +146,6 @@ bench: $(BENCH)/.peers
 .PHONY: bench-million
 bench-million: $(BENCH)/.peers
 	$(BENCH)/bin/python benchmarks/speed.py --cases stream --users 1000000 --out out/bench-million
-
-.PHONY: bench-choices
-bench-choices: $(BENCH)/.peers
-	$(BENCH)/bin/python benchmarks/choices.py out/bench
 
 .PHONY: bench-service
 bench-service: $(VENV)/.service

@@ -31,6 +31,7 @@ WORK = {
 }
 SMALL_FILE, MANY_FILES = 100, 15
 MANY_PARAMETERS, TOO_MANY_PARAMETERS = 6, 12
+LABORATORY = ("keydyn", "lab")
 PEOPLE = re.compile(r"\b(whoever|somebody|nobody)\b", re.IGNORECASE)
 
 
@@ -56,8 +57,16 @@ class Source:
 def counts(tree: Path) -> dict[str, int]:
     """All rows that need the source only."""
     source = Source(tree)
+    kinds = lines(source)
+    laboratory = sum(
+        len(text.splitlines())
+        for path, text in source.texts.items()
+        if path.relative_to(source.root).parts[:2] == LABORATORY
+    )
     return {
-        **lines(source),
+        **kinds,
+        "lines of the core": kinds["lines"] - laboratory,
+        "lines of the laboratory": laboratory,
         "modules with exactly one importer": one_importer(source),
         f"files under {SMALL_FILE} lines": sum(
             len(text.splitlines()) < SMALL_FILE for text in source.texts.values()

@@ -1,8 +1,8 @@
 """Put measured figures into the documentation: `make bench-page`, or `python benchmarks/paste.py out/bench`.
 
-What a user may expect goes between the markers of `docs/performance.md`; the table, start-up and the gains of
-choices go between those of `docs/performance-details.md`. The models per second of the population stream go
-into the arithmetic of `docs/guide/cluster.md`, whose table is then recomputed.
+What a user may expect goes between the markers of `docs/performance.md`; the table and start-up go between
+those of `docs/performance-details.md`. The models per second of the population stream go into the arithmetic
+of `docs/guide/cluster.md`, whose table is then recomputed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 RATE = re.compile(r"^models_a_second = [\d_]+", re.MULTILINE)
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 # The names of markers, and what goes between them.
-PASTED = {"measured table": "speed.md", "measured start-up": "start_up.md", "measured choices": "choices.md"}
+PASTED = {"measured table": "speed.md", "measured start-up": "start_up.md"}
 MACHINES = (1, 10, 100)
 
 
@@ -35,8 +35,7 @@ def main() -> None:
         put(DOCS / "performance.md", name, text)
     for name, file in PASTED.items():
         if (results / file).exists():
-            # Of the choices, which instructions each loop consists of is left in the file.
-            put(details, name, (results / file).read_text(encoding="utf-8").split("\n\n| loop |")[0])
+            put(details, name, (results / file).read_text(encoding="utf-8"))
         else:
             print(f"{results / file} is not there: {name} left as it is")
     if (results / "stream.csv").exists():

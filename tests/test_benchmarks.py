@@ -29,65 +29,6 @@ def benchmarks(monkeypatch):
             del sys.modules[name]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("module", "sizes"), [("kernel_choices", ()), ("model_choices", (40,))])
-def test_both_ways_of_every_choice_give_the_same_numbers(module, sizes):
-    choices = vars(__import__(module))[module.upper()]
-    for make in choices:
-        name, plain, chosen, _ = make(*sizes)
-        # Sums in another order, and logarithms and exponentials that are rounded another way.
-        np.testing.assert_allclose(chosen(), plain(), rtol=1e-9, err_msg=name)
-
-
-def test_choices_are_written_as_tables(tmp_path, monkeypatch):
-    import choices
-
-    monkeypatch.setattr(choices, "KERNEL_CHOICES", [lambda: ("a choice", lambda: 1.0, lambda: 1.0, 1)])
-    monkeypatch.setattr(choices, "MODEL_CHOICES", [])
-    monkeypatch.setattr(choices, "compiling", lambda: [("less to compile", 3.0, 2.0)])
-    monkeypatch.setattr(choices, "vectorised", lambda: [("`a.loop`", {"z": 1, "y": 2, "x": 3}, 4)])
-    monkeypatch.setattr(sys, "argv", ["choices.py", str(tmp_path)])
-    choices.main()
-    text = (tmp_path / "choices.md").read_text()
-    assert text.count("| a choice |") == 1
-    assert "| less to compile | 3.0 | 2.0 | 1.5 |" in text
-    assert "| `a.loop` | 6 | 1, 2, 3 | 4 |" in text
-
-
-def test_operations_are_told_apart():
-    from choices import operations
-
-    lines = [
-        "vmulpd %zmm1, %zmm2, %zmm3",
-        "vaddsd %xmm0, %xmm1, %xmm0",
-        "vfmadd213pd (%rax), %ymm1, %ymm2",
-        "ret",
-    ]
-    assert operations("\n\t".join(["", *lines])) == ({"z": 1, "y": 1, "x": 0}, 1)
-
-
-@pytest.mark.slow
-def test_a_function_is_rebuilt_with_parts_replaced_at_any_depth():
-    import numba
-    from rebuilding import rebuilt
-
-    from keydyn.model.engine.densities import HEIGHT, cells_of
-    from keydyn.model.engine.layout import variant_of
-    from keydyn.model.families.compiled import features_of
-    from keydyn.model.families.family import families_of
-
-    features, emission = features_of(families_of("normal", 1)), np.full((1, 2, 2, 1), np.e)
-    heights, made = [], {}
-    for function in (rebuilt(cells_of), rebuilt(cells_of, {"logarithm": numba.njit(lambda x: 0.0)}, made)):
-        cells = np.zeros((1, 1, 4, 2, 1))
-        function(variant_of(2), features, emission, cells)
-        heights.append(cells[0, 0, HEIGHT])
-    # ln of the scale, which is e, is missing in the second
-    np.testing.assert_allclose(heights[1] - heights[0], 1.0, rtol=1e-12)
-    assert {"densities.cells_of", "densities.prepare_cells"} < set(made)
-    assert "densities.logarithm" not in made
-
-
 def test_targets_need_what_they_refer_to():
     from targets import target_of
 
@@ -256,9 +197,10 @@ def test_results_are_written_as_the_page_says_and_pasted(tmp_path, monkeypatch, 
     assert "models_a_second = 1_800\n" in once[2]
     # 100 million users at 1,800 a second on 16 cores, and the last task
     assert f"| 1 | {(1e8 / 1_800 / 16 + 1_000 / 1_800) / 3600:.2g} h |" in once[2]
+    (tmp_path / "start_up.md").unlink()
     paste.main()
     assert [(docs / page).read_text() for page in PASTED] == once
-    assert "choices.md is not there" in capsys.readouterr().out
+    assert "start_up.md is not there" in capsys.readouterr().out
 
 
 def test_times_of_whole_tasks_in_short(tmp_path):
@@ -325,7 +267,7 @@ def test_a_coarse_clock_moves_every_time_to_the_tick_before_it():
 
 
 def test_the_house_is_counted(tmp_path):
-    """A package of two modules, counted by hand."""
+    """A package of three modules, counted by hand."""
     import house
 
     package = tmp_path / "src" / "keydyn"
@@ -337,10 +279,13 @@ def test_the_house_is_counted(tmp_path):
     (package / "room" / "one.py").write_text(
         "from keydyn.one import f\n\n\nclass Thing:\n    # so many, whoever counts\n    call = f\n"
     )
+    (package / "lab").mkdir()
+    (package / "lab" / "study.py").write_text("TABLES = ()\nFIGURES = ()\n")
     found = house.counts(tmp_path)
-    assert (found["files"], found["lines"]) == (3, 16)
+    assert (found["files"], found["lines"]) == (4, 18)
+    assert (found["lines of the core"], found["lines of the laboratory"]) == (16, 2)
     kinds = ("code", "imports", "docstrings", "comments", "blank")
-    assert [found[f"lines: {kind}"] for kind in kinds] == [4, 2, 4, 1, 5]
+    assert [found[f"lines: {kind}"] for kind in kinds] == [6, 2, 4, 1, 5]
     assert found["modules with exactly one importer"] == 1
     assert found["file names that occur twice"] == 1
     assert found["functions with more than 6 parameters"] == 1
