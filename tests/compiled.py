@@ -23,9 +23,7 @@ from tests.test_reference import check
 EXAMPLES = (
     "keydyn.detectors.Detector",
     "keydyn.detectors.Markov",
-    "keydyn.evaluation.PenaltyAndReward",
     "keydyn.evaluation.continuous.continuous",
-    "keydyn.evaluation.rank_penalty",
     "keydyn.figures.residuals_figure",
     "keydyn.keystrokes.quality_of",
     "keydyn.model.Bootstrap",

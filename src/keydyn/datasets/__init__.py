@@ -7,22 +7,13 @@ from keydyn.on_demand import on_demand
 if TYPE_CHECKING:
     from keydyn.datasets.files.recordings import load_recordings, save_recordings
     from keydyn.datasets.published.aalto import reported_people, stream_aalto
-    from keydyn.datasets.published.fetching import (
-        FetchError,
-        FileState,
-        cache_folder,
-        check_files,
-        fetch_dataset,
-    )
+    from keydyn.datasets.published.fetching import FetchError, fetch_dataset
     from keydyn.datasets.published.loading import Dataset, dataset_summary, load_dataset
     from keydyn.datasets.simulated.typists import make_typists
 
 __all__ = [
     "Dataset",
     "FetchError",
-    "FileState",
-    "cache_folder",
-    "check_files",
     "dataset_summary",
     "fetch_dataset",
     "load_dataset",
@@ -35,7 +26,7 @@ __all__ = [
 __getattr__, __dir__ = on_demand(
     __name__,
     {
-        ".published.fetching": "FetchError FileState cache_folder check_files fetch_dataset",
+        ".published.fetching": "FetchError fetch_dataset",
         ".published.loading": "Dataset dataset_summary load_dataset",
         ".files.recordings": "load_recordings save_recordings",
         ".published.aalto": "reported_people stream_aalto",

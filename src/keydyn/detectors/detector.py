@@ -204,12 +204,6 @@ def detector_title(name: str) -> str | None:
     """The title of the detector of this name; None if no detector has it or if it has no title.
 
     A detector that was not registered, but given as an object, has a title as well.
-
-    Examples
-    --------
-    >>> from keydyn.detectors import detector_title
-    >>> detector_title("svm")
-    'SVM (one-class)'
     """
     kind = _DETECTORS.get(name) or _unregistered(name)
     if kind is None:

@@ -25,19 +25,7 @@ Relative = ContextHMM | PartlyHMM | PartiallyHMM
 
 
 class RelativeDetector(Detector):
-    """A relative fitted to all samples of a user; `model` replaces the detector's own pattern.
-
-    Examples
-    --------
-    >>> from keydyn import ContextHMM
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.detectors import RelativeDetector
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(1, 8))
-    >>> detector = RelativeDetector(ContextHMM(emission_context=2)).fit(samples[:6])
-    >>> detector.score(samples[6:]).shape
-    (2,)
-    """
+    """A relative fitted to all samples of a user; `model` replaces the detector's own pattern."""
 
     scores_events: ClassVar[bool] = True
 

@@ -7,18 +7,16 @@ from keydyn.on_demand import on_demand
 if TYPE_CHECKING:
     from keydyn.evaluation.continuous.event_ranks import EventRanks
     from keydyn.evaluation.continuous.lockout import PenaltyAndReward, RankPenalty
-    from keydyn.evaluation.continuous.penalty import TrustSettings, rank_penalty, ranks
-    from keydyn.evaluation.continuous.rejection import Actions, Continuous, Times
+    from keydyn.evaluation.continuous.penalty import TrustSettings, ranks
+    from keydyn.evaluation.continuous.rejection import Continuous
     from keydyn.evaluation.protocols.failures import Failures, find_failures
     from keydyn.evaluation.protocols.protocol import (
         Chronological,
         Enrolment,
-        KillourhyMaxion,
         LeaveOneOut,
         MonacoTappert,
         OpenSet,
         Protocol,
-        Split,
     )
     from keydyn.evaluation.protocols.running import (
         Enrolled,
@@ -26,38 +24,15 @@ if TYPE_CHECKING:
         ranks_of,
         score_protocol,
         scores_after,
-        scores_and_ranks,
-        scores_of,
     )
-    from keydyn.evaluation.rates.chosen_elsewhere import ChosenElsewhere, chosen_elsewhere, nearest_threshold
-    from keydyn.evaluation.rates.confidence import (
-        Rate,
-        compare_with_best,
-        mean_rate,
-        signed_rank_p,
-        trials_needed,
-    )
-    from keydyn.evaluation.rates.conventions import nearest_eer, nearest_fnmr_at_fmr
-    from keydyn.evaluation.rates.detection_cost import (
-        DetectionCost,
-        actual_dcf,
-        min_dcf,
-    )
-    from keydyn.evaluation.rates.error_curve import (
-        ErrorCurve,
-        equal_error_rate,
-        fnmr_at_fmr,
-        zero_miss_rate,
-    )
-    from keydyn.evaluation.rates.fairness import (
-        error_rates_by,
-        group_differences,
-        group_rates,
-        median_intervals,
-    )
+    from keydyn.evaluation.rates.confidence import Rate, compare_with_best, trials_needed
+    from keydyn.evaluation.rates.conventions import nearest_eer
+    from keydyn.evaluation.rates.detection_cost import DetectionCost, min_dcf
+    from keydyn.evaluation.rates.error_curve import ErrorCurve
+    from keydyn.evaluation.rates.fairness import error_rates_by
     from keydyn.evaluation.rates.identification import Identification, identification
-    from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr, reliability
-    from keydyn.evaluation.rates.requirements import Shown, limit_shown, people_needed, upper_bound
+    from keydyn.evaluation.rates.likelihood_ratios import min_cllr
+    from keydyn.evaluation.rates.requirements import limit_shown, people_needed
     from keydyn.evaluation.rates.system_figures import SystemFigures
     from keydyn.evaluation.rates.verification import (
         TITLES,
@@ -68,49 +43,39 @@ if TYPE_CHECKING:
         verification,
     )
     from keydyn.evaluation.score_files.reading import read_scores
-    from keydyn.evaluation.score_files.writing import EXPORTS, write_scores
+    from keydyn.evaluation.score_files.writing import write_scores
     from keydyn.evaluation.scored_claims import ScoredClaims
     from keydyn.evaluation.scores import Scores
 
-__all__ = ["Actions", "Continuous", "EventRanks", "PenaltyAndReward", "RankPenalty"]
-__all__ += ["Times", "TrustSettings", "rank_penalty", "ranks"]
-__all__ += ["Chronological", "Enrolled", "Enrolment", "Failures", "KillourhyMaxion", "LeaveOneOut"]
-__all__ += ["MonacoTappert", "OpenSet", "Protocol", "Split", "enrolments", "find_failures", "ranks_of"]
-__all__ += ["score_protocol", "scores_after", "scores_and_ranks", "scores_of"]
-__all__ += ["TITLES", "ErrorCurve", "Identification", "MeanCurve", "Rate", "Verification", "cllr"]
-__all__ += ["compare_with_best", "equal_error_rate", "error_rates_by", "fnmr_at_fmr", "identification"]
-__all__ += ["mean_curve", "mean_rate", "median_intervals", "min_cllr", "recognition", "reliability"]
-__all__ += ["signed_rank_p", "trials_needed", "verification", "zero_miss_rate"]
-__all__ += ["ChosenElsewhere", "DetectionCost", "ScoredClaims", "Scores", "SystemFigures", "actual_dcf"]
-__all__ += ["chosen_elsewhere", "min_dcf", "nearest_eer"]
-__all__ += ["EXPORTS", "nearest_fnmr_at_fmr", "nearest_threshold", "read_scores"]
-__all__ += ["Shown", "group_differences", "group_rates", "limit_shown", "people_needed", "upper_bound"]
-__all__ += ["write_scores"]
+__all__ = ["TITLES", "Chronological", "Continuous", "DetectionCost", "Enrolled", "Enrolment", "ErrorCurve"]
+__all__ += ["EventRanks", "Failures", "Identification", "LeaveOneOut", "MeanCurve", "MonacoTappert"]
+__all__ += ["OpenSet", "PenaltyAndReward", "Protocol", "RankPenalty", "Rate", "ScoredClaims", "Scores"]
+__all__ += ["SystemFigures", "TrustSettings", "Verification", "compare_with_best", "enrolments"]
+__all__ += ["error_rates_by", "find_failures", "identification", "limit_shown", "mean_curve", "min_cllr"]
+__all__ += ["min_dcf", "nearest_eer", "people_needed", "ranks", "ranks_of", "read_scores", "recognition"]
+__all__ += ["score_protocol", "scores_after", "trials_needed", "verification", "write_scores"]
 __getattr__, __dir__ = on_demand(
     __name__,
     {
         ".continuous.event_ranks": "EventRanks",
         ".continuous.lockout": "PenaltyAndReward RankPenalty",
-        ".continuous.penalty": "TrustSettings rank_penalty ranks",
-        ".continuous.rejection": "Actions Continuous Times",
+        ".continuous.penalty": "TrustSettings ranks",
+        ".continuous.rejection": "Continuous",
         ".protocols.failures": "Failures find_failures",
-        ".protocols.protocol": "Chronological Enrolment KillourhyMaxion LeaveOneOut MonacoTappert "
-        "OpenSet Protocol Split",
-        ".protocols.running": "Enrolled enrolments ranks_of score_protocol scores_after scores_and_ranks "
-        "scores_of",
-        ".rates.chosen_elsewhere": "ChosenElsewhere chosen_elsewhere nearest_threshold",
-        ".rates.confidence": "Rate compare_with_best mean_rate signed_rank_p trials_needed",
-        ".rates.conventions": "nearest_eer nearest_fnmr_at_fmr",
-        ".rates.detection_cost": "DetectionCost actual_dcf min_dcf",
-        ".rates.error_curve": "ErrorCurve equal_error_rate fnmr_at_fmr zero_miss_rate",
-        ".rates.fairness": "error_rates_by group_differences group_rates median_intervals",
+        ".protocols.protocol": "Chronological Enrolment LeaveOneOut MonacoTappert OpenSet Protocol",
+        ".protocols.running": "Enrolled enrolments ranks_of score_protocol scores_after",
+        ".rates.confidence": "Rate compare_with_best trials_needed",
+        ".rates.conventions": "nearest_eer",
+        ".rates.detection_cost": "DetectionCost min_dcf",
+        ".rates.error_curve": "ErrorCurve",
+        ".rates.fairness": "error_rates_by",
         ".rates.identification": "Identification identification",
-        ".rates.likelihood_ratios": "cllr min_cllr reliability",
-        ".rates.requirements": "Shown limit_shown people_needed upper_bound",
+        ".rates.likelihood_ratios": "min_cllr",
+        ".rates.requirements": "limit_shown people_needed",
         ".rates.system_figures": "SystemFigures",
         ".rates.verification": "TITLES MeanCurve Verification mean_curve recognition verification",
         ".score_files.reading": "read_scores",
-        ".score_files.writing": "EXPORTS write_scores",
+        ".score_files.writing": "write_scores",
         ".scored_claims": "ScoredClaims",
         ".scores": "Scores",
     },

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from keydyn.datasets import check_files, fetch_dataset, load_dataset, reported_people, stream_aalto
+from keydyn.datasets import fetch_dataset, load_dataset, reported_people, stream_aalto
 from keydyn.datasets.published import aalto
-from keydyn.datasets.published.fetching import FetchError
+from keydyn.datasets.published.fetching import FetchError, check_files
 from keydyn.keystrokes import check_keystrokes
 from keydyn.keystrokes.key_names import VIRTUAL_KEYS, names_of_codes
 from keydyn.keystrokes.samples import Samples

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from keydyn.evaluation import Scores, equal_error_rate
+from keydyn.evaluation import Scores
+from keydyn.evaluation.rates.error_curve import equal_error_rate
 from keydyn.evaluation.rates.fairness import (
     THIRDS,
     WORST,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from keydyn.evaluation import limit_shown, people_needed, upper_bound
+from keydyn.evaluation import limit_shown, people_needed
+from keydyn.evaluation.rates.requirements import upper_bound
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from keydyn.datasets.published.catalogue import CATALOGUE
-from keydyn.detectors import Detector, detector_names, detector_title, make_detector, register
+from keydyn.detectors import Detector, detector_names, make_detector, register
 from keydyn.detectors import detector as registry
+from keydyn.detectors.detector import detector_title
 from keydyn.lab.drawing.curves import roc_figure
 from keydyn.lab.drawing.panels import Curve
 from keydyn.lab.frame.names import dataset_name, detector_name

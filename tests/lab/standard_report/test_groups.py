@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from keydyn.datasets import make_typists
-from keydyn.evaluation import Scores, group_differences, group_rates
+from keydyn.evaluation import Scores
+from keydyn.evaluation.rates.fairness import group_differences, group_rates
 from keydyn.lab.standard_report.groups import groups_of, groups_section
 
 

@@ -45,14 +45,7 @@ class FileState:
 
 
 def cache_folder() -> Path:
-    """Where `fetch_dataset` keeps what it downloads.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import cache_folder
-    >>> "keydyn" in cache_folder().parts
-    True
-    """
+    """Where `fetch_dataset` keeps what it downloads."""
     import pooch
 
     return Path(pooch.os_cache("keydyn"))
@@ -121,17 +114,7 @@ def state_of(dataset: str, file: File, folders: list[Path]) -> FileState:
 def check_files(
     names: tuple[str, ...] | list[str] = NAMES, data: str | PathLike[str] | None = None
 ) -> list[FileState]:
-    """The state of these datasets' files: in `data` alone if it is given, else wherever they are found.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from keydyn.datasets import check_files
-    >>> Path("recordings").mkdir()
-    >>> states = check_files(["keypad"], data="recordings")
-    >>> [(one.dataset, one.status) for one in states]
-    [('keypad', 'absent')]
-    """
+    """The state of these datasets' files: in `data` alone if it is given, else wherever they are found."""
     folders = data_folders(data)
     if data:
         folders = folders[:1]

@@ -42,18 +42,7 @@ class WayToWatch(Protocol):
 
 @dataclass(frozen=True)
 class RankPenalty:
-    """The sum of the last ranks, as published.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import Enrolment, RankPenalty, enrolments, ranks_of
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(4, 6))
-    >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
-    >>> RankPenalty(window=5).levels(queries).shape  # events, people
-    (88, 4)
-    """
+    """The sum of the last ranks, as published."""
 
     name: ClassVar[str] = "rank penalty"
     window: int = WINDOW
@@ -72,19 +61,7 @@ class RankPenalty:
 
 @dataclass(frozen=True)
 class PenaltyAndReward:
-    """Trust that falls and rises; the level is 100 minus the trust.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import Enrolment, PenaltyAndReward, enrolments, ranks_of
-    >>> from keydyn.keystrokes import Samples
-    >>> samples = Samples.of(make_typists(4, 6))
-    >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
-    >>> levels = PenaltyAndReward().levels(queries)
-    >>> 0.0 <= levels.min(), levels.max() <= 100.0
-    (np.True_, np.True_)
-    """
+    """Trust that falls and rises; the level is 100 minus the trust."""
 
     name: ClassVar[str] = "penalty and reward"
     settings: TrustSettings = field(default_factory=TrustSettings)

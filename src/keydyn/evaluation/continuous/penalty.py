@@ -43,16 +43,7 @@ def ranks(event_scores: Floats, enrolled: NDArray[np.bool_] | None = None) -> Fl
 
 
 def rank_penalty(event_scores: Floats, offsets: Integers, window: int = WINDOW) -> Floats:
-    """The sum of each template's ranks over the last `window` events of the same sample, (N, U).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn.evaluation import rank_penalty
-    >>> event_scores = np.array([[-1.0, -3.0, -2.0]] * 3)  # the first person fits best at every event
-    >>> rank_penalty(event_scores, np.array([0, 3]), window=2).tolist()
-    [[0.0, 2.0, 1.0], [0.0, 4.0, 2.0], [0.0, 4.0, 2.0]]
-    """
+    """The sum of each template's ranks over the last `window` events of the same sample, (N, U)."""
     return window_penalty(ranks(event_scores), offsets, window)
 
 

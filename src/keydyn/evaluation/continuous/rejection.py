@@ -142,14 +142,15 @@ def continuous(
     Examples
     --------
     >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation.continuous.rejection import continuous
-    >>> from keydyn.evaluation import Enrolment, enrolments, ranks_of
+    >>> from keydyn.evaluation import Enrolment, PenaltyAndReward, RankPenalty, enrolments, ranks_of
+    >>> from keydyn.evaluation.continuous import continuous
     >>> from keydyn.keystrokes import Samples
     >>> samples = Samples.of(make_typists(4, 6))
     >>> queries = ranks_of(enrolments(Enrolment(samples=4), "hmm", samples), samples)
-    >>> found = continuous(queries)
-    >>> found.watching, found.thresholds, 0.0 < found.rejection.mean <= 11.0
-    ('rank penalty', 'published', True)
+    >>> ways = [RankPenalty(window=5), PenaltyAndReward()]
+    >>> found = [continuous(queries, way) for way in ways]
+    >>> [(one.watching, one.thresholds, 0.0 < one.rejection.mean <= 11.0) for one in found]
+    [('rank penalty', 'published', True), ('penalty and reward', 'published', True)]
     """
     if thresholds not in THRESHOLDS:
         raise ValueError(f"thresholds must be one of {', '.join(THRESHOLDS)}, not {thresholds!r}")

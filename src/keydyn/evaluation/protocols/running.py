@@ -129,18 +129,7 @@ def n_limited(enrolled: list[Enrolled]) -> int:
 def scores_of(
     protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
 ) -> Scores:
-    """Every query against every template of its split.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import Enrolment, enrolments, scores_of
-    >>> from keydyn.keystrokes import Samples
-    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
-    >>> enrolled = enrolments(protocol, "manhattan", samples)
-    >>> scores_of(protocol, enrolled, samples).raw.shape
-    (8, 4)
-    """
+    """Every query against every template of its split."""
     raw = [one.population.score(samples[one.split.query], n_jobs) for one in enrolled]
     return _scores(protocol, enrolled, samples, raw)
 
@@ -155,7 +144,8 @@ def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = No
     >>> from keydyn.keystrokes import Samples
     >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
     >>> enrolled = enrolments(protocol, "hmm", samples)
-    >>> ranks_of(enrolled, samples).ranks.shape  # events, people
+    >>> queries = ranks_of(enrolled, samples)
+    >>> queries.ranks.shape  # events, people
     (88, 4)
     """
     return EventRanks.joined(
@@ -166,19 +156,7 @@ def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = No
 def scores_and_ranks(
     protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
 ) -> tuple[Scores, EventRanks]:
-    """Both in one pass, for detectors whose score is the sum of their events' scores.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import Enrolment, enrolments, scores_and_ranks
-    >>> from keydyn.keystrokes import Samples
-    >>> samples, protocol = Samples.of(make_typists(4, 6)), Enrolment(samples=4)
-    >>> enrolled = enrolments(protocol, "hmm", samples)
-    >>> scores, ranks = scores_and_ranks(protocol, enrolled, samples)
-    >>> scores.raw.shape, ranks.ranks.shape
-    ((8, 4), (88, 4))
-    """
+    """Both in one pass, for detectors whose score is the sum of their events' scores."""
     ranks, raw = [], []
     for fold, one in enumerate(enrolled):
         ranked, events = _event_ranks(fold, one, samples, n_jobs)

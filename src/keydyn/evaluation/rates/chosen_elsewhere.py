@@ -56,18 +56,6 @@ def chosen_elsewhere(
     """Errors in each half of the people at thresholds that the other half chose.
 
     None if a half has no genuine or no impostor claims of its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn.evaluation import ScoredClaims, chosen_elsewhere, nearest_threshold
-    >>> who = np.repeat(np.arange(8), 8), np.tile(np.arange(8), 8)
-    >>> score = np.where(who[0] == who[1], 2.0, 0.0) + np.random.default_rng(0).random(64)
-    >>> names = tuple("abcdefgh")
-    >>> claims = ScoredClaims(score, who[0] == who[1], *who, sample=who[1], people=names)
-    >>> chosen = chosen_elsewhere(claims, nearest_threshold)
-    >>> chosen.rate().value
-    0.0
     """
     plain = claims.plain
     people = np.unique(np.concatenate([plain.claimed, plain.typist]))
@@ -103,15 +91,7 @@ def _counts(part: ScoredClaims, thresholds: Floats) -> tuple[Floats, Floats, Flo
 
 
 def nearest_threshold(curve: ErrorCurve) -> Floats:
-    """The threshold at which both errors are nearest, (1,), midway to the next score below.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn.evaluation import ErrorCurve, nearest_threshold
-    >>> nearest_threshold(ErrorCurve.of(np.array([3.0, 4.0]), np.array([0.0, 1.0]))).tolist()
-    [2.0]
-    """
+    """The threshold at which both errors are nearest, (1,), midway to the next score below."""
     return midway(curve, np.array([np.argmin(np.abs(curve.fmr - curve.fnmr))]))
 
 

@@ -36,13 +36,6 @@ def nearest_fnmr_at_fmr(genuine: Floats, impostor: Floats, target: float) -> flo
 
     It is what the challenge's nearest point means here, for which no public program was found. Unlike
     `fnmr_at_fmr` it may be that of a threshold whose FMR is above the target.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn.evaluation import nearest_fnmr_at_fmr
-    >>> nearest_fnmr_at_fmr(np.array([0.9, 0.8, 0.4, 0.35]), np.array([0.1, 0.2, 0.5]), target=0.3)
-    0.5
     """
     fmr, fnmr = corners(genuine, impostor)
     return float(fnmr[np.argmin(np.abs(fmr - target))])

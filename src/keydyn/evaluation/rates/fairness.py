@@ -43,16 +43,7 @@ DIFFERENCES = {
 
 
 def median_intervals(samples: Samples) -> pd.Series:
-    """The median of each user's intervals between presses, milliseconds: how fast the user types.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import median_intervals
-    >>> from keydyn.keystrokes import Samples
-    >>> median_intervals(Samples.of(make_typists(4, 5))).shape
-    (4,)
-    """
+    """The median of each user's intervals between presses, milliseconds: how fast the user types."""
     sequences = samples.sequences
     tau = np.array(sequences.X[:, (sequences.feature_names or ()).index("tau")])
     # Whatever stands in for a sample's first interval is none.
@@ -114,16 +105,6 @@ def group_rates(scores: Scores, groups: Mapping[Any, Any], seed: int = 0) -> pd.
     or more), eer (at a threshold of the group's own), and fmr and fnmr with their intervals `_low` and
     `_high`. The impostors of a group are those who claim to be one of its users; fmr_same and fmr_other are
     of impostors of the same group and of others, NaN where there are none.
-
-    Examples
-    --------
-    >>> from keydyn.datasets import make_typists
-    >>> from keydyn.evaluation import LeaveOneOut, group_rates, score_protocol
-    >>> from keydyn.keystrokes import Samples
-    >>> scores = score_protocol(LeaveOneOut(), "manhattan", Samples.of(make_typists(6, 5)))
-    >>> table = group_rates(scores, {user: "left" if user < 2 else "right" for user in range(6)})
-    >>> table[["group", "users", "enough"]].values.tolist()
-    [['left', 2, False], ['right', 4, False]]
     """
     query, template = np.nonzero(scores.trials)
     claims = pd.DataFrame({"user": scores.users[template], "typist": scores.owners[query]})
@@ -179,15 +160,6 @@ def group_differences(rates: pd.DataFrame, weight: float = 0.5) -> dict[str, flo
     - sir, skewed impostor ratio: the mean FMR of impostors of the same group by that of impostors of others;
       1 is fair. The challenge introduced the name for how impostors within and across groups differ; that it
       is a ratio of these two rates is our reading
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from keydyn.evaluation import group_differences
-    >>> rates = pd.DataFrame({"eer": [0.02, 0.04], "fmr": [0.01, 0.02], "fnmr": [0.03, 0.03]})
-    >>> found = group_differences(rates.assign(fmr_same=[0.02, 0.03], fmr_other=[0.01, 0.01]))
-    >>> {name: round(value, 3) for name, value in found.items()}
-    {'std': 0.01, 'ser': 2.0, 'fdr': 0.995, 'ir': 1.414, 'garbe': 0.167, 'sir': 2.5}
     """
     if not 0.0 <= weight <= 1.0:
         raise ValueError(f"weight must lie from 0 to 1, not {weight}")

@@ -26,14 +26,7 @@ MOST_ERRORS = 10_000
 
 
 def upper_bound(errors: int, people: int, confidence: float = CONFIDENCE) -> float:
-    """The largest rate at which so few errors, one attempt per person, are not improbable.
-
-    Examples
-    --------
-    >>> from keydyn.evaluation import upper_bound
-    >>> round(upper_bound(0, 60), 4), round(upper_bound(3, 60), 4)
-    (0.0487, 0.1242)
-    """
+    """The largest rate at which so few errors, one attempt per person, are not improbable."""
     if people < 1 or not 0 <= errors <= people:
         raise ValueError(f"{errors} errors of {people} people are not possible")
     if errors == people:
@@ -89,13 +82,6 @@ class Shown:
     limit, rate : the limit; the rate that was observed, the mean over people
     people : how many were observed; bound : the rate is below this with 95 % confidence
     needed : how many people would show it if the same rate were observed; None where no number would
-
-    Examples
-    --------
-    >>> from keydyn.evaluation import limit_shown
-    >>> shown = limit_shown([0.0] * 50, 0.05)
-    >>> shown.outcome, shown.people, shown.needed, round(shown.bound, 3)
-    ('cannot be shown', 50, 59, 0.058)
     """
 
     outcome: str
@@ -108,14 +94,7 @@ class Shown:
     __repr__ = short_repr
 
     def text(self) -> str:
-        """For a table: "met", "not met", or how many people are needed.
-
-        Examples
-        --------
-        >>> from keydyn.evaluation import limit_shown
-        >>> limit_shown([0.0] * 60, 1 / 10_000).text()
-        'cannot be shown with 60 people: 29,956 are needed'
-        """
+        """For a table: "met", "not met", or how many people are needed."""
         if self.outcome != NOT_SHOWN:
             return self.outcome
         needed = "no number is enough at this rate" if self.needed is None else f"{self.needed:,} are needed"

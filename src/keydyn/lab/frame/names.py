@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from keydyn.datasets.published.catalogue import CATALOGUE
-from keydyn.detectors import detector_title
+from keydyn.detectors.detector import detector_title
 from keydyn.evaluation.rates.confidence import Rate
 
 
