@@ -17,11 +17,12 @@ from pathlib import Path
 from keydyn.cli import app
 
 REPORT = Path(__file__).parent / "_static" / "reports" / "fable"
-LINK = re.compile(r'href="((?:tables|figures)/[^"]+)"')
+# Tables and figures are in the page; their files are left out.
+LINKS = re.compile(r'<p class="links">.*?</p>\n')
 
 
 def main(data: Path) -> None:
-    """Run the commands and keep the page, its JSON, and the files that the page links."""
+    """Run the commands and keep the page and its JSON."""
     with tempfile.TemporaryDirectory() as folder:
         population, out = Path(folder) / "essay.keydyn", Path(folder) / "out"
         app(
@@ -37,12 +38,9 @@ def main(data: Path) -> None:
             ],
             standalone_mode=False,
         )
-        for part in ("tables", "figures"):
-            shutil.rmtree(REPORT / part, ignore_errors=True)
-        links = set(LINK.findall((out / "standard.html").read_text(encoding="utf-8")))
-        for name in ("standard.html", "standard.json", *sorted(links)):
-            (REPORT / name).parent.mkdir(exist_ok=True)
-            shutil.copyfile(out / name, REPORT / name)
+        page = (out / "standard.html").read_text(encoding="utf-8")
+        (REPORT / "standard.html").write_text(LINKS.sub("", page), encoding="utf-8")
+        shutil.copyfile(out / "standard.json", REPORT / "standard.json")
 
 
 if __name__ == "__main__":

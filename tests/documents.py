@@ -14,15 +14,9 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 # Written while the documentation is built, and tested where they are made.
 GENERATED = {"_build", "commands", "gallery", "http"}
-# Files that pages link as they are, tables of reports among them.
-LINKED = {"_static"}
 PAGES = [
     *sorted(ROOT.glob("*.md")),
-    *(
-        page
-        for page in sorted(DOCS.rglob("*.md"))
-        if page.relative_to(DOCS).parts[0] not in GENERATED | LINKED
-    ),
+    *(page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in GENERATED),
 ]
 BLOCK = re.compile(r"^```(python|sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
