@@ -6,18 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keydyn.decisions.liveness.measures import (
-    GROUPS,
-    MEASURES,
-    Seen,
-    about_keys,
-    measured,
-    measures,
-    medians,
-    resolution,
-    standardised,
-)
+from keydyn.decisions.liveness.measures import GROUPS, MEASURES, Seen, measured, measures
+from keydyn.keystrokes import one_sample
 from keydyn.population import PopulationModel
+from tests.decisions.liveness.measures_by_formula import measures_by_formula
 
 PEOPLE = PopulationModel.shipped()
 
@@ -37,11 +29,16 @@ def seen(n, seed=0, missing=()):
     scale, pair, wide = (random.uniform(0.2, 0.5, (n, 2)), *random.normal(0, 0.5, (2, n, 2)))
     y = (x - 5.0) / scale - wide
     key = random.integers(0, 3, n)
-    return Seen(x, y, scale, pair, np.where(np.isfinite(x), wide, np.nan), key, key < 9, key == 2)
+    wide = np.where(np.isfinite(x), wide, np.nan)
+    return Seen(x, np.exp(x), y, scale, pair, wide, key, key < 9, key == 2)
+
+
+def measured_alone(sample):
+    return measures(sample, np.array([0, len(sample.key)]))[0]
 
 
 def measure(sample, name):
-    return measures(sample)[MEASURES.index(name)]
+    return measured_alone(sample)[MEASURES.index(name)]
 
 
 def test_every_measure_has_a_name_and_a_group(samples):
@@ -58,30 +55,41 @@ def test_a_sample_is_measured_as_among_others(samples):
     np.testing.assert_allclose(together, alone, atol=1e-12)
 
 
-def test_medians_are_those_of_what_is_known():
-    values = np.array([[1.0, np.nan], [5.0, np.nan], [np.nan, np.nan], [2.0, np.nan], [9.0, np.nan]])
-    assert medians(values).tolist() == [np.nanmedian(values[:, 0]), 0.0]
+@pytest.mark.parametrize("n", [2, 3, 12, 80, 400])
+@pytest.mark.parametrize("tick", [1.0, 15.6])
+def test_all_measures_are_what_their_formulas_say(n, tick):
+    random = np.random.default_rng(n)
+    missing = [(row, f) for row in range(1, n) for f in range(2) if random.random() < 0.1]
+    sample = seen(n, seed=n, missing=missing)
+    times = np.ceil(sample.times / tick) * tick
+    key = random.integers(0, 9, n)
+    sample = sample._replace(times=times, x=np.log(times), key=key, known=key < 7, modifier=key == 3)
+    # The same sums in another order.
+    np.testing.assert_allclose(measured_alone(sample), measures_by_formula(sample), rtol=1e-9, atol=1e-9)
 
 
-def test_residuals_are_about_the_mean_of_their_key_which_leans_on_zero():
-    key = np.array([0, 1, 0, 1, 0])
-    values = np.array([[3.0], [1.0], [np.nan], [2.0], [5.0]])
-    expected = [3 - 8 / 4, 1 - 3 / 4, np.nan, 2 - 3 / 4, 5 - 8 / 4]
-    np.testing.assert_allclose(about_keys(values, key, 2.0)[:, 0], expected)
-
-
-@pytest.mark.parametrize("missing", [(), ((4, 0), (5, 1), (6, 1))])
-def test_neighbours_are_correlated_as_sums_over_pairs_say(missing):
-    sample = seen(25, missing=missing)
-    z = np.clip(standardised(about_keys(sample.y, sample.key)), -3, 3)
-    above, t_squares, h_squares = 0.0, 1.0, 1.0
-    for n in range(25):
-        t_squares += z[n, 0] ** 2 if np.isfinite(z[n, 0]) else 0.0
-        h_squares += z[n, 1] ** 2 if np.isfinite(z[n, 1]) else 0.0
-        if n and np.isfinite(z[n, 0]) and np.isfinite(z[n - 1, 1]):
-            above += z[n, 0] * z[n - 1, 1]
-    found = measure(sample, "interval and the hold before")
-    assert found == pytest.approx(above / math.sqrt(t_squares * h_squares))
+def test_a_sample_is_seen_beside_anyone_or_beside_a_template(samples):
+    known, template = PEOPLE.parameters, PEOPLE.enrol(samples[:2])
+    keys = ["shift", "T", "h", "e", "§", "h", "e"] * 12
+    press = np.cumsum(np.random.default_rng(0).uniform(40, 300, len(keys)))
+    release = press + np.random.default_rng(1).uniform(40, 200, len(keys))
+    release[7] = np.nan
+    sample = one_sample(keys, press, release)
+    ready = PEOPLE.ready_for(sample)
+    x, cell, codes = ready.seen.values, ready.typing.cell, ready.seen.codes
+    m = len(known.cells.vocabulary)
+    alone = np.stack([codes, m + 1 + codes], axis=1)
+    modifier = (np.array(keys) == "shift") | (codes == m)
+    for mean in (np.zeros(known.cells.n_cells), template.mean):
+        # What is expected of the person with this key, in this pair, and in wider contexts.
+        location, scale = known.location + mean * known.scale, known.scale[cell]
+        residual = ready.typing.y - mean[cell]
+        pair = (location[cell] - location[alone]) / scale
+        wide = (x - location[cell]) / scale - residual
+        one = Seen(x, np.exp(x), residual, scale, pair, wide, codes, codes < m, modifier)
+        found, counts = measured(PEOPLE, sample, template if mean.any() else None)
+        np.testing.assert_allclose(found[0], measures_by_formula(one), rtol=1e-9, atol=1e-9)
+        assert counts.tolist() == [np.sum(np.isfinite(x[:, 1]) & (codes < m))]
 
 
 def test_the_slope_is_near_one_if_holds_follow_the_next_key_and_near_zero_if_not():
@@ -100,7 +108,7 @@ def replace_times(sample, y):
 
 def test_overlaps_are_counted_one_by_one():
     sample = seen(30, seed=3)
-    times = np.exp(sample.x)
+    times = sample.times
     over = nested = n = 0
     for k in range(1, 30):
         if sample.modifier[k - 1] or np.isnan(times[k, 0]):
@@ -118,14 +126,9 @@ def test_equal_times_of_a_key_stand_out_on_any_clock():
     name = "equal times when a key returns, holds"
     same = np.array(sample.x)
     same[:, 1] = np.log(80.0 + 10.0 * sample.key)
-    assert measure(sample._replace(x=same), name) > 0.3 > measure(sample, name)
-    coarse = sample._replace(x=np.log(50.0 * np.ceil(np.exp(sample.x) / 50.0)))
+    assert measure(sample._replace(times=np.exp(same)), name) > 0.3 > measure(sample, name)
+    coarse = sample._replace(times=50.0 * np.ceil(sample.times / 50.0))
     assert abs(measure(coarse, name)) < 0.3
-
-
-def test_the_clock_s_step_is_a_small_gap():
-    assert resolution(np.arange(20.0)[:, None] * 15.6) == pytest.approx(15.6)
-    assert resolution(np.array([[np.nan, 3.0]])) == 1.0
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 12])
@@ -133,8 +136,8 @@ def test_short_constant_and_missing_samples_have_finite_measures(n):
     sample = seen(n)
     for x in (sample.x, np.full((n, 2), np.log(90.0)), np.full((n, 2), np.nan)):
         y = (x - 5.0) / sample.scale
-        one = sample._replace(x=x, y=y, wide=np.where(np.isfinite(x), 0.0, np.nan))
-        assert np.isfinite(measures(one)).all()
+        one = sample._replace(x=x, times=np.exp(x), y=y, wide=np.where(np.isfinite(x), 0.0, np.nan))
+        assert np.isfinite(measured_alone(one)).all()
 
 
 def test_a_template_s_own_means_are_taken_away(samples):

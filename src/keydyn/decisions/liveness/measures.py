@@ -9,14 +9,14 @@ enrolled; each is divided by the sample's own spread where it can be, so that sl
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers, Truths
+from keydyn.arrays import Floats, Integers, Truths, plain, within, without_counting
 from keydyn.keystrokes.samples import Samples
+from keydyn.population.cells import Cells
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 
@@ -77,6 +77,19 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
 }
 MEASURES = tuple(name for names in NAMES.values() for name in names)
+# Of neighbours, the number of the measure, the two rows of residuals that are multiplied (of intervals, of
+# holds, and the sizes of both), and by how many keys the second comes before the first.
+NEAR = np.array(
+    [
+        *((f * 3 + apart - 1, f, f, apart) for f in range(2) for apart in (1, 2, 3)),
+        *((6 + f, f, f, apart) for f in range(2) for apart in range(4, 11)),
+        *((8 + apart, 0, 1, apart) for apart in range(3)),
+        (11, 1, 0, 1),
+        (12, 3, 3, 1),
+        (13, 2, 3, 0),
+    ]
+)
+_, KEYS, NEIGHBOURS, REPEATS, OVERLAPS = np.cumsum([0, *map(len, NAMES.values())])[:-1].tolist()
 #: (K,) the number of the group, in the order of `NAMES`, of each measure.
 GROUPS = np.repeat(np.arange(len(NAMES)), [len(names) for names in NAMES.values()])
 
@@ -85,6 +98,7 @@ class Seen(NamedTuple):
     """Typing as the population sees it; (N, 2) of interval and hold, unless said otherwise."""
 
     x: Floats  # logarithms, NaN where missing
+    times: Floats  # milliseconds
     y: Floats  # without what the population expects, in its scale
     scale: Floats
     pair: Floats  # what the pair of keys adds to the expectation for the key alone, in its scale
@@ -93,9 +107,17 @@ class Seen(NamedTuple):
     known: Truths  # (N,) whether the population knows the key
     modifier: Truths  # (N,) whether it is held while others are pressed
 
-    def part(self, rows: slice) -> Seen:
-        """Some of the keys."""
-        return Seen._make(one[rows] for one in self)
+
+class Room(NamedTuple):
+    """Room for what is computed of a sample on the way to its measures."""
+
+    rows: Floats  # (6, N) values of a feature, one of each key
+    ordered: Floats  # (2 N,)
+    # (m + 1,) sums and counts of values of each key, and where it was typed last
+    sums: Floats
+    counts: Floats
+    last: Integers
+    before: Integers  # (2, N) where the key, and the pair of keys, was typed before; −1 if nowhere
 
 
 def measured(
@@ -107,188 +129,292 @@ def measured(
     does not know, or that have no hold, do not count.
     """
     known, ready = people.parameters, people.ready_for(samples)
-    seen, cell = ready.seen, ready.typing.cell[:, :2]
+    codes, cell = ready.seen.codes, ready.typing.cell[:, :2]
     m = len(known.cells.vocabulary)
-    key = np.arange(2) * (m + 1) + seen.codes[:, None]
+    key = np.arange(2) * (m + 1) + codes[:, None]
     x, y, scale, location = (
-        seen.values[:, :2],
+        ready.seen.values[:, :2],
         ready.typing.y[:, :2],
-        known.scale[cell],
-        known.location[cell],
+        known.scale.take(cell),
+        known.location.take(cell),
     )
-    pair, wide = (location - known.location[key]) / scale, (x - location) / scale - y
+    pair, wide = (location - known.location.take(key)) / scale, (x - location) / scale - y
     if template is not None:
-        own = template.mean[cell]
-        y, pair = y - own, pair + own - template.mean[key] * known.scale[key] / scale
-    modifier = modifiers(tuple(known.cells.vocabulary.tolist()))[seen.codes]
-    whole = Seen(x, y, scale, pair, wide, seen.codes, seen.codes < m, modifier)
-    ends = seen.offsets.tolist()
-    found, counts = np.empty((len(samples), len(MEASURES))), np.empty(len(samples), dtype=np.int64)
-    for n in range(len(samples)):
-        one = whole.part(slice(ends[n], ends[n + 1]))
-        found[n] = measures(one)
-        counts[n] = np.count_nonzero(np.isfinite(one.x[:, 1]) & one.known)
-    return found, counts
+        own = template.mean.take(cell)
+        y = y - own
+        pair += own - template.mean.take(key) * known.scale.take(key) / scale
+    modifier = modifiers(known.cells).take(codes)
+    typed = Seen(plain(x), np.exp(x), plain(y), scale, pair, wide, codes, codes < m, modifier)
+    there, offsets = np.isfinite(x[:, 1]) & typed.known, ready.seen.offsets
+    return measures(typed, offsets), np.add.reduceat(there, offsets[:-1], dtype=np.int64)
 
 
 @lru_cache(maxsize=16)
-def modifiers(vocabulary: tuple[Hashable, ...]) -> Truths:
-    """(m + 1,) which of these keys are held while others are pressed; unknown ones may be."""
-    names = [str(name).lower() for name in vocabulary]
+def modifiers(cells: Cells) -> Truths:
+    """(m + 1,) which of the keys are held while others are pressed; unknown ones may be."""
+    names = [str(name).lower() for name in cells.vocabulary.tolist()]
     return np.array([*(any(word in name for word in MODIFIERS) for name in names), True])
 
 
-def measures(sample: Seen) -> Floats:
-    """(K,) all measures of one sample, in the order of `MEASURES`."""
-    if len(sample.x) < 2:
-        return np.zeros(len(MEASURES))
-    y = about_keys(sample.y, sample.key)
-    z = standardised(y)
-    found = [*_spread(y, z), *_keys(sample), *_neighbours(np.nan_to_num(np.clip(z, -MOST, MOST)))]
-    times = np.exp(sample.x)
-    keys, pairs, step = np.where(sample.known, sample.key, -1), np.full(len(times), -1), resolution(times)
-    known = (keys[1:] >= 0) & (keys[:-1] >= 0)
-    pairs[1:] = np.where(known, keys[:-1] * (1 + keys.max()) + keys[1:], -1)
-    for context in (keys, pairs):
-        found += _repeats(times, context, step)
-    return np.array([*found, *_overlaps(sample, times)])
-
-
-def standardised(y: Floats) -> Floats:
-    """Residuals about the sample's median, in units of its median deviation."""
-    away = y - medians(y)
-    return away / np.maximum(DEVIATIONS * medians(np.abs(away)), LEAST_SPREAD)
-
-
-def about_keys(values: Floats, key: Integers, prior: float = KEY_PRIOR) -> Floats:
-    """Values about the mean of their key in this sample, which leans on 0: a person's own way with a key."""
-    found = np.empty_like(values)
-    for f in range(values.shape[1]):
-        column = values[:, f]
-        there = np.isfinite(column)
-        sums = np.bincount(key, np.where(there, column, 0.0))
-        found[:, f] = column - (sums / (np.bincount(key, there) + prior))[key]
+def measures(typed: Seen, offsets: Integers) -> Floats:
+    """(n, K) all measures of samples that begin at these offsets, in the order of `MEASURES`."""
+    N, codes = len(typed.key), int(typed.key.max(initial=0)) + 1
+    sums, counts = np.empty((2, codes))
+    whole = np.empty(codes, dtype=np.int64), np.empty((2, N), dtype=np.int64)
+    found = np.zeros((len(offsets) - 1, len(MEASURES)))
+    fill_measures(typed, offsets, Room(np.empty((6, N)), np.empty(2 * N), sums, counts, *whole), found)
     return found
 
 
-def medians(values: Floats) -> Floats:
-    """(F,) medians of the columns, without what is missing; 0 where all is."""
-    ordered, counts = np.sort(values, axis=0), np.isfinite(values).sum(axis=0)
-    columns = np.arange(values.shape[1])
-    low, high = (ordered[places, columns] for places in (np.maximum(counts - 1, 0) // 2, counts // 2))
-    return np.where(counts > 0, 0.5 * (low + high), 0.0)
+@without_counting
+def fill_measures(typed: Seen, offsets: Integers, room: Room, found: Floats) -> None:
+    """`measures` in an array of zeros, which it leaves where a sample has fewer than two keys."""
+    for q in range(len(offsets) - 1):
+        if offsets[q + 1] > offsets[q] + 1:
+            _spread(typed, offsets[q], offsets[q + 1], room, found[q])
+            _neighbours(room.rows, offsets[q + 1] - offsets[q], found[q, NEIGHBOURS:])
+            _keys(typed, offsets[q], offsets[q + 1], room, found[q, KEYS:])
+            _repeats(typed, offsets[q], offsets[q + 1], room, found[q, REPEATS:])
+            _overlaps(typed, offsets[q], offsets[q + 1], room, found[q, OVERLAPS:])
 
 
-def _spread(y: Floats, z: Floats) -> list[float]:
-    """How much times vary, how far out some are, and on which side."""
-    counts = np.maximum(np.isfinite(z).sum(axis=0), 1)
-    spread = np.log(np.maximum(DEVIATIONS * medians(np.abs(y - medians(y))), LEAST_SPREAD))
-    far, near = np.nan_to_num(np.clip(z, -FAR, FAR)), np.nan_to_num(np.clip(z, -MOST, MOST))
-    tails = 0.5 * np.log((far * far).sum(axis=0) / counts + 0.05)
-    skew = near.sum(axis=0) / counts
-    below, above = (np.sqrt(side.sum(axis=0) / counts + 0.01) for side in (z < -OUT, z > OUT))
-    return [float(one[f]) for f in range(2) for one in (spread, tails, skew, below, above)]
+@within
+def _spread(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
+    """How much times vary, how far out some are, and on which side.
 
-
-def _keys(sample: Seen) -> list[float]:
-    """Whether times follow the keys around them: slopes about 1 for a hand, about 0 for chance."""
-    found = []
-    beyond = sample.y + sample.wide
-    pair, wide = np.where(np.isfinite(beyond), sample.pair, np.nan), sample.wide
-    alone, beyond, pair, wide = (
-        about_keys(one, sample.key, 0.5) for one in (beyond + pair, beyond, pair, wide)
-    )
+    Rows 0 and 1 of the room become the residuals about the person's own way with each key, in units of their
+    median deviation, up to `MOST`, and 0 where they are missing.
+    """
+    n, key = end - first, typed.key[first:end]
     for f in range(2):
-        for value, expected in ((alone, pair), (beyond, wide)):
-            found += _regression(value[:, f], expected[:, f])
-    return found
+        z, away = room.rows[f, :n], room.rows[2, :n]
+        for k in range(n):
+            z[k] = typed.y[first + k, f]
+        _about_keys(z, key, KEY_PRIOR, room)
+        middle = _median(z, room.ordered)
+        for k in range(n):
+            away[k] = abs(z[k] - middle)
+        spread = max(DEVIATIONS * _median(away, room.ordered), LEAST_SPREAD)
+        count, squares, sum_, below, above = 0, 0.0, 0.0, 0, 0
+        for k in range(n):
+            one = (z[k] - middle) / spread
+            z[k] = 0.0
+            if not np.isnan(one):
+                far = min(max(one, -FAR), FAR)
+                z[k] = min(max(one, -MOST), MOST)
+                count += 1
+                squares += far * far
+                sum_ += z[k]
+                below += one < -OUT
+                above += one > OUT
+        count = max(count, 1)
+        found[5 * f] = math.log(spread)
+        found[5 * f + 1] = 0.5 * math.log(squares / count + 0.05)
+        found[5 * f + 2] = sum_ / count
+        found[5 * f + 3] = math.sqrt(below / count + 0.01)
+        found[5 * f + 4] = math.sqrt(above / count + 0.01)
 
 
-def _regression(value: Floats, expected: Floats) -> list[float]:
+@within
+def _about_keys(values: Floats, key: Integers, prior: float, room: Room) -> None:
+    """Take from values the mean of their key, which leans on 0: a person's own way with a key."""
+    sums, counts = room.sums, room.counts
+    for n in range(len(values)):
+        sums[key[n]], counts[key[n]] = 0.0, prior
+    for n in range(len(values)):
+        if not np.isnan(values[n]):
+            sums[key[n]] += values[n]
+            counts[key[n]] += 1.0
+    for n in range(len(values)):
+        values[n] -= sums[key[n]] / counts[key[n]]
+
+
+@within
+def _median(values: Floats, ordered: Floats) -> float:
+    """The median of what is not missing; 0 where all is."""
+    count = 0
+    for n in range(len(values)):
+        if not np.isnan(values[n]):
+            ordered[count] = values[n]
+            count += 1
+    if count == 0:
+        return 0.0
+    _sort(ordered[:count])
+    return 0.5 * (ordered[(count - 1) // 2] + ordered[count // 2])
+
+
+@within
+def _sort(values: Floats) -> None:
+    """Shell's sort, which is a tenth of the code of NumPy's to compile."""
+    gap = 1
+    while gap < len(values):
+        gap = 3 * gap + 1
+    while gap > 1:
+        gap //= 3
+        for n in range(gap, len(values)):
+            value, k = values[n], n
+            while k >= gap and values[k - gap] > value:
+                values[k] = values[k - gap]
+                k -= gap
+            values[k] = value
+
+
+@within
+def _keys(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
+    """Whether times follow the keys around them: slopes about 1 for a hand, about 0 for chance."""
+    n, key, rows = end - first, typed.key[first:end], room.rows
+    for f in range(2):
+        for k in range(n):
+            y, pair, wide = typed.y[first + k, f], typed.pair[first + k, f], typed.wide[first + k, f]
+            rows[2, k], rows[3, k] = y + wide + pair, np.nan if np.isnan(y + wide) else pair
+            rows[4, k], rows[5, k] = y + wide, wide
+        for row in range(2, 6):
+            _about_keys(rows[row, :n], key, 0.5, room)
+        for row in (2, 4):
+            _regression(rows[row, :n], rows[row + 1, :n], found[4 * f + row - 2 :])
+
+
+@within
+def _regression(value: Floats, expected: Floats, found: Floats) -> None:
     """Slope and correlation of values with what is expected, both leaning on 0."""
-    there = np.isfinite(value) & np.isfinite(expected)
-    v, e = value[there], expected[there]
-    if len(v) == 0:
-        return [0.0, 0.0]
-    v, e = np.clip(v - v.sum() / len(v), -MOST, MOST), e - e.sum() / len(e)
-    both, squares = float(v @ e), float(e @ e)
-    return [both / (squares + 2.0), both / math.sqrt((squares + 1.0) * (float(v @ v) + 1.0))]
+    count, v_mean, e_mean = 0, 0.0, 0.0
+    for n in range(len(value)):
+        if not np.isnan(value[n] + expected[n]):
+            count, v_mean, e_mean = count + 1, v_mean + value[n], e_mean + expected[n]
+    both, v_squares, e_squares = 0.0, 0.0, 0.0
+    for n in range(len(value)):
+        if not np.isnan(value[n] + expected[n]):
+            v = min(max(value[n] - v_mean / count, -MOST), MOST)
+            e = expected[n] - e_mean / count
+            both, v_squares, e_squares = both + v * e, v_squares + v * v, e_squares + e * e
+    found[0] = both / (e_squares + 2.0)
+    found[1] = both / math.sqrt((e_squares + 1.0) * (v_squares + 1.0))
 
 
-def _neighbours(z: Floats) -> list[float]:
+@within
+def _neighbours(rows: Floats, n: int, found: Floats) -> None:
     """Correlations of residuals that are near each other; 0 stands for what is missing."""
-    t, h = np.ascontiguousarray(z.T)
-    tt, hh = float(t @ t) + 1.0, float(h @ h) + 1.0
-    th = math.sqrt(tt * hh)
-    at, ah = (np.where(one == 0.0, 0.0, np.abs(one) - 0.8) for one in (t, h))
-    aa, bb = float(at @ at) + 1.0, float(ah @ ah) + 1.0
-    return [
-        *(float(t[k:] @ t[:-k]) / tt for k in (1, 2, 3)),
-        *(float(h[k:] @ h[:-k]) / hh for k in (1, 2, 3)),
-        sum(float(t[k:] @ t[:-k]) for k in range(4, 11)) / tt,
-        sum(float(h[k:] @ h[:-k]) for k in range(4, 11)) / hh,
-        float(t @ h) / th,
-        float(t[1:] @ h[:-1]) / th,
-        float(t[2:] @ h[:-2]) / th,
-        float(h[1:] @ t[:-1]) / th,
-        float(ah[1:] @ ah[:-1]) / bb,
-        float(at @ ah) / math.sqrt(aa * bb),
-    ]
+    for f in range(2):
+        for k in range(n):
+            rows[2 + f, k] = 0.0 if rows[f, k] == 0.0 else abs(rows[f, k]) - 0.8
+    for place, one, other, apart in NEAR:
+        both, squares, other_squares = 0.0, 1.0, 1.0
+        for k in range(n):
+            both += rows[one, k] * rows[other, k - apart] if k >= apart else 0.0
+            squares += rows[one, k] * rows[one, k]
+            other_squares += rows[other, k] * rows[other, k]
+        found[place] += both / math.sqrt(squares * other_squares)
 
 
-def resolution(times: Floats) -> float:
-    """The step of the clock, milliseconds: a small gap between different times; at least 1."""
-    different = np.unique(times[np.isfinite(times)])
-    gaps = np.sort(np.diff(different))
-    gaps = gaps[gaps > 0.01]
-    return max(1.0, float(gaps[len(gaps) // 4])) if len(gaps) else 1.0
-
-
-def _repeats(times: Floats, context: Integers, step: float) -> list[float]:
+@within
+def _repeats(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
     """Where a context returns: whether times are equal more often than chance, and how much they differ.
 
     By chance, two times are equal as often as times of other contexts are equal to them, on any clock.
     """
-    order = np.argsort(context, kind="stable")
-    order = order[context[order] >= 0]
-    same = context[order[1:]] == context[order[:-1]]
-    a, b = order[:-1][same], order[1:][same]
-    found = []
+    step = _resolution(typed.times[first:end], room.ordered)
+    _look_back(typed, first, end, room)
     for f in range(2):
-        values = times[:, f]
-        there = np.isfinite(values[a]) & np.isfinite(values[b])
-        first, second = values[a[there]], values[b[there]]
-        n = len(first)
-        every = np.sort(values[np.isfinite(values)])
-        alike = np.searchsorted(every, first + 0.5) - np.searchsorted(every, first - 0.5)
-        equal = np.abs(first - second) < 0.5
-        # The pair itself is among those that are alike.
-        chance = np.minimum((alike - 1 - equal) / max(len(every) - 2, 1), 0.5)
-        differ = np.log((np.abs(first - second) + step) / np.sqrt(first * second))
-        found += [float((equal - 2.0 * chance).sum()) / (n + LEAN), float((differ + 1.5).sum()) / (n + LEAN)]
-    return found
+        count = 0
+        for n in range(first, end):
+            if not np.isnan(typed.times[n, f]):
+                room.ordered[count] = typed.times[n, f]
+                count += 1
+        every = room.ordered[:count]
+        _sort(every)
+        for context in range(2):
+            pairs, more, differ = 0, 0.0, 0.0
+            for n in range(first, end):
+                before, now = room.before[context, n - first], typed.times[n, f]
+                then = np.nan if before < 0 else typed.times[first + before, f]
+                if np.isnan(then + now):
+                    continue
+                equal = abs(then - now) < 0.5
+                alike = _below(every, then + 0.5) - _below(every, then - 0.5)
+                # The pair itself is among those that are alike.
+                more += equal - 2.0 * min((alike - 1 - equal) / max(count - 2, 1), 0.5)
+                differ += math.log((abs(then - now) + step) / math.sqrt(then * now)) + 1.5
+                pairs += 1
+            found[4 * context + 2 * f] = more / (pairs + LEAN)
+            found[4 * context + 2 * f + 1] = differ / (pairs + LEAN)
 
 
-def _overlaps(sample: Seen, times: Floats) -> list[float]:
+@within
+def _resolution(times: Floats, ordered: Floats) -> float:
+    """The step of the clock, milliseconds: a small gap between different times; at least 1."""
+    count, gaps = 0, 0
+    for n in range(len(times)):
+        for f in range(2):
+            if not np.isnan(times[n, f]):
+                ordered[count] = times[n, f]
+                count += 1
+    _sort(ordered[:count])
+    for n in range(1, count):
+        gap = ordered[n] - ordered[n - 1]
+        if gap > 0.01:
+            # What stood there has been looked at.
+            ordered[gaps] = gap
+            gaps += 1
+    _sort(ordered[:gaps])
+    return max(1.0, ordered[gaps // 4]) if gaps > 0 else 1.0
+
+
+@within
+def _look_back(typed: Seen, first: int, end: int, room: Room) -> None:
+    """Fill in where the key, and the pair of keys, of each keystroke was typed before."""
+    key, known, before = typed.key[first:end], typed.known[first:end], room.before
+    for n in range(len(key)):
+        room.last[key[n]] = -1
+    for n in range(len(key)):
+        before[0, n] = room.last[key[n]] if known[n] else -1
+        room.last[key[n]] = n
+        place = before[0, n] if n > 0 and known[n - 1] else -1
+        while place > 0 and key[place - 1] != key[n - 1]:
+            place = before[0, place]
+        before[1, n] = place if place > 0 else -1
+
+
+@within
+def _below(ordered: Floats, limit: float) -> int:
+    """How many values are below a limit."""
+    low, high = 0, len(ordered)
+    while low < high:
+        middle = (low + high) // 2
+        if ordered[middle] < limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@within
+def _overlaps(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
     """How keys overlap: seen from each key, the hold of the one before against the interval between them."""
-    before, interval, hold = times[:-1, 1], times[1:, 0], times[1:, 1]
-    there = np.isfinite(before) & np.isfinite(interval) & ~sample.modifier[:-1]
-    n = max(int(there.sum()), 1)
-    expected = sample.x - sample.y * sample.scale
-    apart, usual = sample.x[:-1, 1] - sample.x[1:, 0], expected[:-1, 1] - expected[1:, 0]
-    over = there & (before > interval)
-    nested = over & (before > interval + hold)
-    again = over & (sample.key[1:] == sample.key[:-1])
-    three = times[:-2, 1] > times[1:-1, 0] + times[2:, 0]
-    odd = (apart - usual)[there]
-    odd = np.clip(odd - odd.sum() / n, -2.0, 2.0)
-    quick = times[:, 0] < QUICK
-    return [
-        math.sqrt(nested.sum() / n + 0.003),
-        math.sqrt(again.sum() / n + 0.003),
-        math.sqrt(three.sum() / n + 0.003),
-        over.sum() / n,
-        *_regression(np.where(there, 2.0 * over, np.nan), np.clip(usual, -2.0, 2.0)),
-        0.5 * math.log(float(odd @ odd) / n + 0.01),
-        math.sqrt(quick.sum() / len(quick) + 0.003),
-    ]
+    x, times = typed.x, typed.times
+    count, over, nested, again, three, quick, total = 0, 0, 0, 0, 0, 0, 0.0
+    value, usual, odd = room.rows[2, : end - first], room.rows[3, : end - first], room.rows[4, : end - first]
+    for n in range(first, end):
+        k, before, interval = n - first, times[n - 1, 1] if n > first else np.nan, times[n, 0]
+        quick += interval < QUICK
+        three += n > first + 1 and times[n - 2, 1] > times[n - 1, 0] + interval
+        value[k] = usual[k] = odd[k] = np.nan
+        if np.isnan(before + interval) or typed.modifier[n - 1]:
+            continue
+        over_it = before > interval
+        count, over = count + 1, over + over_it
+        nested += over_it and before > interval + times[n, 1]
+        again += over_it and typed.key[n] == typed.key[n - 1]
+        apart = x[n - 1, 1] - x[n, 0]
+        expected = apart - typed.y[n - 1, 1] * typed.scale[n - 1, 1] + typed.y[n, 0] * typed.scale[n, 0]
+        value[k], usual[k], odd[k] = 2.0 * over_it, min(max(expected, -2.0), 2.0), apart - expected
+        total += odd[k]
+    count, squares = max(count, 1), 0.0
+    for one in odd:
+        squares += 0.0 if np.isnan(one) else min(max(one - total / count, -2.0), 2.0) ** 2
+    found[0] = math.sqrt(nested / count + 0.003)
+    found[1] = math.sqrt(again / count + 0.003)
+    found[2] = math.sqrt(three / count + 0.003)
+    found[3] = over / count
+    _regression(value, usual, found[4:6])
+    found[6] = 0.5 * math.log(squares / count + 0.01)
+    found[7] = math.sqrt(quick / (end - first) + 0.003)
