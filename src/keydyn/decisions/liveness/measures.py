@@ -240,7 +240,8 @@ def _median(values: Floats, ordered: Floats) -> float:
     if count == 0:
         return 0.0
     _sort(ordered[:count])
-    return 0.5 * (ordered[(count - 1) // 2] + ordered[count // 2])
+    middle: float = 0.5 * (ordered[(count - 1) // 2] + ordered[count // 2])
+    return middle
 
 
 @within
