@@ -280,12 +280,12 @@ def usage(parent: int) -> tuple[float, float]:
 def api_keys(url: str, number: int = 20) -> list[str]:
     """Keys of one tenant."""
     from keydyn.service import accounts
-    from keydyn.service.settings import TenantSettings
     from keydyn.service.storage.database import Database
     from keydyn.service.storage.master_keys import open_master_keys
     from keydyn.service.storage.upgrading import upgrade
     from keydyn.service.wall_clock import wall_clock
     from keydyn.service.wire.both_ways import encoded
+    from keydyn.service.wire.requests import TenantSettings
 
     database = Database(url)
     upgrade(database)

@@ -74,7 +74,7 @@ def public_classes() -> set[type]:
 
 @cache
 def shown_elsewhere() -> dict[str, str]:
-    """Types without an example of their own, and whose example shows them."""
+    """Names without an example of their own, and whose example shows them."""
     pages = [path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")]
     return {name: shown for page in pages for name, shown in SHOWN.findall(page)}
 
@@ -208,7 +208,9 @@ def check(name: str, address: str = ADDRESS) -> None:
             assert len(repr(each)) <= LONGEST_REPR, repr(each)
     for kind, where in shown_elsewhere().items():
         if where in shown:
-            assert any(isinstance(each, found(kind)) for each in contents(shown[where])), kind
+            thing = found(kind)
+            kinds = thing if isinstance(thing, type) else ()
+            assert any(each is thing or isinstance(each, kinds) for each in contents(shown[where])), kind
 
 
 def ran(name: str, example: str, before: Mapping[str, Any], address: str) -> dict[str, Any]:

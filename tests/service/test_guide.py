@@ -9,8 +9,8 @@ import pytest
 
 from keydyn.service.http.problem_answers import HTTP_KINDS, OTHER_KIND
 from keydyn.service.people.attempts import failures_allowed
-from keydyn.service.settings import TenantSettings
 from keydyn.service.storage.tables import metadata
+from keydyn.service.wire.requests import TenantSettings
 from tests.documents import ROOT
 
 GUIDE = (ROOT / "docs" / "guide" / "service.md").read_text(encoding="utf-8")

@@ -1,16 +1,17 @@
 """A client of the service: typed answers, and requests that are sent again where that can help."""
 
 from keydyn.client.client import Client
-from keydyn.client.receipts import ReceiptError, check_receipt
 from keydyn.client.received import (
     NotEnrolled,
     NotFound,
     NotTyping,
+    ReceiptError,
     ServiceProblem,
     ServiceUnreachable,
     TooManyAttempts,
     Trust,
     UnexpectedAnswerError,
+    check_receipt,
     verify_signature,
 )
 from keydyn.client.watched_session import Watch

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Iterable, Mapping
 from random import SystemRandom
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import httpx
 
@@ -16,31 +16,21 @@ from keydyn.service.wire.both_ways import encoded
 from keydyn.service.wire.requests import KeyEvent
 from keydyn.service.wire.requests import Keystroke as SentKeystroke
 
-Result = TypeVar("Result")
+if TYPE_CHECKING:
+    # Need not be installed.
+    from pandas import DataFrame
 
+Result = TypeVar("Result")
 # Statuses of a service that is busy, or of a proxy whose service is down.
 LATER = {429, 502, 503, 504}
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.2, 5.0
-
-
-@runtime_checkable
-class DataFrame(Protocol):
-    """The part of a pandas data frame that is used; pandas need not be installed."""
-
-    columns: Any
-
-    def __getitem__(self, columns: Any) -> Any:
-        """Some of the columns."""
-
-    def itertuples(self, index: bool = ..., name: str | None = ...) -> Iterable[tuple[Any, ...]]:
-        """The rows."""
 
 
 # A key, when it was pressed and when it was released, milliseconds; None if the release was not seen.
 Keystroke: TypeAlias = tuple[str, float, float | None]
 # Tuples, or mappings with `keyname`, `timepress` and `timerelease`, or a data frame with these columns; raw
 # events are mappings with `type`, `key` and `time`.
-Keystrokes: TypeAlias = Iterable[Keystroke] | Iterable[Mapping[str, Any]] | DataFrame
+Keystrokes: TypeAlias = "Iterable[Keystroke] | Iterable[Mapping[str, Any]] | DataFrame"
 COLUMNS = ("keyname", "timepress", "timerelease")
 
 
@@ -61,12 +51,13 @@ def sample(given: Keystrokes) -> dict[str, Any]:
 
 
 def _rows(given: Keystrokes) -> list[Any]:
-    if not isinstance(given, DataFrame):
-        return list(given)
-    missing = [name for name in COLUMNS if name not in given.columns]
+    frame: Any = given
+    if not hasattr(given, "itertuples"):
+        return list(frame)
+    missing = [name for name in COLUMNS if name not in frame.columns]
     if missing:
         raise ValueError(f"the data frame has no column {missing[0]}")
-    return list(given[list(COLUMNS)].itertuples(index=False, name=None))
+    return list(frame[list(COLUMNS)].itertuples(index=False, name=None))
 
 
 def _keystroke(row: Any) -> Keystroke:

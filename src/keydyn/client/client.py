@@ -56,17 +56,53 @@ class Client:
 
     Examples
     --------
+    A person is enrolled and recognised.
+
     >>> import os
     >>> from keydyn.client import Client
     >>> from keydyn.datasets import make_typists
     >>> typed = make_typists(1, 8, "free", 60)  # a list of (key, press, release) will do as well
     >>> service = Client("http://127.0.0.1:8421", os.environ["KEY"])
     >>> user = service.create_user("ada")
-    >>> for n in range(5):
-    ...     sample = service.enrol("ada", typed[typed["session"] == n])
-    >>> decision = service.verify("ada", typed[typed["session"] == 5])
-    >>> decision.answer
-    'accept'
+    >>> samples = [service.enrol("ada", typed[typed["session"] == n]) for n in range(5)]
+    >>> decision = service.verify("ada", typed[typed["session"] == 5], level="high")
+    >>> decision.answer, decision.judged_level, decision.evidence.keystrokes
+    ('accept', 'high', 60)
+    >>> record = service.decision(decision.id)  # as your server looks it up later
+    >>> record.user, record.kind
+    ('ada', 'verify')
+    >>> found = service.identify(typed[typed["session"] == 6], most=3)
+    >>> found.candidates[0].user
+    'ada'
+    >>> with service.watch("ada") as watch:
+    ...     trusts = watch.send(typed[typed["session"] == 7])
+    >>> trusts[-1].keystroke, trusts[-1].trust > 0.5, watch.locked
+    (60, True, False)
+
+    What is stored about a person can be seen and erased.
+
+    >>> ada = service.user("ada")
+    >>> [(profile.text.kind, profile.samples, profile.complete) for profile in ada.profiles]
+    [('free', 5, True)]
+    >>> sorted(service.export("ada"))[:3]
+    ['audit', 'created_at', 'decisions']
+    >>> service.unblock("ada", restore_budget=True).takeover_chance_spent
+    0.0
+    >>> erased = service.erase("ada")
+    >>> "ada" in [user.id for user in service.users()]
+    False
+
+    Browsers get tokens, and your server is told what happens.
+
+    >>> token = service.token(service.create_user("cleo").id, "enrol", seconds=120)
+    >>> token.purpose, token.uses
+    ('enrol', 5)
+    >>> hook = service.create_webhook("https://hooks.example.com/keydyn", ["session.locked"])
+    >>> webhooks = service.webhooks()
+    >>> service.delete_webhook(hook.id)
+    >>> settings = service.update_settings(levels={"high": 0.002})
+    >>> settings.levels
+    Levels(low=0.05, standard=0.01, high=0.002)
     """
 
     def __init__(
@@ -96,45 +132,19 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close all connections.
-
-        Examples
-        --------
-        >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as another:  # closes it at the end
-        ...     ada = another.user("ada")
-        """
+        """Close all connections."""
         self._calls.close()
 
     def create_user(self, id: str | None = None) -> User:
-        """Create a person; with a random id if none is given.
-
-        Examples
-        --------
-        >>> user = service.create_user("cleo")
-        >>> user.id, user.profiles
-        ('cleo', ())
-        """
+        """Create a person; with a random id if none is given."""
         return self._calls.call(User, "POST", "/v1/users", NewUser(id))
 
     def user(self, id: str) -> User:
-        """Show a person and the progress of their enrolment.
-
-        Examples
-        --------
-        >>> ada = service.user("ada")
-        >>> [(profile.text.kind, profile.samples, profile.complete) for profile in ada.profiles]
-        [('free', 5, True)]
-        """
+        """Show a person and the progress of their enrolment."""
         return self._calls.call(User, "GET", _path(id))
 
     def users(self, *, per_page: int = 100) -> Iterator[User]:
-        """List all people, the oldest first, fetched up to 200 at a time.
-
-        Examples
-        --------
-        >>> "ada" in [user.id for user in service.users()]
-        True
-        """
+        """List all people, the oldest first, fetched up to 200 at a time."""
         query: dict[str, str | int] = {"limit": per_page}
         while True:
             page = self._calls.call(UsersAnswer, "GET", "/v1/users", query=query)
@@ -144,37 +154,15 @@ class Client:
             query["cursor"] = page.next
 
     def erase(self, id: str) -> Erased:
-        """Erase a person, and everything that is stored about them.
-
-        Examples
-        --------
-        >>> fay = service.create_user("fay")
-        >>> erased = service.erase("fay")
-        >>> erased.erased
-        True
-        """
+        """Erase a person, and everything that is stored about them."""
         return self._calls.call(Erased, "DELETE", _path(id))
 
     def export(self, id: str) -> dict[str, Any]:
-        """Return everything that is stored about a person.
-
-        Examples
-        --------
-        >>> sorted(service.export("ada"))  # doctest: +NORMALIZE_WHITESPACE
-        ['audit', 'created_at', 'decisions', 'failed_attempts', 'failed_attempts_cost', 'id', 'populations',
-         'profiles']
-        """
+        """Return everything that is stored about a person."""
         return self._calls.call(dict[str, Any], "GET", _path(id, "export"))
 
     def reset(self, id: str) -> User:
-        """Start a person's enrolment again.
-
-        Examples
-        --------
-        >>> eva = service.create_user("eva")
-        >>> service.reset("eva").profiles
-        ()
-        """
+        """Start a person's enrolment again."""
         return self._calls.call(User, "POST", _path(id, "reset"))
 
     def unblock(self, id: str, *, restore_budget: bool = False) -> User:
@@ -182,25 +170,12 @@ class Client:
 
         With `restore_budget`, what failed attempts have cost in the last 30 days is forgotten too: the chance
         of strangers to be accepted then counts from 0 again.
-
-        Examples
-        --------
-        >>> service.unblock("ada").failed_attempts
-        0
-        >>> service.unblock("ada", restore_budget=True).takeover_chance_spent
-        0.0
         """
         query = {"restore_budget": "true"} if restore_budget else None
         return self._calls.call(User, "POST", _path(id, "unblock"), query=query)
 
     def second_factor(self, id: str) -> User:
-        """Say that a person has just proved who they are in another way: the next attempt need not wait.
-
-        Examples
-        --------
-        >>> service.second_factor("ada").wait_s
-        0
-        """
+        """Say that a person has just proved who they are in another way: the next attempt need not wait."""
         return self._calls.call(User, "POST", _path(id, "second-factor"))
 
     def enrol(
@@ -220,13 +195,6 @@ class Client:
         Keystrokes are tuples of key, press and release in milliseconds, or mappings with `keyname`,
         `timepress` and `timerelease`, or a data frame with these columns, or raw events. The text is "free",
         "fixed:NAME" or "positions:NAME"; the device is "keyboard" or "phone".
-
-        Examples
-        --------
-        >>> dora = service.create_user("dora")
-        >>> sample = service.enrol("dora", typed[typed["session"] == 6])
-        >>> sample.quality.keystrokes, sample.profile.samples, sample.profile.samples_needed
-        (60, 1, 5)
         """
         body = NewSample(**_sample(keystrokes, text, device, add=add))
         return self._calls.call(Sample, "POST", _path(id, "samples"), body)
@@ -243,12 +211,6 @@ class Client:
         """Decide whether this person typed a sample.
 
         If failed attempts have left no other, `judged_level` of the decision is stricter than `level`.
-
-        Examples
-        --------
-        >>> decision = service.verify("ada", typed[typed["session"] == 6], level="high")
-        >>> decision.claimed, decision.judged_level, decision.evidence.keystrokes
-        ('ada', 'high', 60)
         """
         body = ClaimBody(**_sample(keystrokes, text, device, level=level))
         return self._calls.call(Decision, "POST", _path(id, "verify"), body)
@@ -262,37 +224,16 @@ class Client:
         device: str = "keyboard",
         most: int = 10,
     ) -> Identification:
-        """Identify who typed a sample, or find that none of the enrolled people did.
-
-        Examples
-        --------
-        >>> found = service.identify(typed[typed["session"] == 7], most=3)
-        >>> found.candidates[0].user
-        'ada'
-        """
+        """Identify who typed a sample, or find that none of the enrolled people did."""
         body = IdentifyBody(**_sample(keystrokes, text, device, level=level, most=most))
         return self._calls.call(Identification, "POST", "/v1/identify", body)
 
     def decision(self, id: str) -> DecisionRecord:
-        """Look up what was decided, by the decision's id; decisions are kept for 30 days.
-
-        Examples
-        --------
-        >>> record = service.decision(decision.id)
-        >>> record.user, record.kind, record.answer == decision.answer
-        ('ada', 'verify', True)
-        """
+        """Look up what was decided, by the decision's id; decisions are kept for 30 days."""
         return self._calls.call(DecisionRecord, "GET", f"/v1/decisions/{quote(id, safe='')}")
 
     def receipt_key(self) -> str:
-        """Fetch the public key with which `check_receipt` checks receipts of decisions.
-
-        Examples
-        --------
-        >>> from keydyn.client import check_receipt
-        >>> check_receipt(decision.receipt, service.receipt_key(), user="ada").decision == decision.id
-        True
-        """
+        """Fetch the public key with which `check_receipt` checks receipts of decisions."""
         return self._calls.call(ReceiptKey, "GET", "/v1/receipts/key").key
 
     def token(
@@ -311,12 +252,6 @@ class Client:
 
         It is good for this text and device, judged at this level, and for `uses` samples: by default as many
         as an enrolment needs, or 5 to verify.
-
-        Examples
-        --------
-        >>> token = service.token("ada", "verify", seconds=120)
-        >>> token.purpose, token.session, token.uses
-        ('verify', None, 5)
         """
         fields: dict[str, Any] = {"purpose": purpose, "device": device, "level": level, "uses": uses}
         body = TokenBody(**fields, seconds=seconds, session=session, text=TypedText.parse(text))
@@ -325,77 +260,33 @@ class Client:
     def watch(
         self, id: str, *, text: str = "free", device: str = "keyboard", session: str | None = None
     ) -> Watch:
-        """Watch a person type, in a `with` block; `session` continues an earlier one.
-
-        Examples
-        --------
-        >>> with service.watch("ada") as watch:
-        ...     trusts = watch.send(typed[typed["session"] == 7])
-        >>> trusts[-1].keystroke, trusts[-1].trust > 0.5, watch.locked
-        (60, True, False)
-        """
+        """Watch a person type, in a `with` block; `session` continues an earlier one."""
         address = "ws" + self._url.removeprefix("http") + _path(id, "watch")
         kind, name = structs.astuple(TypedText.parse(text))
         hello = Hello(text={"kind": kind, "name": name} if name else {"kind": kind}, device=device)
         return Watch(address, self._key, hello, session, self._connecting)
 
     def settings(self) -> Settings:
-        """Fetch the tenant's settings.
-
-        Examples
-        --------
-        >>> settings = service.settings()
-        >>> settings.levels.high < settings.levels.standard < settings.levels.low
-        True
-        """
+        """Fetch the tenant's settings."""
         return self._calls.call(Settings, "GET", "/v1/settings")
 
     def update_settings(self, **changes: Any) -> Settings:
-        """Change some settings and keep the others; `levels` may name some of the levels.
-
-        Examples
-        --------
-        >>> service.update_settings(samples_needed=6, levels={"high": 0.002}).samples_needed
-        6
-        >>> service.update_settings(samples_needed=5).levels.high
-        0.002
-        """
+        """Change some settings and keep the others; `levels` may name some of the levels."""
         now = self._calls.call(dict[str, Any], "GET", "/v1/settings")
         changes = {**changes, "levels": {**now["levels"], **changes.get("levels", {})}}
         return self._calls.call(Settings, "PUT", "/v1/settings", {**now, **changes})
 
     def create_webhook(self, url: str, events: Sequence[str]) -> NewWebhook:
-        """Have events reported to an address; the secret that signs the reports is shown this once.
-
-        Examples
-        --------
-        >>> hook = service.create_webhook("https://hooks.example.com/keydyn", ["session.locked"])
-        >>> hook.events, len(hook.secret) > 30
-        (('session.locked',), True)
-        """
+        """Have events reported to an address; the secret that signs the reports is shown this once."""
         fields: dict[str, Any] = {"events": list(events)}
         return self._calls.call(NewWebhook, "POST", "/v1/webhooks", WebhookBody(url, **fields))
 
     def webhooks(self) -> tuple[Webhook, ...]:
-        """List all webhooks.
-
-        Examples
-        --------
-        >>> hook = service.create_webhook("https://hooks.example.com/keydyn", ["enrolment.complete"])
-        >>> webhooks = service.webhooks()
-        >>> hook.id in [each.id for each in webhooks]
-        True
-        """
+        """List all webhooks."""
         return self._calls.call(WebhooksAnswer, "GET", "/v1/webhooks").webhooks
 
     def delete_webhook(self, id: str) -> None:
-        """Delete a webhook: nothing more is sent to it.
-
-        Examples
-        --------
-        >>> hook = service.create_webhook("https://hooks.example.com/keydyn", ["template.drifted"])
-        >>> service.delete_webhook(hook.id)
-        """
+        """Delete a webhook: nothing more is sent to it."""
         self._calls.call(Webhook, "DELETE", f"/v1/webhooks/{quote(id, safe='')}")
 
 

@@ -1,4 +1,4 @@
-"""What the service sends: answers, parsed as the types that it has itself, problems, and signed reports."""
+"""What the service sends: answers, parsed as the types that it has itself, problems, reports and receipts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import DecodeError
 
 from keydyn.service.wire.both_ways import decoded
+from keydyn.service.wire.receipts import Receipt, from_url_safe, parts
 
 Result = TypeVar("Result")
 PREFIX, REQUEST = "urn:keydyn:problem:", "urn:keydyn:request:"
+# Seconds by which a receipt may seem to come from the future: clocks differ.
+AHEAD_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,69 @@ def verify_signature(
     return same and abs(time.time() - int(timestamp)) <= tolerance
 
 
+class ReceiptError(ValueError):
+    """A receipt must not be trusted; the message says why.
+
+    Examples
+    --------
+    >>> from keydyn.client import ReceiptError, check_receipt
+    >>> try:
+    ...     check_receipt("kdr_made.up", "A" * 43, user="ada")
+    ... except ReceiptError as error:
+    ...     print(error)
+    this is not a receipt
+    """
+
+
+def check_receipt(
+    receipt: str,
+    key: str,
+    *,
+    user: str,
+    kind: str = "verify",
+    max_age_s: float = 300.0,
+    now: float | None = None,
+) -> Receipt:
+    """Check a receipt that a page has handed over, and return what it says, or raise a `ReceiptError`.
+
+    It must be signed with the key that `Client.receipt_key` names, about the user who is logging in, of the
+    kind "verify" or "identify", and at most this many seconds old; `now`, in seconds since 1970, is by
+    default the time of this machine's clock. What was decided is in `answer`, and `accepted` says whether it
+    was "accept". A receipt can be handed over again while it is young enough: where that matters, remember
+    the ids of decisions that you have acted on.
+
+    Examples
+    --------
+    Here bela is enrolled already, and the page has sent a sample with a token.
+
+    >>> import os
+    >>> from keydyn.client import Client, check_receipt
+    >>> from keydyn.datasets import make_typists
+    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
+    ...     key = service.receipt_key()  # stays the same: keep it
+    ...     from_the_page = service.verify("bela", make_typists(1, 1, "free", 60)).receipt
+    >>> receipt = check_receipt(from_the_page, key, user="bela")
+    >>> receipt.user, receipt.kind, receipt.text
+    ('bela', 'verify', 'free')
+    """
+    found = parts(receipt)
+    if found is None:
+        raise ReceiptError("this is not a receipt")
+    claims, signed, signature = found
+    try:
+        Ed25519PublicKey.from_public_bytes(from_url_safe(key)).verify(signature, signed)
+    except InvalidSignature:
+        raise ReceiptError("the receipt was not signed by this tenant's service, or has changed") from None
+    if claims.user != user:
+        raise ReceiptError("the receipt is about another user")
+    if claims.kind != kind:
+        raise ReceiptError(f"the receipt is of the kind {claims.kind}, not {kind}")
+    age = (time.time() if now is None else now) - claims.at.timestamp()
+    if not -AHEAD_S <= age <= max_age_s:
+        raise ReceiptError("the receipt is too old, or not valid yet")
+    return claims
+
+
 class ServiceProblem(Exception):  # noqa: N818  (RFC 9457 calls it so)
     """The service answered, but not with success.
 
@@ -100,12 +168,23 @@ class ServiceProblem(Exception):  # noqa: N818  (RFC 9457 calls it so)
     --------
     >>> import os
     >>> from keydyn.client import Client, ServiceProblem
+    >>> robot = [("a", 100.0 * n, 100.0 * n + 50.0) for n in range(60)]  # like a clock
+    >>> problems = []
     >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
-    ...     try:
-    ...         service.create_user("no spaces")
-    ...     except ServiceProblem as problem:
-    ...         print(problem.status, problem.kind)
-    422 invalid-request
+    ...     user = service.create_user()
+    ...     for work in (
+    ...         lambda: service.user("nobody"),
+    ...         lambda: service.verify(user.id, robot),
+    ...         lambda: service.enrol(user.id, robot),
+    ...     ):
+    ...         try:
+    ...             work()
+    ...         except ServiceProblem as problem:
+    ...             problems.append(problem)
+    >>> [(type(problem).__name__, problem.kind) for problem in problems]
+    [('NotFound', 'no-such-user'), ('NotEnrolled', 'not-enrolled'), ('NotTyping', 'not-typing')]
+    >>> problems[1].more["samples_needed"]
+    5
     """
 
     def __init__(
@@ -124,54 +203,15 @@ class ServiceProblem(Exception):  # noqa: N818  (RFC 9457 calls it so)
 
 
 class NotFound(ServiceProblem):
-    """There is no such user, session or webhook.
-
-    Examples
-    --------
-    >>> import os
-    >>> from keydyn.client import Client, NotFound
-    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
-    ...     try:
-    ...         service.user("nobody")
-    ...     except NotFound as problem:
-    ...         print(problem.status, problem.kind)
-    404 no-such-user
-    """
+    """There is no such user, session or webhook."""
 
 
 class NotEnrolled(ServiceProblem):
-    """More samples are needed before this person can be verified or watched.
-
-    Examples
-    --------
-    >>> import os
-    >>> from keydyn.client import Client, NotEnrolled
-    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
-    ...     user = service.create_user()
-    ...     try:
-    ...         service.verify(user.id, [("t", 0.0, 92.4), ("h", 110.3, None)])
-    ...     except NotEnrolled as problem:
-    ...         print(problem.kind, problem.more["samples_needed"])
-    not-enrolled 5
-    """
+    """More samples are needed before this person can be verified or watched."""
 
 
 class NotTyping(ServiceProblem):
-    """A sample was refused: no person typed it, or it is a copy of an earlier one.
-
-    Examples
-    --------
-    >>> import os
-    >>> from keydyn.client import Client, NotTyping
-    >>> robot = [("a", 100.0 * n, 100.0 * n + 50.0) for n in range(60)]  # like a clock
-    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
-    ...     user = service.create_user()
-    ...     try:
-    ...         service.enrol(user.id, robot)
-    ...     except NotTyping as problem:
-    ...         print(problem.status, problem.kind)
-    422 not-typing
-    """
+    """A sample was refused: no person typed it, or it is a copy of an earlier one."""
 
 
 class TooManyAttempts(ServiceProblem):

@@ -50,19 +50,6 @@ class Watch:
     typed : whether a hand types: "yes", "no" or "unsure", of the last hundred keys that were looked at
     restarted : whether the service had to begin again, because what it compares with was replaced
     durable : the number of the last keystroke that the service has stored
-
-    Examples
-    --------
-    Here bela is enrolled already.
-
-    >>> import os
-    >>> from keydyn.client import Client
-    >>> from keydyn.datasets import make_typists
-    >>> with Client("http://127.0.0.1:8421", os.environ["KEY"]) as service:
-    ...     with service.watch("bela") as watch:
-    ...         trusts = watch.send(make_typists(1, 1, "free", 60))
-    >>> trusts[-1].keystroke, watch.durable, len(watch.session) > 0
-    (60, 60, True)
     """
 
     def __init__(

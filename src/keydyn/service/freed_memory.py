@@ -16,11 +16,6 @@ def return_freed_memory() -> None:
 
     Otherwise every thread of a process has a heap of its own, which stays as large as it ever was. Nothing
     changes where the C library is not glibc. It must be called before threads are started.
-
-    Examples
-    --------
-    >>> from keydyn.service.freed_memory import return_freed_memory
-    >>> return_freed_memory()
     """
     if sys.platform != "linux":
         return

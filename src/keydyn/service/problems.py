@@ -15,13 +15,6 @@ class Problem(Exception):  # noqa: N818  (the name in RFC 9457)
     title : the same in words, for people
     detail : what happened this time; never holds a secret or a timing
     more : further fields of the answer, such as `retry_after` in seconds
-
-    Examples
-    --------
-    >>> from keydyn.service.problems import Problem
-    >>> problem = Problem(429, "too-many-requests", "Too many requests", retry_after=1)
-    >>> problem.as_json()["type"], problem.more
-    ('urn:keydyn:problem:too-many-requests', {'retry_after': 1})
     """
 
     def __init__(self, status: int, kind: str, title: str, detail: str = "", **more: Any) -> None:

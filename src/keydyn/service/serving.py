@@ -40,19 +40,7 @@ FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 
 def check_deployment(deployment: Deployment) -> None:
-    """Raise a `UsageError` if the service would be reached from other machines without protection.
-
-    Examples
-    --------
-    >>> from keydyn.exit_codes import UsageError
-    >>> from keydyn.service.serving import check_deployment
-    >>> from keydyn.service.settings import Deployment
-    >>> try:
-    ...     check_deployment(Deployment(database="sqlite:///service.db", host="0.0.0.0"))
-    ... except UsageError as error:
-    ...     print("--behind-proxy" in str(error))
-    True
-    """
+    """Raise a `UsageError` if the service would be reached from other machines without protection."""
     if not is_loopback(deployment.host) and not deployment.behind_proxy:
         raise UsageError(
             f"the service does not encrypt what it sends, and would listen on {deployment.host}: put a TLS "
@@ -63,14 +51,7 @@ def check_deployment(deployment: Deployment) -> None:
 
 
 def prepare(deployment: Deployment) -> None:
-    """Bring the database up to date and prove the keys, before any worker starts.
-
-    Examples
-    --------
-    >>> from keydyn.service.serving import prepare
-    >>> from keydyn.service.settings import Deployment
-    >>> prepare(Deployment(database="sqlite:///new.db"))
-    """
+    """Bring the database up to date and prove the keys, before any worker starts."""
     # Only here: the processes that answer requests have the memory for people.
     from keydyn.service.storage.upgrading import upgrade
 
@@ -80,19 +61,7 @@ def prepare(deployment: Deployment) -> None:
 
 
 def first_key(deployment: Deployment) -> str | None:
-    """A key with all scopes, of the tenant "default", if there is none yet.
-
-    Examples
-    --------
-    >>> from keydyn.service.serving import first_key, prepare
-    >>> from keydyn.service.settings import Deployment
-    >>> deployment = Deployment(database="sqlite:///first.db")
-    >>> prepare(deployment)
-    >>> first_key(deployment).startswith("kdk_")
-    True
-    >>> first_key(deployment) is None  # there is one already
-    True
-    """
+    """A key with all scopes, of the tenant "default", if there is none yet."""
     with closing(Database(deployment.database)) as database:
         keys = open_master_keys(database, deployment.key_file)
         with database.reading() as connection:

@@ -1,4 +1,4 @@
-"""What a tenant may choose, and what the operator of the service decides."""
+"""What the operator of the service decides."""
 
 from __future__ import annotations
 
@@ -7,22 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from keydyn.service.wire.both_ways import Levels
-from keydyn.service.wire.requests import TenantSettings
-
-__all__ = ["Deployment", "Levels", "TenantSettings", "default_database"]
-
 
 class Deployment(BaseModel):
-    """What the operator of the service decides; workers receive it as JSON.
-
-    Examples
-    --------
-    >>> from keydyn.service.settings import Deployment
-    >>> deployment = Deployment(database="sqlite:///service.db", workers=2)
-    >>> deployment.host, deployment.port
-    ('127.0.0.1', 8421)
-    """
+    """What the operator of the service decides; workers receive it as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,13 +35,6 @@ class Deployment(BaseModel):
 
 
 def default_database() -> str:
-    """The address of an SQLite file in the folder where programs keep their user's data.
-
-    Examples
-    --------
-    >>> from keydyn.service.settings import default_database
-    >>> default_database().endswith("/keydyn/service.db")
-    True
-    """
+    """The address of an SQLite file in the folder where programs keep their user's data."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return f"sqlite:///{Path(base) / 'keydyn' / 'service.db'}"

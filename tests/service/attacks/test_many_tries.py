@@ -8,8 +8,8 @@ from itertools import cycle
 import pytest
 
 from keydyn.service.people.attempts import WINDOW, failures_allowed
-from keydyn.service.settings import TenantSettings
 from keydyn.service.wall_clock import DAY, SECOND
+from keydyn.service.wire.requests import TenantSettings
 from tests.service.attacks.conftest import with_ada
 from tests.service.running import running
 from tests.service.typists import enrol, keystrokes_of

@@ -10,9 +10,9 @@ import pytest
 
 from keydyn.service import accounts
 from keydyn.service.jobs import webhooks
-from keydyn.service.settings import TenantSettings
 from keydyn.service.storage.database import Database
 from keydyn.service.wire.both_ways import encoded
+from keydyn.service.wire.requests import TenantSettings
 from tests.service.databases import make_tables
 from tests.service.faults.lives import ENROLLED, Acknowledged, Life
 from tests.service.faults.served import Loaded, Served

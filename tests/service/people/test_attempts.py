@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from keydyn.service.people import attempts
 from keydyn.service.people.attempts import LEVELS, UNIT, Counts, Spent
-from keydyn.service.settings import TenantSettings
 from keydyn.service.wall_clock import DAY, SECOND
-from keydyn.service.wire.requests import TenantLevels
+from keydyn.service.wire.requests import TenantLevels, TenantSettings
 
 SETTINGS = TenantSettings()
 

@@ -52,18 +52,6 @@ class Database:
     A change is a function of a connection. It may be run more than once, after a deadlock for instance, and
     so must do nothing but read and write through that connection. If it raises an exception, nothing of it
     is kept, and the caller who waits for it gets the exception.
-
-    Examples
-    --------
-    >>> from sqlalchemy import text
-    >>> from keydyn.service.storage.database import Database
-    >>> from keydyn.service.storage.upgrading import upgrade
-    >>> database = Database("sqlite:///of-my-own.db")
-    >>> revision = upgrade(database)
-    >>> with database.reading() as connection:
-    ...     print(connection.execute(text("SELECT count(*) FROM users")).scalar())
-    0
-    >>> database.close()
     """
 
     def __init__(self, url: str, most_waiting: int = WAITING) -> None:

@@ -41,25 +41,7 @@ TWO_STEPS = (
 
 
 class MasterKeyError(ValueError):
-    """There is no master key, it is not the right one, or its file is not safe.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from keydyn.service.storage.database import Database
-    >>> from keydyn.service.storage.master_keys import MasterKeyError, open_master_keys
-    >>> from keydyn.service.storage.upgrading import upgrade
-    >>> database = Database("sqlite:///refused.db")
-    >>> revision = upgrade(database)
-    >>> Path("everybody.key").touch()
-    >>> Path("everybody.key").chmod(0o644)
-    >>> try:
-    ...     keys = open_master_keys(database, Path("everybody.key"))
-    ... except MasterKeyError as error:
-    ...     print("chmod 600" in str(error))
-    True
-    >>> database.close()
-    """
+    """There is no master key, it is not the right one, or its file is not safe."""
 
 
 class KeyFile:
@@ -115,19 +97,6 @@ def open_master_keys(
 
     From the environment, or a file that is read again when it changes. SQLite with neither has a file beside
     it, which is made when the database is new.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from keydyn.service.storage.database import Database
-    >>> from keydyn.service.storage.master_keys import open_master_keys
-    >>> from keydyn.service.storage.upgrading import upgrade
-    >>> database = Database("sqlite:///sealed.db")
-    >>> revision = upgrade(database)
-    >>> keys = open_master_keys(database)
-    >>> sorted(path.name for path in Path().glob("sealed*key*"))
-    ['sealed.key']
-    >>> database.close()
     """
     keys, file = given(database, key_file, environment)
     if keys is not None:

@@ -54,15 +54,6 @@ def upgrade(database: Database) -> str:
     """Apply the migrations that this database does not have yet; the revision it then has.
 
     A `NewerDatabaseError` if it has some that this version does not know.
-
-    Examples
-    --------
-    >>> from keydyn.service.storage.database import Database
-    >>> from keydyn.service.storage.upgrading import upgrade
-    >>> database = Database("sqlite:///upgraded.db")
-    >>> upgrade(database) == upgrade(database)  # the second time there is nothing to do
-    True
-    >>> database.close()
     """
     config = _config()
     newest = _newest(config)

@@ -74,14 +74,7 @@ FalseMatchRate = Annotated[float, about(ge=0.0001, le=0.5)]
 
 
 class Levels(Struct, frozen=True):
-    """The largest share of strangers to accept, by security level.
-
-    Examples
-    --------
-    >>> from keydyn.service.settings import Levels
-    >>> Levels(standard=0.005)
-    Levels(low=0.05, standard=0.005, high=0.001)
-    """
+    """The largest share of strangers to accept, by security level."""
 
     low: Annotated[FalseMatchRate, about("At the level `low`.")] = 0.05
     standard: Annotated[FalseMatchRate, about("At the level `standard`.")] = 0.01

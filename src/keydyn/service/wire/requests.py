@@ -176,15 +176,7 @@ class TenantLevels(Levels, frozen=True, forbid_unknown_fields=True):
 
 
 class TenantSettings(Settings, frozen=True, forbid_unknown_fields=True):
-    """What a tenant may choose.
-
-    Examples
-    --------
-    >>> from keydyn.service.settings import TenantSettings
-    >>> settings = TenantSettings(samples_needed=3, origins=("https://Shop.example.com",))
-    >>> settings.origins, settings.retention_days
-    (('https://shop.example.com',), 30)
-    """
+    """What a tenant may choose."""
 
     levels: Annotated[TenantLevels, about("The largest share of strangers to accept, by security level.")] = (
         TenantLevels()
