@@ -17,8 +17,8 @@ from fastapi import FastAPI, Request, Response
 
 from keydyn.exit_codes import UsageError
 from keydyn.recording.participants import Attempt, Participants, User
-from keydyn.service.http.bodies import Bodies
 from keydyn.service.http.gate import Gate, HttpProtocol
+from keydyn.service.http.limits import Bodies
 from keydyn.service.http.problem_answers import add_handlers, answered
 from keydyn.service.http.routes import pages
 from keydyn.service.http.routing import Call, Routes

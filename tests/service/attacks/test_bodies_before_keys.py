@@ -11,7 +11,7 @@ import pytest
 from starlette.requests import Request
 
 from keydyn.service.http import routing
-from keydyn.service.http.bodies import OF_OTHERS, Bodies
+from keydyn.service.http.limits import OF_OTHERS, Bodies
 from keydyn.service.settings import Deployment
 from tests.service.attacks.conftest import serving
 from tests.service.raw_http import connected, head, problem_in, raw

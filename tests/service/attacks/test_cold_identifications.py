@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from keydyn.service.http.heavy_work import OF_A_TENANT, WAITING
+from keydyn.service.http.limits import OF_A_TENANT, WAITING
 from keydyn.service.http.routes import recognition
 from keydyn.service.problems import Problem
 from tests.service.running import http_get

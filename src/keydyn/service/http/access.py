@@ -19,7 +19,7 @@ from keydyn.service.accounts import (
     tenant_of_key,
 )
 from keydyn.service.http.counted_notes import CountedNotes
-from keydyn.service.http.rates import OF_A_TOKEN, Rates, by_address
+from keydyn.service.http.limits import OF_A_TOKEN, Rates, by_address
 from keydyn.service.people.context import Context, Finish, Told, Write
 from keydyn.service.people.rows import find_person
 from keydyn.service.problems import Problem

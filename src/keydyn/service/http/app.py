@@ -13,13 +13,11 @@ from fastapi import FastAPI
 
 from keydyn import __version__
 from keydyn.service.http.access import Door
-from keydyn.service.http.bodies import Bodies
 from keydyn.service.http.counted_notes import CountedNotes
 from keydyn.service.http.gate import Gate
-from keydyn.service.http.heavy_work import HeavyWork
+from keydyn.service.http.limits import Bodies, HeavyWork, Rates
 from keydyn.service.http.openapi import add_reference
 from keydyn.service.http.problem_answers import ANSWERS, add_handlers
-from keydyn.service.http.rates import Rates
 from keydyn.service.http.routes import health, pages, people, recognition, reports, tenants
 from keydyn.service.http.watch_admission import Admission
 from keydyn.service.jobs.periodic import EXPIRY_S, Periodic

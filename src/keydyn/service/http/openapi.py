@@ -122,8 +122,9 @@ def components() -> dict[str, Any]:
         names[name]: _described({**found[name], "title": names[name]}, names, choices) for name in strict
     }
     described["ProblemAnswer"]["additionalProperties"] = True
-    for answer in EXAMPLES:
-        described[_name(type(answer))]["examples"] = [msgspec.json.decode(both_ways.encoded(answer))]
+    for kind, text in EXAMPLES.items():
+        whole = both_ways.encoded(both_ways.decoded(kind, text.encode()))
+        described[_name(kind)]["examples"] = [msgspec.json.decode(whole)]
     return described
 
 
