@@ -20,6 +20,7 @@ from keydyn.client import (
 )
 from tests.client.conftest import Running
 from tests.client.flaky_proxy import ANSWER_CUT, ANSWER_LOST, LOST, PASS, flaky, planned
+from tests.waiting import PATIENCE
 
 
 def refusal(kind: str, status: int, **more: object) -> tuple[int, dict[str, str], str]:
@@ -57,7 +58,7 @@ def test_every_call_has_a_key_of_its_own_and_keeps_it(fake: Running) -> None:
 
 def test_slow_answers_are_not_waited_for_and_the_effect_is_one(fake: Running) -> None:
     fake.service.failures = [3.0]
-    with Client(fake.url, "key", timeout_s=1.0) as client:
+    with Client(fake.url, "key", timeout_s=1.0, patience_s=PATIENCE) as client:
         assert client.create_user("ada").id == "ada"
     assert fake.service.effects == ["ada"]
     assert len(fake.service.requests) >= 2

@@ -10,6 +10,7 @@ import pytest
 from keydyn.client import Client, NotEnrolled, NotFound, ServiceProblem, ServiceUnreachable, Watch
 from tests.client.conftest import Running
 from tests.client.flaky_proxy import ANSWER_CUT, ANSWER_LOST, LOST, PASS, flaky, planned
+from tests.waiting import PATIENCE
 
 
 def typed(number: int, start: int = 0) -> list[tuple[str, float, float | None]]:
@@ -80,7 +81,7 @@ def test_connections_that_are_lost_at_random_lose_no_keystroke(fake: Running, se
     total = 0
     with (
         flaky(fake.port, lambda: chance.choice(fates)) as proxy,
-        Client(proxy.url, "key", patience_s=60) as client,
+        Client(proxy.url, "key", patience_s=PATIENCE) as client,
         client.watch("ada") as watch,
     ):
         for _ in range(20):

@@ -6,11 +6,13 @@ import json
 import socket
 import time
 
+from tests.waiting import PATIENCE
+
 
 def connected(service):
     """A connection to the service."""
     host, port = service.url.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), 180)
+    return socket.create_connection((host, int(port)), PATIENCE)
 
 
 def raw(service, *parts, pause=0.0, half=False):

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 # Threads that all allocate before any of them frees: each takes a heap of its own if it may.
 PROGRAM = """
 import ctypes, sys, threading
@@ -30,7 +32,7 @@ libc.fflush(out)
 def heaps(mode: str) -> int:
     """The number of heaps that a process has in the end."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, mode], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", PROGRAM, mode], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     return done.stdout.count("<heap nr=")
 

@@ -116,7 +116,7 @@ def test_headers_without_end_are_refused(small):
 def test_half_open_connections_do_not_pile_up(impatient):
     """A client that sends nothing, or half a request, is let go, and nothing is left of it."""
     host, port = impatient.url.removeprefix("http://").split(":")
-    silent = [socket.create_connection((host, int(port)), 20) for _ in range(50)]
+    silent = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(50)]
     for n, each in enumerate(silent[:25]):
         each.sendall(head(impatient)[: 5 + n])
     impatient.client().get("/v1/users")

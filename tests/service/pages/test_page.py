@@ -26,7 +26,7 @@ from tests.service.pages.people import recorded, typed
 from tests.service.pages.visiting import ADA, EVE, OTHER_STORY, STORY, Visitor
 from tests.service.running import KEYS, STARTED
 from tests.service.typists import keystrokes_of
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_until
 
 TENANTS = (f"visit-{n}" for n in count())
 
@@ -97,15 +97,6 @@ def enrolled(service, tenant, name, person):
 def watched(database):
     with database.reading() as connection:
         return connection.execute(select(watch_sessions)).all()
-
-
-def until(page, holds):
-    """Wait until it holds, for two minutes at most."""
-    for _ in range(1200):
-        if holds():
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError("it does not become true")
 
 
 def verdict(visitor):
@@ -309,7 +300,7 @@ def test_a_session_that_was_left_while_the_connection_was_lost_is_taken_up_again
         expect(page.locator("#watch-problem")).to_be_hidden()
         # What was typed before it was left is there too.
         visitor.go("Verify")
-        until(page, lambda: watched(service.database)[-1].sequence == 100)
+        wait_until(lambda: watched(service.database)[-1].sequence == 100)
         page.goto("about:blank")
 
 

@@ -29,6 +29,7 @@ from websockets.sync.client import ClientConnection, connect
 from keydyn.datasets import make_typists
 from tests.service.pages.chromium import FLAGS, chromium
 from tests.service.pages.keyboard import KEYS
+from tests.waiting import PATIENCE
 
 SAMPLES, N_KEYS = 5, 60
 PAGE = b"<!doctype html><title>Timing</title><textarea></textarea>"
@@ -59,7 +60,7 @@ class Devtools:
     def answer(self, number: int) -> Any:
         """The answer to the command of this number."""
         while True:
-            frame = json.loads(self._connection.recv(timeout=60))
+            frame = json.loads(self._connection.recv(timeout=PATIENCE))
             if frame.get("id") == number:
                 return frame["result"]
 
@@ -123,7 +124,7 @@ def opened(program: str) -> Iterator[Devtools]:
                     yield page
             finally:
                 process.terminate()
-                process.wait(20)
+                process.wait(PATIENCE)
                 server.shutdown()
                 server.server_close()
 
