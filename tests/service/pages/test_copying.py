@@ -87,6 +87,24 @@ def test_who_empties_the_field_begins_again(visitor):
     expect(visitor.page.locator("#enrol-step")).to_have_text("Text 2 of 5")
 
 
+def test_a_text_is_shown_when_it_can_be_typed_and_not_before(visitor):
+    """Of what was typed into a field left by somebody else, the first keys were lost."""
+    page, held = visitor.page, []
+    page.get_by_role("button", name="Switch person").click()
+    page.route("**/v1/settings", lambda route: held.append(route))
+    page.get_by_label("Your name").fill("eve")
+    with page.expect_request("**/v1/settings"):
+        page.get_by_role("button", name="Begin").click()
+    while not held:
+        page.wait_for_timeout(20)
+    assert page.locator("#enrol").is_hidden()
+    held[0].continue_()
+    page.unroute("**/v1/settings")
+    visitor.asked()
+    visitor.keyboard.tap(spelled("the mor"))
+    expect(page.locator("#enrol .hint.number")).to_contain_text("7 keystrokes")
+
+
 def test_another_text_is_not_enrolled(visitor):
     visitor.keyboard.type(
         typed(ADA, "Der Bus kam wieder einmal viel zu spaet also gingen wir zu Fuss zum Fluss")

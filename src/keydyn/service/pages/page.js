@@ -88,8 +88,11 @@ async function arrive(isLast) {
     if (!isLast()) return;
     const profile = user.profiles.find((one) => one.text.kind === "free" && one.device === "keyboard");
     if (!profile?.complete || asked === "enrol") {
+      const { samples_needed: needed } = profile ?? await call("GET", "/v1/settings");
+      if (!isLast()) return;
+      // Not before: a field that is seen can be typed in, and is emptied when its text comes.
       show("enrol");
-      return enrolling.show(id, profile);
+      return enrolling.show(id, profile, needed);
     }
     enrolled = id;
   }
