@@ -37,7 +37,7 @@ def sessions(form: str) -> dict[str, float]:
     """
     data = workloads.simulated([EVENTS])
     texts = np.array([f"key{n}" for n in range(workloads.N_TYPES)])[data.codes]
-    streams = workloads.run_a(Sequences.from_arrays(data.X, texts)).online(n_streams=SESSIONS)
+    streams = OnlineBatch([workloads.run_a(Sequences.from_arrays(data.X, texts))], SESSIONS)
     forms: dict[str, Callable[[], Any]] = {
         "codes": lambda: streams.encode(texts),
         "texts": lambda: texts,

@@ -31,7 +31,7 @@ EXAMPLES = (
     "keydyn.model.GoodnessOfFit",
     "keydyn.model.NextEmission",
     "keydyn.model.OnlineBatch",
-    "keydyn.model.OnlineFilters",
+    "keydyn.model.OnlineFilter",
     "keydyn.model.POHMM",
 )
 

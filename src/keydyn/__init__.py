@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         PartlyHMM,
         POHMMClassifier,
         Sequences,
-        SequenceTransformer,
         fit_many,
         intervals,
         load,
@@ -32,7 +31,6 @@ __all__ = [
     "PartiallyHMM",
     "PartlyHMM",
     "PopulationModel",
-    "SequenceTransformer",
     "Sequences",
     "Verifier",
     "__version__",
@@ -44,8 +42,8 @@ __getattr__, __dir__ = on_demand(
     __name__,
     {
         ".decisions": "Verifier",
-        ".model": "HMM POHMM ContextHMM NGrams POHMMClassifier PartiallyHMM PartlyHMM SequenceTransformer "
-        "Sequences fit_many intervals load",
+        ".model": "HMM POHMM ContextHMM NGrams POHMMClassifier PartiallyHMM PartlyHMM Sequences fit_many "
+        "intervals load",
         ".population": "PopulationModel",
     },
 )

@@ -22,7 +22,7 @@ FURTHER = (
 )
 ATTRIBUTES = (
     *("startprob_", "transmat_", "event_startprob_", "event_transmat_", "event_prob_", "stationary_"),
-    *("n_parameters_", "n_parameters_full_", "emission_slopes_", "transition_slopes_", "centre_", "p_true_"),
+    *("n_parameters_", "n_parameters_full_"),
 )
 
 

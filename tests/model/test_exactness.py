@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from keydyn import HMM, POHMM, ContextHMM, PartiallyHMM, PartlyHMM, Sequences, fit_many, load
+from keydyn import HMM, POHMM, Sequences, fit_many, load
 from keydyn.model import Categorical
 
 FAMILIES = ("normal", "lognormal", "gamma", "exponential", "student", "logstudent")
@@ -23,16 +23,14 @@ WAYS = (
     "accumulate",
     "HMM",
     "to_hmm",
-    "partly",
-    "context",
-    "partially",
 )
-ASKED = ("score", "score_samples", "predict_proba", "filter_proba", "predict", "decode", "aic")
-OF_POHMM = ("score_joint", "forecast_residuals")
+ASKED = (
+    *("score", "score_samples", "predict_proba", "filter_proba", "predict", "decode", "aic"),
+    *("score_joint", "forecast_residuals"),
+)
 ATTRIBUTES = (
     *("startprob_", "transmat_", "event_startprob_", "event_transmat_", "event_prob_", "stationary_"),
-    *("emission_slopes_", "transition_slopes_", "centre_", "p_observed_", "p_true_", "log_likelihood_"),
-    *("history_", "n_parameters_"),
+    *("log_likelihood_", "history_", "n_parameters_"),
 )
 
 
@@ -78,15 +76,8 @@ def drawn(generator: np.random.Generator, way: str, n_states: int) -> Any:
             )
         case "HMM":
             return HMM(**settings, **own).fit(X)
-        case "to_hmm":
-            return POHMM(**settings, **own).fit(X, events=events).to_hmm()
-        case "partly":
-            return PartlyHMM(**(settings | {"emission": ["lognormal", "student"]})).fit(X)
-        case "context":
-            return ContextHMM(**settings).fit(X)
         case _:
-            labels = None if n_states == 1 else np.where(X[:, 0] > 55, "slow", "fast")
-            return PartiallyHMM(**settings).fit(X, labels=labels)
+            return POHMM(**settings, **own).fit(X, events=events).to_hmm()
 
 
 def said(model: Any) -> dict[str, Any]:
@@ -103,14 +94,13 @@ def said(model: Any) -> dict[str, Any]:
             answers[name] = str(error)
     for k, emission in enumerate(model.emission_):
         answers |= {f"emission {k} {name}": values for name, values in emission.params.items()}
-    for name in (*ASKED, *OF_POHMM) if isinstance(model, POHMM) else ASKED:
+    for name in ASKED:
         try:
             answers[name] = getattr(model, name)(X, events=events)
         except ValueError as error:
             answers[name] = str(error)
-    if isinstance(model, POHMM):
-        stream = model.online()
-        answers["online"] = [stream.update(x, event) for x, event in zip(X, events, strict=True)]
+    stream = model.online()
+    answers["online"] = [stream.update(x, event) for x, event in zip(X, events, strict=True)]
     answers["sample"] = model.sample(20, random_state=0)[0]
     return answers
 

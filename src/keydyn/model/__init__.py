@@ -24,12 +24,10 @@ if TYPE_CHECKING:
     from keydyn.model.model_files import load
     from keydyn.model.pohmm import HMM, POHMM
     from keydyn.model.relatives.context_hmm import ContextHMM
-    from keydyn.model.relatives.contexts import Bins, Labels, NoContext, Past, register_context
+    from keydyn.model.relatives.contexts import Bins, Labels, NoContext, Past
     from keydyn.model.relatives.partially_hmm import PartiallyHMM
     from keydyn.model.relatives.partly_hmm import PartlyHMM
-    from keydyn.model.sequence_transformer import SequenceTransformer
-    from keydyn.model.watch.online_batch import OnlineBatch
-    from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters
+    from keydyn.model.watch.online_batch import OnlineBatch, OnlineFilter
 
 __all__ = [
     "HMM",
@@ -56,13 +54,11 @@ __all__ = [
     "Normal",
     "OnlineBatch",
     "OnlineFilter",
-    "OnlineFilters",
     "POHMMClassifier",
     "PartiallyHMM",
     "PartlyHMM",
     "Past",
     "ResidualTest",
-    "SequenceTransformer",
     "Sequences",
     "Student",
     "TrainingCriterion",
@@ -72,7 +68,6 @@ __all__ = [
     "intervals",
     "load",
     "register",
-    "register_context",
 ]
 __getattr__, __dir__ = on_demand(
     __name__,
@@ -96,11 +91,9 @@ __getattr__, __dir__ = on_demand(
         ".fit.result": "FitResult",
         ".pohmm": "HMM POHMM",
         ".relatives.context_hmm": "ContextHMM",
-        ".relatives.contexts": "Bins Labels NoContext Past register_context",
+        ".relatives.contexts": "Bins Labels NoContext Past",
         ".relatives.partially_hmm": "PartiallyHMM",
         ".relatives.partly_hmm": "PartlyHMM",
-        ".sequence_transformer": "SequenceTransformer",
-        ".watch.online_batch": "OnlineBatch",
-        ".watch.online_filters": "OnlineFilter OnlineFilters",
+        ".watch.online_batch": "OnlineBatch OnlineFilter",
     },
 )

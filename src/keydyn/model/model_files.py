@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 NOT_STORED = ("verbose", "callback", "random_state", "warm_start")
 OF_THE_MARGINAL = ("startprob", "transmat", "transmat_from", "transmat_to")
 CLASSES: dict[str, Any] = {}
-_FILES = ("pohmm", "classifier", "relatives.context_hmm", "relatives.partially_hmm", "relatives.partly_hmm")
-# Where the classes that can be saved are defined.
-WITH_FILES = tuple(f"keydyn.model.{name}" for name in _FILES)
 
 
 def restorable(kind: Any) -> Any:
@@ -54,9 +51,13 @@ def contents_of(model: POHMM, event_chain: bool = True) -> tuple[Values, Tensors
     """The header and the tensors of a fitted model; a `ValueError` if it cannot be saved."""
     _check_saveable(model)
     tensors, stationary = _tensors(model._parameters, event_chain), model._state.result.stationary
-    return _header(model), tensors | history_of(model) | (
-        {} if stationary is None else {"stationary": stationary}
-    )
+    if stationary is not None:
+        tensors["stationary"] = stationary
+    if hasattr(model, "history_"):
+        tensors["history"] = model.history_
+    if hasattr(model, "scale_floored_"):
+        tensors |= {f"scale_floored.{k}": acted for k, acted in enumerate(model.scale_floored_)}
+    return _header(model), tensors
 
 
 def fingerprint(parameters: Parameters) -> str:
@@ -84,43 +85,33 @@ def _header(model: POHMM) -> Values:
     settings = {k: v for k, v in model.get_params(deep=False).items() if k not in NOT_STORED}
     if isinstance(settings["smoothing"], Mapping):
         settings["smoothing"] = dict(settings["smoothing"])
-    settings["emission"] = plain_emission(settings["emission"])
+    settings["emission"] = _plain_emission(settings["emission"])
     return MODEL.header(
         {
             "class": type(model).__name__,
             "event_types": parameters.event_types.tolist(),
             "feature_names": list(getattr(model, "feature_names_in_", [])),
-            "families": [plain_emission(emission.distribution) for emission in parameters.emission],
+            "families": [_plain_emission(emission.distribution) for emission in parameters.emission],
             "settings": settings,
             "smoothing": asdict(parameters.smoothing),
             "closed": model._state.closed,
-            "fit": {name: getattr(model, name) for name in OF_A_FIT if hasattr(model, name)},
+            "fit": {name: getattr(model, name) for name in _OF_A_FIT if hasattr(model, name)},
         }
     )
 
 
-def plain_emission(emission: Any) -> Any:
+def _plain_emission(emission: Any) -> Any:
     """The setting `emission` as JSON can hold it: names as they are, families with their settings."""
     if isinstance(emission, (list, tuple)):
-        return [plain_emission(one) for one in emission]
+        return [_plain_emission(one) for one in emission]
     return emission if isinstance(emission, str) else {"family": emission.name, **emission.settings()}
 
 
-def given_emission(plain: Any) -> Any:
-    """The setting `emission` from what `plain_emission` made of it."""
+def _given_emission(plain: Any) -> Any:
+    """The setting `emission` from what `_plain_emission` made of it."""
     if isinstance(plain, list):
-        return [given_emission(one) for one in plain]
+        return [_given_emission(one) for one in plain]
     return plain if isinstance(plain, str) else _family("emission", plain)
-
-
-def history_of(model: Any) -> Tensors:
-    """What a model or a relative knows of its fit, as far as it does."""
-    tensors: Tensors = {}
-    if hasattr(model, "history_"):
-        tensors["history"] = model.history_
-    if hasattr(model, "scale_floored_"):
-        tensors |= {f"scale_floored.{k}": acted for k, acted in enumerate(model.scale_floored_)}
-    return tensors
 
 
 def _tensors(parameters: Parameters, event_chain: bool) -> Tensors:
@@ -135,14 +126,14 @@ def _tensors(parameters: Parameters, event_chain: bool) -> Tensors:
     }
     if event_chain and chain.startprob is not None and chain.pair_prob is not None:
         tensors |= {"chain.startprob": chain.startprob, "chain.pair_prob": chain.pair_prob}
-    tensors |= emission_tensors("emission", parameters.emission)
+    tensors |= _emission_tensors("emission", parameters.emission)
     if marginal is not None:
         tensors |= {f"marginal.{name}": getattr(marginal, name) for name in OF_THE_MARGINAL}
-        tensors |= emission_tensors("marginal.emission", marginal.emission)
+        tensors |= _emission_tensors("marginal.emission", marginal.emission)
     return tensors
 
 
-def emission_tensors(prefix: str, emission: list[Emission]) -> Tensors:
+def _emission_tensors(prefix: str, emission: list[Emission]) -> Tensors:
     """The parameters of each feature's family."""
     return {
         f"{prefix}.{k}.{name}": values
@@ -182,43 +173,37 @@ def _smoothing(name: str, spec: Any) -> Smoothing:
 _RULES = record(dict.fromkeys(("start", "transitions", "emission", "weights"), files.anything))
 
 
-OF_A_FIT: dict[str, Field] = {
+_OF_A_FIT: dict[str, Field] = {
     "log_likelihood_": files.number,
     "n_iter_": whole(1),
     "stop_reason_": files.one_of("tol", "max_iter", "decrease", "callback"),
     "n_parameters_": whole(),
     "n_parameters_full_": whole(),
 }
-OF_ANY_MODEL: dict[str, Field] = {
+_FIELDS: dict[str, Field] = {
+    "event_types": event_types,
     "feature_names": many(_string),
     "families": many(_family),
     "settings": files.mapping,
-    "fit": record(OF_A_FIT, complete=False),
+    "smoothing": _smoothing,
+    "closed": truth,
+    "fit": record(_OF_A_FIT, complete=False),
 }
-_FIELDS = OF_ANY_MODEL | {"event_types": event_types, "smoothing": _smoothing, "closed": truth}
 
 
-def declared_emission(
+def _declared_emission(
     prefix: str, families: list[Family], shape: tuple[int | str, ...], group: str | None = None
 ) -> dict[str, Tensor]:
-    """The arrays of each feature's family; which values they may have the family says (`emissions`)."""
+    """The arrays of each feature's family; which values they may have the family says (`_emissions`)."""
     names = [f"{prefix}.{k}.{name}" for k, kind in enumerate(families) for name in kind.parameters]
     return {name: Tensor(shape, group=group) for name in names}
-
-
-def declared_history(values: Values, shape: tuple[int | str | None, ...]) -> dict[str, Tensor]:
-    """The arrays that `history_of` gives."""
-    floored = {
-        f"scale_floored.{k}": Tensor(shape, files.unbounded, np.bool_, "scale_floored")
-        for k in range(len(values["families"]))
-    }
-    return floored | {"history": Tensor((values["fit"].get("n_iter_"),), group="history")}
 
 
 def _declared(values: Values) -> dict[str, Tensor]:
     """m event types, M states, P pairs of types."""
     families, m = values["families"], len(values["event_types"])
     square, counts = ("M", "M"), files.within(0.0, np.inf)
+    floored = Tensor((m, "M"), files.unbounded, np.bool_, "scale_floored")
     return {
         "startprob": Tensor((m, "M"), probabilities),
         "pairs": Tensor(("P", 2), files.within(0, m - 1), np.int64),
@@ -234,9 +219,10 @@ def _declared(values: Values) -> dict[str, Tensor]:
         "marginal.transmat_from": Tensor((m, *square), probabilities, group="marginal"),
         "marginal.transmat_to": Tensor((m, *square), probabilities, group="marginal"),
         "stationary": Tensor((m, "M"), probabilities, group="stationary"),
-        **declared_emission("emission", families, (m, "M")),
-        **declared_emission("marginal.emission", families, ("M",), "marginal"),
-        **declared_history(values, (m, "M")),
+        "history": Tensor((values["fit"].get("n_iter_"),), group="history"),
+        **{f"scale_floored.{k}": floored for k in range(len(families))},
+        **_declared_emission("emission", families, (m, "M")),
+        **_declared_emission("marginal.emission", families, ("M",), "marginal"),
     }
 
 
@@ -247,47 +233,28 @@ def _built(values: Values, tensors: Tensors) -> POHMM:
         raise ValueError(f"the header says {model.n_states} states, the arrays {parameters.n_states}")
     if values["class"] == "HMM" and not vocabulary.is_single(parameters.event_types):
         raise ValueError("an HMM has no event types of its own")
-    used, full = values["fit"].get("n_parameters_"), values["fit"].get("n_parameters_full_")
+    fit, names, n_features = values["fit"], values["feature_names"], len(values["families"])
+    if names and len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} names for {n_features} features")
+    floored = [tensors[name] for k in range(n_features) if (name := f"scale_floored.{k}") in tensors]
+    used, full = fit.get("n_parameters_"), fit.get("n_parameters_full_")
     result = FitResult.of(
         parameters,
         stationary=tensors.get("stationary"),
         n_parameters=None if used is None or full is None else (used, full),
-        floored=floored(values, tensors),
-        **of_a_fit(values, tensors),
+        floored=floored or None,
+        log_likelihood=fit.get("log_likelihood_"),
+        history=tensors.get("history"),
+        stop_reason=fit.get("stop_reason_"),
     )
-    model._state = ModelState(result, len(parameters.families), feature_names(values), values["closed"])
+    model._state = ModelState(result, n_features, tuple(names) or None, values["closed"])
     return model
-
-
-def feature_names(values: Values) -> tuple[str, ...] | None:
-    """The names of the features, if the file has any."""
-    names = values["feature_names"]
-    if names and len(names) != len(values["families"]):
-        raise ValueError(f"feature_names has {len(names)} names for {len(values['families'])} features")
-    return tuple(names) or None
-
-
-def of_a_fit(values: Values, tensors: Tensors) -> Values:
-    """How the fit went, as far as the file says."""
-    fit = values["fit"]
-    return {
-        "log_likelihood": fit.get("log_likelihood_"),
-        "history": tensors.get("history"),
-        "stop_reason": fit.get("stop_reason_"),
-    }
-
-
-def floored(values: Values, tensors: Tensors) -> list[Any] | None:
-    """Where the scale floor acted on each feature, if the file says so."""
-    if "scale_floored.0" not in tensors:
-        return None
-    return [tensors[f"scale_floored.{k}"] for k in range(len(values["families"]))]
 
 
 def _unfitted(values: Values) -> POHMM:
     families = tuple(values["families"])
     settings = dict(values["settings"])
-    settings["emission"] = given_emission(settings["emission"])
+    settings["emission"] = _given_emission(settings["emission"])
     if isinstance(settings["fixed"], list):
         settings["fixed"] = tuple(settings["fixed"])
     model: POHMM = CLASSES[values["class"]](**settings)
@@ -303,9 +270,9 @@ def _parameters(values: Values, tensors: Tensors) -> Parameters:
         raise ValueError("pairs is not sorted")
     if "marginal.startprob" in tensors:
         tables = {name: tensors[f"marginal.{name}"] for name in OF_THE_MARGINAL}
-        marginal = Marginal(**tables, emission=emissions("marginal.emission", tensors, families))
+        marginal = Marginal(**tables, emission=_emissions("marginal.emission", tensors, families))
         probabilities("chain.prob", tensors["chain.prob"])
-    own = emissions("emission", tensors, families)
+    own = _emissions("emission", tensors, families)
     by_type = ByType(tensors["startprob"], pairs, tensors["transmat"], own)
     chain = _chain(tensors, pairs, has_prob=marginal is not None)
     return Parameters.of(values["event_types"], by_type, marginal, chain, values["smoothing"])
@@ -323,7 +290,7 @@ def _chain(tensors: Tensors, pairs: Integers, has_prob: bool) -> EventChain:
     return EventChain(prob, leaving, entering, startprob, pair_prob)
 
 
-def emissions(prefix: str, tensors: Tensors, families: list[Family]) -> list[Emission]:
+def _emissions(prefix: str, tensors: Tensors, families: list[Family]) -> list[Emission]:
     """The emission of each feature, its parameters checked by its family."""
     found = []
     for k, kind in enumerate(families):
@@ -340,7 +307,7 @@ MODEL = Kind("POHMM", _FIELDS, _declared, _built)
 
 
 def load(path: files.Path_) -> Any:
-    """Read a model that `save` wrote: a `POHMM`, an `HMM`, one of their relatives, or a `POHMMClassifier`.
+    """Read a model that `save` wrote: a `POHMM`, an `HMM` or a `POHMMClassifier`.
 
     A `ModelFileError` says what is wrong with any other file.
 
@@ -353,6 +320,6 @@ def load(path: files.Path_) -> Any:
     'HMM'
     """
     # Each class makes its files known where it is defined.
-    for module in WITH_FILES:
-        import_module(module)
+    for module in ("pohmm", "classifier"):
+        import_module(f"keydyn.model.{module}")
     return files.parsed(files.read(path), path)

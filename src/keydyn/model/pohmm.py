@@ -25,7 +25,7 @@ from keydyn.model.fit.chunks import Chunks
 from keydyn.model.fit.estimator import Estimator, ModelState
 from keydyn.model.model_files import restorable
 from keydyn.model.theta import given
-from keydyn.model.watch.online_filters import OnlineFilter, OnlineFilters
+from keydyn.model.watch.online_batch import OnlineBatch, OnlineFilter
 
 STOPPED = {"tol": "converged", "max_iter": "limit of iterations", "decrease": "no further gain"}
 MOST_ROWS = 30
@@ -195,10 +195,8 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         hmm._state = replace(hmm._state, feature_names=state.feature_names)
         return hmm
 
-    def online(self, state: dict[str, Any] | None = None, *, n_streams: int | None = None) -> Any:
-        """An `OnlineFilter` that takes one event at a time; with `n_streams` an `OnlineFilters` for many.
-
-        `state` resumes a filter's `state()`.
+    def online(self, state: dict[str, Any] | None = None) -> OnlineFilter:
+        """An `OnlineFilter` that takes one event at a time; `state` resumes a filter's `state()`.
 
         Examples
         --------
@@ -207,12 +205,11 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         >>> bool(np.isclose(sum(scores), model.score(tau, events=keys)))
         True
         """
-        theta, wanted = self._parameters, 1 if n_streams is None else n_streams
-        refuses, mark = self.handle_unknown == "error", model_files.fingerprint(theta)
-        streams = OnlineFilters(theta, wanted, self._floor, refuses, mark)
+        self._known()
+        batch = OnlineBatch([self._as_it_is()], 1)
         if state is not None:
-            streams.resume(state)
-        return OnlineFilter(streams) if n_streams is None else streams
+            batch.resume(0, [state])
+        return OnlineFilter(batch)
 
     def save(self, path: str | PathLike[str], *, event_chain: bool = True) -> None:
         """Write the model to a file (docs/file-format.md); `keydyn.load` reads it.

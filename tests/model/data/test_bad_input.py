@@ -222,29 +222,16 @@ def state(**changes):
     return {**stream.state(), **changes}
 
 
-def of_streams(*arguments):
-    return MODEL.online(n_streams=3).update(*arguments)
-
-
 RANGE = "values out of range"
-TWO, THREE = np.ones((2, 2)), np.ones((3, 2))
+TWO = np.ones((2, 2))
 ONLINE = {
     "features": (lambda: MODEL.online().update([1.0], "a"), r"x must have shape \(1, 2\).* not \(1, 1\)"),
     "two events": (lambda: MODEL.online().update(TWO, "a"), r"x must have shape \(1, 2\)"),
-    "domain": (lambda: MODEL.online().update([1.0, -1.0], "a"), "^stream 0, column 1: -1.0 is not a value"),
-    "infinite": (lambda: MODEL.online().update([INF, 1.0], "a"), "^stream 0, column 0: inf is not a value"),
+    "domain": (lambda: MODEL.online().update([1.0, -1.0], "a"), "^session 0, column 1: -1.0 is not a value"),
+    "infinite": (lambda: MODEL.online().update([INF, 1.0], "a"), "^session 0, column 0: inf is not a value"),
     "text": (lambda: MODEL.online().update(["x", "y"], "a"), "could not convert"),
     "label": (lambda: MODEL.online().update([1.0, 1.0], 1.5), "whole numbers; found 1.5"),
-    "unknown": (lambda: STRICT.online().update([1.0, 1.0], "z"), "^stream 0: event type 'z' was not seen"),
-    "streams": (lambda: of_streams(TWO, ["a", "b"]), r"x must have shape \(3, 2\)"),
-    "labels": (lambda: of_streams(THREE, ["a", "b"]), "one label per stream: 3 streams, 2 labels"),
-    "stream twice": (lambda: of_streams(TWO, ["a", "b"], [1, 1]), "a stream is named twice"),
-    "stream beyond": (lambda: of_streams(TWO, ["a", "b"], [1, 3]), "streams are numbered 0 to 2"),
-    "stream negative": (lambda: of_streams(TWO, ["a", "b"], [-1, 0]), "streams are numbered 0 to 2"),
-    "stream fraction": (lambda: of_streams(TWO, ["a", "b"], [0.5, 1.5]), "streams must be a list of whole"),
-    "stream number": (lambda: of_streams(TWO, ["a", "b"], 0), "streams must be a list of whole"),
-    "no streams": (lambda: MODEL.online(n_streams=0), "n_streams must be a whole number, 1 or more, not 0"),
-    "half a stream": (lambda: MODEL.online(n_streams=1.5), "n_streams must be a whole number, 1 or more"),
+    "unknown": (lambda: STRICT.online().update([1.0, 1.0], "z"), "^session 0, model 0: event type 'z' was"),
     "other model": (lambda: STRICT.to_hmm().online(state()), "the state belongs to another model"),
     "state text": (lambda: MODEL.online("state"), "not a saved state of a stream"),
     "state empty": (lambda: MODEL.online({}), "not a saved state of a stream"),
@@ -258,7 +245,6 @@ ONLINE = {
     "state nested": (lambda: MODEL.online(state(last=[[0]])), r"last\[0\] is \[0\], not a whole"),
     "state huge": (lambda: MODEL.online(state(last=[10**30])), "not a saved state of a stream"),
     "state shape": (lambda: MODEL.online(state(log_filtered=[[0.0]])), "different lengths"),
-    "state streams": (lambda: MODEL.online(state(), n_streams=2), "the state has 1 streams, not 2"),
 }
 TABLE = {
     f"{group}: {kind}": entry

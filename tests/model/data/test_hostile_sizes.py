@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from keydyn import HMM, POHMM, Sequences
+from keydyn.model import OnlineBatch
 
 RNG = np.random.default_rng(0)
 X = np.exp(RNG.normal(4.0, 0.3, (60, 1)))
@@ -222,7 +223,7 @@ def test_given_parameters_of_a_wrong_kind():
         HMM.from_parameters([1.0], [[1.0]], 5)
 
 
-MANY = MODEL.online(n_streams=3)
+MANY = OnlineBatch([MODEL], 3)
 ODD_EVENTS = {
     "complex": (lambda: MODEL.online().update([1j], "a"), "x cannot be read as numbers: they are complex"),
     "text": (lambda: MODEL.online().update(["x"], "a"), "x cannot be read as numbers"),
@@ -231,8 +232,8 @@ ODD_EVENTS = {
     "many, complex": (lambda: MANY.update(np.full((3, 1), 1j)), "x cannot be read as numbers"),
     "many, dict": (lambda: MANY.update({}), "x cannot be read as numbers"),
     "many, rows of 64 bits": (
-        lambda: MANY.update([[1.0]], streams=np.array([2**64 - 1], dtype=np.uint64)),
-        "streams are numbered 0 to 2",
+        lambda: MANY.update([[1.0]], sessions=np.array([2**64 - 1], dtype=np.uint64)),
+        "sessions are numbered 0 to 2",
     ),
     "many, codes of 64 bits": (
         lambda: MANY.update(X[:3], codes=np.array([0, 0, 2**63], dtype=np.uint64)),

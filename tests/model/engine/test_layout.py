@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn import POHMM, Sequences
+from keydyn.model import OnlineBatch
 from keydyn.model.engine.densities import END
 from keydyn.model.engine.layout import Walk
 from keydyn.model.engine.online_step import check_models
@@ -118,7 +119,7 @@ def test_scoring_refuses_a_shape_that_does_not_fit():
 
 
 def test_online_filters_refuse_a_shape_that_does_not_fit():
-    bank = POHMM(tol=1e9).fit(sequences()).online(n_streams=3)._bank
+    bank = OnlineBatch([POHMM(tol=1e9).fit(sequences())], 3)._bank
     check_models(bank.models, bank.features, bank.filters)
     for models, filters in (
         (bank.models._replace(transitions=np.ones((4, 2, 3, 1))), bank.filters),

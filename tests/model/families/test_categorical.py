@@ -118,7 +118,7 @@ def test_what_is_no_category():
     with pytest.raises(ValueError, match=r"whole number from 0 to 1 \(n_categories=2\)"):
         HMM(emission="categorical").fit(np.array([[0.0], [2.0]]))
     model = HMM(emission="categorical").fit(np.array([[0.0], [1.0]] * 20))
-    with pytest.raises(ValueError, match="stream 0, column 0"):
+    with pytest.raises(ValueError, match="session 0, column 0"):
         model.online().update([1.5])
     for wrong in (0, 2.5, True):
         with pytest.raises(ValueError, match="n_categories must be a whole number"):

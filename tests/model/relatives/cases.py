@@ -65,3 +65,23 @@ def labels(rng, n, names=("slow", "fast", "lost"), seen=0.5):
     drawn = np.array(names, dtype=object)[rng.integers(0, len(names), n)]
     drawn[rng.random(n) >= seen] = None
     return drawn
+
+
+def written_down(model):
+    """A model of given parameters as the enumeration has it."""
+    tables = [(e.family, e.params["loc"], e.params["scale"]) for e in model.emission_]
+    parts = model.startprob_, model.transmat_, tables
+    if isinstance(model, ContextHMM):
+        return enumeration.Bins(*parts, model.emission_context_.edges, model.transition_context_.edges, 0)
+    if isinstance(model, PartlyHMM):
+        slopes = model.emission_slopes_, model.transition_slopes_
+        return enumeration.Lines(*parts, *slopes, model.centre_, model.previous_feature)
+    return enumeration.Labels(*parts, model.p_observed_, model.p_true_, model.state_labels_.tolist())
+
+
+def simulated(model, lengths, seed=0):
+    """Values, labels (None for models without) and states, drawn by the enumeration."""
+    rng, truth = np.random.default_rng(seed), written_down(model)
+    values, states = zip(*(truth.drawn(rng, length) for length in lengths), strict=True)
+    states = np.concatenate(states)
+    return np.concatenate(values), truth.said(rng, states) if hasattr(truth, "said") else None, states

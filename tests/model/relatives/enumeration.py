@@ -1,7 +1,7 @@
 """The relatives written down a second time, as slowly and plainly as possible: every path is enumerated.
 
-A truth says, for one sequence, what the start, each step and each emission are given what came before;
-densities come from scipy. Nothing here uses the package.
+A truth says, for one sequence, what the start, each step and each emission are given what came before, and
+draws sequences event by event; densities come from scipy. Nothing here uses the package.
 """
 
 from __future__ import annotations
@@ -18,6 +18,13 @@ def log_density(family, x, loc, scale):
     if family == "student":
         return stats.t.logpdf(x, 4.0, loc, scale)
     return stats.lognorm.logpdf(x, s=scale, scale=np.exp(loc))
+
+
+def draw(rng, family, loc, scale):
+    if family == "student":
+        return loc + scale * rng.standard_t(4.0)
+    value = rng.normal(loc, scale)
+    return value if family == "normal" else np.exp(value)
 
 
 def previous(x, n, k):
@@ -64,7 +71,31 @@ class Paths:
         return max(self.joint.items(), key=lambda item: item[1])
 
 
-class Bins:
+class Truth:
+    """A start (M,), and what a kind of model says of each step and of each emission."""
+
+    def paths(self, x, labels=None):
+        logs = np.zeros((len(x), len(self.start)))
+        for n, j in np.ndindex(logs.shape):
+            for k, (family, _, _) in enumerate(self.emission):
+                if not np.isnan(x[n, k]):
+                    logs[n, j] += log_density(family, x[n, k], *self.cell(x, n, k, j))
+            if labels is not None:
+                logs[n, j] += self.log_said(labels[n], j)
+        return Paths(self.start, [self.step(x, n) for n in range(1, len(x))], logs)
+
+    def drawn(self, rng, length):
+        """Values (n, K) and states (n,) of one sequence, each event given those before it."""
+        x, states = np.full((length, len(self.emission)), np.nan), np.zeros(length, dtype=int)
+        for n in range(length):
+            chances = self.start if n == 0 else self.step(x, n)[states[n - 1]]
+            states[n] = rng.choice(len(self.start), p=chances)
+            for k, (family, _, _) in enumerate(self.emission):
+                x[n, k] = draw(rng, family, *self.cell(x, n, k, states[n]))
+        return x, states
+
+
+class Bins(Truth):
     """Conditioned on bins of the value before: tables (R, M, M) and (R, M), the last but one for none yet."""
 
     def __init__(self, start, trans, emission, emission_edges, step_edges, feature):
@@ -79,18 +110,15 @@ class Bins:
             return len(edges) + 1
         return sum(value > edge for edge in edges)
 
-    def paths(self, x):
-        logs = np.zeros((len(x), len(self.start)))
-        for n, j in np.ndindex(logs.shape):
-            row = self.row(x, n, self.emission_edges)
-            for k, (family, loc, scale) in enumerate(self.emission):
-                if not np.isnan(x[n, k]):
-                    logs[n, j] += log_density(family, x[n, k], loc[row, j], scale[row, j])
-        steps = [self.trans[self.row(x, n, self.step_edges)] for n in range(1, len(x))]
-        return Paths(self.start, steps, logs)
+    def cell(self, x, n, k, j):
+        row = self.row(x, n, self.emission_edges)
+        return self.emission[k][1][row, j], self.emission[k][2][row, j]
+
+    def step(self, x, n):
+        return self.trans[self.row(x, n, self.step_edges)]
 
 
-class Lines:
+class Lines(Truth):
     """Locations linear, transitions multinomial-logistic, in the deviation of the value before."""
 
     def __init__(self, start, trans, emission, slopes, tilt, centre, feature):
@@ -103,42 +131,44 @@ class Lines:
             return 0.0
         return (np.log(value) if self.emission[k][0] == "lognormal" else value) - self.centre[k]
 
-    def paths(self, x):
-        m = len(self.start)
-        logs = np.zeros((len(x), m))
-        for n, j in np.ndindex(logs.shape):
-            for k, (family, loc, scale) in enumerate(self.emission):
-                if not np.isnan(x[n, k]):
-                    moved = loc[0, j] + self.slopes[k, j] * self.deviation(x, n, k)
-                    logs[n, j] += log_density(family, x[n, k], moved, scale[0, j])
-        steps = []
-        for n in range(1, len(x)):
-            weight = self.trans * np.exp(self.tilt * self.deviation(x, n, self.feature))
-            steps.append(weight / weight.sum(axis=1, keepdims=True))
-        return Paths(self.start, steps, logs)
+    def cell(self, x, n, k, j):
+        _, loc, scale = self.emission[k]
+        return loc[0, j] + self.slopes[k, j] * self.deviation(x, n, k), scale[0, j]
+
+    def step(self, x, n):
+        weight = self.trans * np.exp(self.tilt * self.deviation(x, n, self.feature))
+        return weight / weight.sum(axis=1, keepdims=True)
 
 
-class Labels:
+class Labels(Truth):
     """An HMM with a label at some events: seen with `observed` (None: as given), right with `true`."""
 
     def __init__(self, start, trans, emission, observed, true, names):
         self.start, self.trans, self.emission = start, trans, emission
         self.observed, self.true, self.names = observed, true, names
 
-    def paths(self, x, labels):
-        m = len(self.start)
-        logs = np.zeros((len(x), m))
-        for n, j in np.ndindex(logs.shape):
-            for k, (family, loc, scale) in enumerate(self.emission):
-                if not np.isnan(x[n, k]):
-                    logs[n, j] += log_density(family, x[n, k], loc[0, j], scale[0, j])
-            if labels is None:
-                continue
-            if labels[n] is None:
-                chance = 1.0 if self.observed is None else 1.0 - self.observed
-            else:
-                chance = self.true if labels[n] == self.names[j] else (1.0 - self.true) / (m - 1)
-                chance *= 1.0 if self.observed is None else self.observed
-            with np.errstate(divide="ignore"):
-                logs[n, j] += np.log(chance)
-        return Paths(self.start, [self.trans] * (len(x) - 1), logs)
+    def cell(self, x, n, k, j):
+        return self.emission[k][1][0, j], self.emission[k][2][0, j]
+
+    def step(self, x, n):
+        return self.trans
+
+    def log_said(self, label, j):
+        if label is None:
+            chance = 1.0 if self.observed is None else 1.0 - self.observed
+        else:
+            chance = self.true if label == self.names[j] else (1.0 - self.true) / (len(self.start) - 1)
+            chance *= 1.0 if self.observed is None else self.observed
+        with np.errstate(divide="ignore"):
+            return np.log(chance)
+
+    def said(self, rng, states):
+        """A label of each state, None where it is not seen."""
+        others = [[name for name in self.names if name != own] for own in self.names]
+        right = rng.random(len(states)) < self.true
+        labels = np.array(
+            [self.names[j] if ok else rng.choice(others[j]) for j, ok in zip(states, right, strict=True)],
+            dtype=object,
+        )
+        labels[rng.random(len(states)) >= self.observed] = None
+        return labels

@@ -5,16 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn import ContextHMM, PartlyHMM, Sequences, load
-from keydyn.model import Bins, Labels, ModelFileError, NoContext, Past, register_context
+from keydyn import ContextHMM, PartlyHMM, Sequences
+from keydyn.model import Bins, NoContext, Past
 from keydyn.model.relatives import contexts
 
 NAN = np.nan
-
-
-@pytest.fixture
-def registry(monkeypatch):
-    monkeypatch.setattr(contexts, "_REGISTERED", {})
 
 
 @pytest.fixture(scope="module", name="X")
@@ -45,19 +40,6 @@ def test_the_past_by_hand():
     assert past.events.tolist() == [[None, None], [None, "a"], ["a", "b"], [None, None], [None, "d"]]
 
 
-def test_the_past_built_event_by_event_is_that_of_sequences():
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=(6, 2))
-    x[rng.random(x.shape) < 0.3] = np.nan
-    events = np.array(list("abcdef"), dtype=object)
-    whole = past_of(x.T, [6], memory=3, events=events)
-    now = Past.none(1, 3, 2)
-    for n in range(6):
-        for name in ("values", "events", "last", "begun"):
-            np.testing.assert_array_equal(getattr(now, name)[0], getattr(whole, name)[n])
-        now = now.after(x[n : n + 1], events[n : n + 1])
-
-
 def test_edges():
     """Bins of equal weight; a value on an edge is below it; equal values share a bin; weights are copies."""
     values, ones = np.arange(1.0, 13.0), np.ones(12)
@@ -80,7 +62,7 @@ def test_edges():
 
 
 def test_what_a_callable_gets_and_returns(X):
-    """A `Past` with as many events as `memory` says, in fitting, scoring and drawing alike."""
+    """A `Past` with as many events as `memory` says, in fitting and scoring alike."""
     seen = []
 
     def context(past):
@@ -93,8 +75,6 @@ def test_what_a_callable_gets_and_returns(X):
     assert model.emission_context_.names() == ["fast", "slow", "none yet", "pooled"]
     assert isinstance(model.transition_context_, Bins)
     assert model.emission_[0].loc.shape == (4, 2)
-    drawn, _, _ = model.sample(lengths=[5, 3], random_state=0)
-    assert drawn.shape == (8, 2)
     assert np.isfinite(model.score_samples(X[:20])).all()
     assert set(seen) == {(3, 2)}
 
@@ -121,8 +101,6 @@ def test_a_callable_sees_events(X):
     density += -0.5 * ordinary**2 - np.log(other[1] * np.sqrt(2 * np.pi)) - np.log(X[1, 1])
     np.testing.assert_allclose(lattice.log_density[1, :, 0], density, rtol=1e-12)
     assert np.isfinite(unseen).all()
-    _, types, _ = model.sample(events=["a", "b", "a"], random_state=0)
-    assert types.tolist() == ["a", "b", "a"]
     # Without a callable events make no difference.
     plain = ContextHMM(tol=1e-2).fit(X, events=keys)
     np.testing.assert_array_equal(plain.history_, ContextHMM(tol=1e-2).fit(X).history_)
@@ -140,33 +118,9 @@ def test_the_pooled_row():
     assert scale[3] == pytest.approx(np.sqrt(variance))
 
 
-def test_files_with_contexts(X, registry, tmp_path):
-    path = tmp_path / "context.keydyn"
-
-    @register_context("paused")
-    def paused(past):
-        return past.values[:, -1, 0] > 200
-
-    model = ContextHMM(emission_context="paused", transition_context=Bins((150.0,)), tol=1e-2).fit(X)
-    model.save(path)
-    again = load(path)
-    assert again.score(X) == model.score(X)
-    assert again.get_params() == model.get_params()
-    assert again.emission_context_ == model.emission_context_
-    contexts._REGISTERED.clear()
-    with pytest.raises(ModelFileError, match="context 'paused' is not registered"):
-        load(path)
-    for unnamed in (paused, Labels(paused, (0, 1))):
-        with pytest.raises(ValueError, match="a callable cannot be saved: register it"):
-            ContextHMM(emission_context=unnamed, tol=1e-2).fit(X).save(path)
-    register_context("paused", paused)
-    register_context("paused", paused)
-    with pytest.raises(ValueError, match="there is a context 'paused' already"):
-        register_context("paused", len)
-
-
-def test_what_is_no_context(X, registry):
+def test_what_is_no_context(X):
     for name, wrong in (
+        ("emission_context", "nobody"),
         ("emission_context", 0),
         ("emission_context", 2.5),
         ("transition_context", True),
@@ -174,8 +128,6 @@ def test_what_is_no_context(X, registry):
     ):
         with pytest.raises(ValueError, match=f"{name} must be a number of bins"):
             ContextHMM(**{name: wrong}).fit(X)
-    with pytest.raises(ValueError, match="'nobody' is not registered; there are: none"):
-        ContextHMM(emission_context="nobody").fit(X)
     with pytest.raises(ValueError, match="context_feature must be the number of a feature, 0 to 1"):
         ContextHMM(context_feature=2).fit(X)
     with pytest.raises(ValueError, match="memory must be"):

@@ -1,23 +1,19 @@
-"""The relatives as estimators: scikit-learn's conventions, input checks, files, degenerate data."""
+"""The relatives as estimators: scikit-learn's conventions, input checks, degenerate data."""
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from safetensors import safe_open
-from safetensors.numpy import save_file
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from keydyn import HMM, ContextHMM, PartiallyHMM, PartlyHMM, POHMMClassifier, Sequences, fit_many, load
-from keydyn.files import packed
-from keydyn.model import Bins, ModelFileError
+from keydyn import HMM, ContextHMM, PartiallyHMM, PartlyHMM, POHMMClassifier, Sequences, fit_many
+from keydyn.model import Bins
 from tests.model.test_sklearn import EXPECTED_FAILURES
 
 MODELS = {
@@ -137,8 +133,6 @@ def test_wrong_input(sequences, fitted, kind):
         clone(model).score(X)
     with pytest.raises(AttributeError, match="not fitted yet"):
         _ = clone(model).transmat_
-    with pytest.raises(ValueError, match="n_events must be"):
-        fitted[kind].sample(0)
 
 
 @every
@@ -166,7 +160,6 @@ def test_scoring_never_changes_a_model(sequences, fitted):
         before = model.__dict__.copy()
         for call in (model.score, model.predict_proba, model.decode, model.bic, model.score_samples):
             call(sequences)
-        model.sample(5, random_state=0)
         assert model.__dict__ == before
 
 
@@ -181,131 +174,6 @@ def test_criteria(sequences, fitted):
     assert "approximate" in str(floored.bic(sequences))
     # Start, transitions and their slopes; two features of locations, scales and slopes.
     assert fitted["partly"].n_parameters_ == 1 + 2 + 2 + 2 * 2 * 3
-
-
-@pytest.mark.parametrize("kind", [*MODELS, "partially, labelled"])
-def test_round_trip(sequences, fitted, kind, tmp_path):
-    """Every number comes back bit by bit, and the file is the same when written again."""
-    model, path = fitted[kind], tmp_path / "model.keydyn"
-    model.save(path)
-    again = load(path)
-    assert type(again) is type(model)
-    assert again.get_params() == model.get_params()
-    np.testing.assert_array_equal(again.score_samples(sequences), model.score_samples(sequences))
-    for name in ("startprob_", "transmat_", "history_", "n_iter_", "n_parameters_", "stop_reason_"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
-    for ours, theirs in zip(again.scale_floored_, model.scale_floored_, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    if kind == "partially, labelled":
-        assert again.state_labels_.tolist() == model.state_labels_.tolist()
-        assert (again.p_observed_, again.p_true_) == (model.p_observed_, model.p_true_)
-    again.save(tmp_path / "again.keydyn")
-    assert (tmp_path / "again.keydyn").read_bytes() == path.read_bytes()
-
-
-def test_given_models_in_files(tmp_path):
-    made = PartlyHMM.from_parameters(
-        [1.0, 0.0],
-        [[0.5, 0.5], [0.0, 1.0]],
-        [("normal", [[0.0, 1.0]], [[1.0, 2.0]])],
-        emission_slopes=[[0.5, 0.0]],
-    )
-    made.save(tmp_path / "made.keydyn")
-    again = load(tmp_path / "made.keydyn")
-    X, _, _ = made.sample(50, random_state=0)
-    assert again.score(X) == made.score(X)
-    assert not hasattr(again, "log_likelihood_")
-    np.testing.assert_array_equal(again.emission_slopes_, [[0.5, 0.0]])
-
-
-def rewritten(path, target, change):
-    """The same file with its header and tensors changed, and a digest that fits."""
-    with safe_open(path, framework="numpy") as file:
-        header = json.loads(file.metadata()["keydyn"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    del header["sha256"]
-    change(header, tensors)
-    target.write_bytes(packed(header, tensors))
-    return target
-
-
-SPOILT = {
-    "class": lambda h, t: h.update({"class": "PartlyHMM"}),
-    "no class": lambda h, t: h.update({"class": "Nobody"}),
-    "field": lambda h, t: h.update({"more": 1}),
-    "tensor": lambda h, t: t.update({"more": np.zeros(2)}),
-    "missing tensor": lambda h, t: t.pop("transmat"),
-    "negative": lambda h, t: t.update({"startprob": np.array([-0.5, 1.5])}),
-    "states": lambda h, t: t.update({"startprob": np.array([0.5, 0.25, 0.25])}),
-    "nan": lambda h, t: t["emission.0.loc"].__setitem__((0, 0), np.nan),
-    "rows": lambda h, t: t.update({"emission.0.loc": t["emission.0.loc"][:1]}),
-    "edges": lambda h, t: h["contexts"][0].update({"edges": [5.0, 1.0]}),
-    "feature": lambda h, t: h["contexts"][0].update({"feature": 7}),
-    "context": lambda h, t: h["contexts"].__setitem__(0, {"kind": "code", "run": "x"}),
-    "contexts": lambda h, t: h.update({"contexts": None}),
-    "settings": lambda h, t: h["settings"].update({"n_states": 5}),
-    "setting": lambda h, t: h["settings"].update({"tol": -1}),
-    "family": lambda h, t: h["families"].__setitem__(0, {"family": "normal"}),
-    "labels": lambda h, t: h.update({"labels": {"observed": 2, "true": 1, "estimated": [], "names": [0, 1]}}),
-    "fit": lambda h, t: h["fit"].update({"n_iter_": -1}),
-    "history": lambda h, t: t.update({"history": np.zeros(1)}),
-    "names": lambda h, t: h.update({"feature_names": ["one"]}),
-}
-
-
-@pytest.mark.parametrize("kind", SPOILT)
-def test_a_spoilt_file_is_refused(fitted, kind, tmp_path):
-    fitted["context"].save(tmp_path / "right.keydyn")
-    path = rewritten(tmp_path / "right.keydyn", tmp_path / "spoilt.keydyn", SPOILT[kind])
-    with pytest.raises(ModelFileError):
-        load(path)
-
-
-@pytest.mark.parametrize(
-    "change", [("names", [0]), ("true", 1.5), ("estimated", ["x"]), ("observed", "much")]
-)
-def test_spoilt_labels_are_refused(fitted, change, tmp_path):
-    fitted["partially, labelled"].save(tmp_path / "right.keydyn")
-    name, value = change
-    path = rewritten(
-        tmp_path / "right.keydyn", tmp_path / "spoilt.keydyn", lambda h, t: h["labels"].update({name: value})
-    )
-    with pytest.raises(ModelFileError, match=rf"labels\.{name}"):
-        load(path)
-
-
-def test_changed_after_fitting(sequences, tmp_path):
-    model = clone(MODELS["partly"]).fit(sequences).set_params(n_states=3)
-    with pytest.raises(ValueError, match="fit again before saving"):
-        model.save(tmp_path / "changed.keydyn")
-
-
-def test_files_of_models_that_had_bins(fitted, tmp_path):
-    """A setting that was there once is read where it says what is so now, and refused where it does not."""
-    fitted["partly"].save(tmp_path / "right.keydyn")
-    for previous, read in (("linear", True), (3, False)):
-        path = rewritten(
-            tmp_path / "right.keydyn",
-            tmp_path / "earlier.keydyn",
-            lambda h, t, previous=previous: h["settings"].update({"previous": previous}),
-        )
-        if read:
-            assert load(path).get_params() == fitted["partly"].get_params()
-        else:
-            with pytest.raises(ModelFileError, match="ContextHMM with the same bins"):
-                load(path)
-
-
-def test_the_file_holds_a_tampered_byte(fitted, tmp_path):
-    path = tmp_path / "model.keydyn"
-    fitted["partly"].save(path)
-    with safe_open(path, framework="numpy") as file:
-        metadata = file.metadata()
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    tensors["startprob"] = tensors["startprob"][::-1].copy()
-    save_file(tensors, path, metadata)
-    with pytest.raises(ModelFileError, match="damaged"):
-        load(path)
 
 
 DEGENERATE = {
@@ -335,9 +203,6 @@ def test_degenerate_data(kind, data, n_states):
     np.testing.assert_allclose(model.transmat_.sum(axis=-1), 1.0, rtol=1e-9)
     other = np.array([[np.nan, 3.0], [1e5, np.nan], [40.0, 60.0]])
     assert np.isfinite(model.score(other))
-    drawn, _, states = model.sample(lengths=[4, 4], random_state=0)
-    assert np.isfinite(drawn).all()
-    assert states.max() < n_states
 
 
 def test_impossible_paths():

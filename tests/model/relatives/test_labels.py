@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, cross_val_score
 
-from keydyn import HMM, PartiallyHMM, load
+from keydyn import HMM, PartiallyHMM
 from keydyn.model.relatives.labels import labelled
 
 
@@ -161,25 +161,6 @@ def test_every_question_takes_labels(typed):
     np.testing.assert_allclose(model.score_samples(X), plain.score_samples(X), atol=1e-12)
 
 
-def test_drawn_labels():
-    model = PartiallyHMM.from_parameters(
-        [1, 0, 0],
-        np.full((3, 3), 1 / 3),
-        [("normal", [[0.0, 5.0, 9.0]], [[1.0, 1.0, 1.0]])],
-        p_observed=0.6,
-        p_true=0.7,
-        state_labels=("a", "b", "c"),
-    )
-    X, labels, states = model.sample(20_000, random_state=0)
-    seen = np.array([label is not None for label in labels])
-    assert seen.mean() == pytest.approx(0.6, abs=0.02)  # over five standard errors
-    right = labels[seen] == np.array(["a", "b", "c"], dtype=object)[states[seen]]
-    assert right.mean() == pytest.approx(0.7, abs=0.025)
-    wrong = [np.mean(labels[seen & (states == 0)] == other) for other in "bc"]
-    np.testing.assert_allclose(wrong, 0.15, atol=0.025)
-    np.testing.assert_allclose([X[states == j].mean() for j in range(3)], [0, 5, 9], atol=0.1)
-
-
 def test_wrong_labels(typed):
     X, _ = typed
     model = PartiallyHMM()
@@ -222,7 +203,7 @@ def test_labels_that_cannot_be():
         PartiallyHMM(emission="normal", p_observed=0.0).fit(x, labels=[None, 1, None])
 
 
-def test_few_labels(typed, tmp_path):
+def test_few_labels(typed):
     """One state named, one label in all, one state: all have an answer."""
     X, states = typed
     labels = np.full(len(X), None, dtype=object)
@@ -230,10 +211,6 @@ def test_few_labels(typed, tmp_path):
     model = PartiallyHMM(tol=1e-3).fit(X, lengths=[50] * 8, labels=labels)
     assert model.state_labels_.tolist() == [None, "slow"]
     assert np.isfinite(model.score(X, lengths=[50] * 8, labels=labels))
-    assert model.sample(20, random_state=0)[1].shape == (20,)
-    model.save(tmp_path / "one.keydyn")
-    again = load(tmp_path / "one.keydyn")
-    assert again.score(X, labels=labels) == model.score(X, labels=labels)
     single = PartiallyHMM(1).fit(X, labels=["only"] * len(X))
     assert single.p_true_ == 1.0
     assert single.n_parameters_ == 2 + 2

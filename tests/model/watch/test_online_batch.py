@@ -70,7 +70,7 @@ def test_batch_equals_single_equals_score_samples(settings, dense):
     for s, (X, events) in enumerate(data):
         for u, model in enumerate(models):
             np.testing.assert_allclose(found[s, :, u], model.score_samples(X, events=events), **CLOSE)
-            one = OnlineFilter(searching(model.online(n_streams=1), dense))
+            one = OnlineFilter(searching(OnlineBatch([model], 1), dense))
             alone = [one.update(x, event) for x, event in zip(X, events, strict=True)]
             np.testing.assert_allclose(found[s, :, u], alone, **CLOSE)
             np.testing.assert_allclose(batch.proba[s, u], one.proba, **CLOSE)
@@ -137,7 +137,7 @@ def test_categories():
     for bad in (0.5, 3.0, -1.0, np.inf):
         with pytest.raises(ValueError, match=r"^session 0, column 0: .* a whole number from 0 to 2"):
             batch.update([[bad]], ["a"])
-        with pytest.raises(ValueError, match=r"^stream 0, column 0: .* a whole number from 0 to 2"):
+        with pytest.raises(ValueError, match=r"^session 0, column 0: .* a whole number from 0 to 2"):
             one.update([bad], "a")
     assert batch.n_events[0] == one.n_events == 7
 
@@ -360,6 +360,10 @@ BAD = {
     "domain": (lambda: OnlineBatch(MODELS, 2).update(-TWO, ["a"] * 2), "^session 0, column 0: -1.0 is no"),
     "twice": (lambda: OnlineBatch(MODELS, 2).update(TWO, "ab", [1, 1]), "a session is named twice"),
     "beyond": (lambda: OnlineBatch(MODELS, 2).update(TWO, "ab", [0, 2]), "sessions are numbered 0 to 1"),
+    "negative": (lambda: OnlineBatch(MODELS, 2).update(TWO, "ab", [-1, 0]), "sessions are numbered 0 to 1"),
+    "fraction": (lambda: OnlineBatch(MODELS, 2).update(TWO, "ab", [0.5, 1.5]), "must be a list of whole"),
+    "a number": (lambda: OnlineBatch(MODELS, 2).update(TWO, "ab", 0), "must be a list of whole"),
+    "half a session": (lambda: OnlineBatch(MODELS, 1.5), "n_sessions must be a whole number, 1 or more"),
     "both": (lambda: OnlineBatch(MODELS, 2).update(TWO, "ab", codes=[0, 0]), "not both"),
     "code": (lambda: OnlineBatch(MODELS, 2).update(TWO, codes=[0, 9]), "codes are numbered 0 to 5"),
     "codes": (lambda: OnlineBatch(MODELS, 2).update(TWO, codes=[0.5, 1]), "one whole number per session"),
@@ -396,9 +400,10 @@ def test_a_vocabulary_too_large_for_all_pairs():
     X, events = typing(rng, 900, np.arange(400))
     model = POHMM(tol=1.0).fit(X, events=events)
     assert len(model.event_types_) ** 2 > SMALL_TABLE
-    streams, one = model.online(n_streams=2), model.online()
+    batch, one = OnlineBatch([model], 2), model.online()
     X, events = typing(rng, 200, np.arange(420))
     expected = model.score_samples(X, events=events)
     for n in range(200):
-        np.testing.assert_allclose(streams.update(X[[n, n]], [events[n]] * 2), [expected[n]] * 2, **CLOSE)
+        found = batch.update(X[[n, n]], [events[n]] * 2)[:, 0]
+        np.testing.assert_allclose(found, [expected[n]] * 2, **CLOSE)
         assert one.update(X[n], events[n]) == pytest.approx(expected[n], rel=1e-11, abs=1e-11)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from keydyn import HMM, POHMM
+from keydyn.model import OnlineBatch
 from tests.model.enumeration import FAMILIES, Truth, random_values
 
 
@@ -68,25 +69,25 @@ def test_an_impossible_event_online():
     blocked = online.state() | {"log_filtered": [[None, None]], "log_likelihood": [None]}
     dead = stay.online(json.loads(json.dumps(blocked, allow_nan=False)))
     assert dead.update([1.0], "a") == -np.inf
-    with pytest.raises(ValueError, match="stream 0 so far have probability zero"):
+    with pytest.raises(ValueError, match="session 0 so far have probability zero"):
         _ = dead.proba
 
 
-def test_many_streams_at_once(model):
-    """Streams that advance together, apart and by different amounts, each as if it were alone."""
+def test_many_sessions_of_one_model_at_once(model):
+    """Sessions that advance together, apart and by different amounts, each as if it were alone."""
     alone = [model.online() for _ in range(5)]
-    together = model.online(n_streams=5)
+    together = OnlineBatch([model], 5)
     rng = np.random.default_rng(4)
     for step in range(30):
         which = rng.choice(5, size=rng.integers(1, 6), replace=False)
         X, events = stream(100 + step, len(which))
-        found = together.update(X, events, streams=which)
+        found = together.update(X, events, which)[:, 0]
         expected = [alone[s].update(x, e) for s, x, e in zip(which, X, events, strict=True)]
         np.testing.assert_allclose(found, expected, rtol=1e-13)
     assert together.n_events.tolist() == [a.n_events for a in alone]
-    np.testing.assert_allclose(together.proba, [a.proba for a in alone], rtol=1e-12)
-    resumed = model.online(together.state(), n_streams=5)
-    np.testing.assert_array_equal(resumed.proba, together.proba)
+    np.testing.assert_allclose(together.proba[:, 0], [a.proba for a in alone], rtol=1e-12)
+    for s, one in enumerate(alone):
+        assert together.state(s) == [one.state()]
 
 
 def test_states_of_other_models_and_garbage_are_refused(model):
@@ -105,5 +106,6 @@ def test_states_of_other_models_and_garbage_are_refused(model):
     ):
         with pytest.raises(ValueError, match="state"):
             model.online(bad)
-    with pytest.raises(ValueError, match="1 streams, not 3"):
-        model.online(good, n_streams=3)
+    twice = {name: part * 2 if isinstance(part, list) else part for name, part in good.items()}
+    with pytest.raises(ValueError, match="2 streams, not 1"):
+        model.online(twice)

@@ -264,8 +264,8 @@ class Sequences:
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
         """Sequences differ in length and have event types: they are no array."""
         raise TypeError(
-            "a Sequences is not an array: its attribute X has the values of all sequences. scikit-learn's "
-            "transformers take sequences within keydyn's: SequenceTransformer(StandardScaler())"
+            "a Sequences is not an array: its attribute X has the values of all sequences, and with_values "
+            "takes others, such as scaled ones"
         )
 
     def __repr__(self) -> str:

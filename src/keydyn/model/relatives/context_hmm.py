@@ -9,19 +9,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Given, Integers
-from keydyn.model.data.sequences import Sequences, as_sequences, to_draw
-from keydyn.model.data.settings import Settings, check_number, generator_of, is_whole
-from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
-from keydyn.model.relatives import sampling
+from keydyn.arrays import Floats, Given
+from keydyn.model.data.sequences import Sequences, as_sequences
+from keydyn.model.data.settings import Settings, check_number, is_whole
 from keydyn.model.relatives.contexts import Bins, Context, Contexts, Labels, Past, check_context, learnt
 from keydyn.model.relatives.parameter_tables import ContextTables, Training, uniform_tables
 from keydyn.model.relatives.relative import Relative
-from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution, given_emissions
 
 
-@restorable
 @dataclass(eq=False, repr=False)
 class ContextHMM(Relative):
     """Hidden Markov model whose emission and hidden state at n + 1 depend on contexts r_n and s_n.
@@ -37,7 +33,7 @@ class ContextHMM(Relative):
     emission_context, transition_context : r and s. A whole number is that many quantile bins of the last
         value seen, edges learnt in fitting; 1 or None is no context; `Bins(edges, feature)` has edges of
         your own. A callable gets a `Past` of N events and returns N labels (text or whole numbers, None for
-        none); a name registered with `register_context` is the same and can be saved
+        none)
     context_feature : the feature that is binned
     memory : how many events back a callable sees
     spread, tol, max_iter : as in `POHMM`, like all that are not listed here; `spread_scale="type"` is each
@@ -103,29 +99,11 @@ class ContextHMM(Relative):
     def transition_context_(self) -> Context:
         return self._contexts[1]
 
-    def sample(
-        self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
-    ) -> tuple[Floats, Types, Integers]:
-        """Draw `X` (N, K), event types (N,) and hidden states (N,).
-
-        Event types are those given, for a callable context that looks at them, or all one. With a callable
-        the function is called once for each step of the longest sequence.
-        """
-        known = self._known()
-        drawn = to_draw(known.n_features, n_events, events, lengths)
-        generator = generator_of(random_state)
-        if any(isinstance(context, Labels) for context in known.contexts):
-            X, states = sampling.draw_stepwise(known.theta, known.contexts, drawn, self._memory, generator)
-        else:
-            X, states = sampling.draw_binned(known.theta, known.contexts, drawn.offsets, generator)
-        types = np.full(len(X), SINGLE_TYPE) if events is None else drawn.labels()
-        return X, types, states
-
     @property
     def _memory(self) -> int:  # type: ignore[override]
         """Nothing but a callable looks further back than the last values seen."""
         given = self.emission_context, self.transition_context
-        if not any(isinstance(one, (str, Labels)) or callable(one) for one in given):
+        if not any(isinstance(one, Labels) or callable(one) for one in given):
             return 0
         return check_number("memory", self.memory)
 

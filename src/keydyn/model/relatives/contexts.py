@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keydyn import files
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers, whole_numbers
@@ -67,30 +66,6 @@ class Past:
             events[rows, -back] = labels[rows - back]
         return cls(values, events, _last_seen(sequences.X, first), np.arange(n_events) > first)
 
-    @classmethod
-    def none(cls, n: int, memory: int, n_features: int) -> Past:
-        """The past of n events that are the first of their sequences."""
-        return cls(
-            np.full((n, memory, n_features), np.nan),
-            np.full((n, memory), None, dtype=object),
-            np.full((n, n_features), np.nan),
-            np.zeros(n, dtype=bool),
-        )
-
-    def at(self, rows: Integers) -> Past:
-        """The past of some of the events."""
-        return Past(self.values[rows], self.events[rows], self.last[rows], self.begun[rows])
-
-    def after(self, x: Floats, events: Types) -> Past:
-        """The past of the events that follow, once these have been seen: `x` (N, K), `events` (N,)."""
-        memory = self.values.shape[1]
-        return Past(
-            np.concatenate([self.values, x[:, None]], axis=1)[:, 1:] if memory else self.values,
-            np.concatenate([self.events, events[:, None]], axis=1)[:, 1:] if memory else self.events,
-            np.where(np.isnan(x), self.last, x),
-            np.ones(len(x), dtype=bool),
-        )
-
 
 def _last_seen(X: Floats, first: Integers) -> Floats:
     """The last value before each event, of each feature, in its sequence; `first` is where that begins."""
@@ -103,10 +78,6 @@ def _last_seen(X: Floats, first: Integers) -> Floats:
 
 
 Function = Callable[[Past], Any]
-NOT_SAVED = (
-    "a context that is a callable cannot be saved: register it with register_context and fit the model "
-    "with its name"
-)
 
 
 @dataclass(frozen=True)
@@ -220,8 +191,6 @@ class Bins(Context):
 class Labels(Context):
     """What a function calls the past; `labels` are the names it gave in fitting.
 
-    `name` is what the function is registered as, or None.
-
     Examples
     --------
     >>> import numpy as np
@@ -236,7 +205,6 @@ class Labels(Context):
 
     function: Function
     labels: tuple[Any, ...]
-    name: str | None = None
 
     @property
     def n_rows(self) -> int:
@@ -253,49 +221,11 @@ class Labels(Context):
         return [*map(str, self.labels), "none yet", "pooled"]
 
 
-_REGISTERED: dict[str, Function] = {}
-
-
-def register_context(name: str, function: Function | None = None) -> Any:
-    """Make a context function known by a name, so that models with it can be saved; usable as a decorator.
-
-    The function gets a `Past` of N events and returns N labels, text or whole numbers, None where there is
-    no context.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from keydyn import ContextHMM
-    >>> from keydyn.model import register_context
-    >>> @register_context("after-a-pause")
-    ... def after_a_pause(past):
-    ...     return ["yes" if value > 200.0 else "no" for value in past.last[:, 0]]
-    >>> x = np.random.default_rng(0).lognormal(5.0, 0.4, (300, 1))
-    >>> model = ContextHMM(emission_context="after-a-pause", transition_context=1).fit(x)
-    >>> model.emission_context_.name
-    'after-a-pause'
-    """
-    if function is None:
-        return lambda given: register_context(name, given)
-    if _REGISTERED.get(name, function) is not function:
-        raise ValueError(f"there is a context {name!r} already")
-    _REGISTERED[name] = function
-    return function
-
-
 def check_context(parameter: str, given: Any) -> None:
     """`ValueError` if a constructor's parameter describes no context."""
-    if isinstance(given, str):
-        if given not in _REGISTERED:
-            known = ", ".join(map(repr, _REGISTERED)) or "none"
-            raise ValueError(f"{parameter} {given!r} is not registered; there are: {known}")
-    elif not (
-        given is None or isinstance(given, Context) or callable(given) or (is_whole(given) and given >= 1)
-    ):
-        raise ValueError(
-            f"{parameter} must be a number of bins, None, a Bins, a callable or a registered name, "
-            f"not {given!r}"
-        )
+    known = given is None or isinstance(given, Context) or callable(given) or (is_whole(given) and given >= 1)
+    if not known:
+        raise ValueError(f"{parameter} must be a number of bins, None, a Bins or a callable, not {given!r}")
 
 
 def learnt(given: Any, past: Past, X: Floats, weights: Floats, feature: int) -> Context:
@@ -306,10 +236,8 @@ def learnt(given: Any, past: Past, X: Floats, weights: Floats, feature: int) -> 
         return given
     if is_whole(given):
         return Bins(quantile_edges(X[:, feature], weights, int(given)), feature)
-    name, function = (given.name, given.function) if isinstance(given, Labels) else (None, given)
-    if isinstance(given, str):
-        name, function = given, _REGISTERED[given]
-    return Labels(function, tuple(named(function, past)[1].tolist()), name)
+    function = given.function if isinstance(given, Labels) else given
+    return Labels(function, tuple(named(function, past)[1].tolist()))
 
 
 def named(function: Function, past: Past) -> tuple[Integers, NDArray[Any]]:
@@ -340,39 +268,3 @@ def quantile_edges(values: Floats, weights: Floats, n_bins: int) -> tuple[float,
     shares = np.arange(1, n_bins) / n_bins
     edges = np.unique(ordered[np.searchsorted(below, shares * below[-1], side="left")])
     return tuple(edges[edges < ordered[-1]].tolist())
-
-
-def described(context: Context) -> dict[str, Any]:
-    """A context as plain values for a file; a `ValueError` if it cannot be written."""
-    if isinstance(context, NoContext):
-        return {"kind": "none"}
-    if isinstance(context, Bins):
-        return {"kind": "bins", "edges": list(context.edges), "feature": int(context.feature)}
-    assert isinstance(context, Labels)
-    if context.name is None:
-        raise ValueError(NOT_SAVED)
-    return {"kind": "labels", "name": context.name, "labels": list(context.labels)}
-
-
-_DESCRIBED: dict[str, files.Field] = {
-    "none": files.record({"kind": files.text}),
-    "bins": files.record({"kind": files.text, "edges": files.many(files.anything), "feature": files.whole()}),
-    "labels": files.record({"kind": files.text, "name": files.text, "labels": files.many(files.anything)}),
-}
-
-
-def restored(name: str, spec: Any) -> Context:
-    """A context from what `described` wrote; a `ValueError` if it is none. `name` is the field it is in."""
-    kind = spec.get("kind") if isinstance(spec, dict) else None
-    if not isinstance(kind, str) or kind not in _DESCRIBED:
-        raise files.wrong(name, spec, "the description of a context")
-    values = _DESCRIBED[kind](name, spec)
-    if kind == "none":
-        return NoContext()
-    if kind == "bins":
-        return Bins(tuple(values["edges"]), values["feature"])
-    if values["name"] not in _REGISTERED:
-        raise ValueError(f"the context {values['name']!r} is not registered: register it before loading")
-    if values["labels"]:
-        vocabulary.check_types(values["labels"])
-    return Labels(_REGISTERED[values["name"]], tuple(values["labels"]), values["name"])

@@ -67,13 +67,6 @@ class Reliability:
             logs: Floats = np.log(np.where(seen[:, None], said, unsaid))
         return logs
 
-    def drawn(self, states: Integers, n_states: int, generator: np.random.Generator) -> Integers:
-        """Labels, as the states they name, of some events in these states; −1 where none is seen."""
-        right = generator.random(len(states)) < self.true
-        others = (states + generator.integers(1, max(n_states, 2), len(states))) % n_states
-        seen = generator.random(len(states)) < (1.0 if self.observed is None else self.observed)
-        return np.where(seen, np.where(right, states, others), MISSING)
-
     def updated(self, labels: Integers, weighted: Floats, weights: Floats) -> Reliability:
         """The M-step: the share of events with a label, and of those the expected share that is right."""
         seen = labels != MISSING

@@ -12,11 +12,9 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import refuse_lengths_as_y
-from keydyn.model.data.sequences import Sequences, to_draw
-from keydyn.model.data.settings import Settings, generator_of
+from keydyn.model.data.sequences import Sequences
+from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, Types
-from keydyn.model.engine import walks
-from keydyn.model.engine.layout import Walk
 from keydyn.model.relatives.contexts import Contexts, NoContext, Past
 from keydyn.model.relatives.labels import (
     LabelledSequences,
@@ -29,7 +27,6 @@ from keydyn.model.relatives.labels import (
 )
 from keydyn.model.relatives.parameter_tables import ContextTables, Training, uniform_tables
 from keydyn.model.relatives.relative import Relative
-from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution, given_emissions
 
 Answer = TypeVar("Answer")
@@ -49,7 +46,6 @@ def _taking_labels(question: Callable[..., Answer]) -> Callable[..., Answer]:
     return ask
 
 
-@restorable
 @dataclass(eq=False, repr=False)
 class PartiallyHMM(Relative):
     """Hidden Markov model in which an uncertain label of the hidden state is seen at some events.
@@ -175,24 +171,6 @@ class PartiallyHMM(Relative):
     decode = _taking_labels(Relative.decode)
     aic = _taking_labels(Relative.aic)
     bic = _taking_labels(Relative.bic)
-
-    def sample(
-        self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
-    ) -> tuple[Floats, Types, Integers]:
-        """Draw `X` (N, K), labels (N,), None where none is seen, and hidden states (N,).
-
-        Where it is taken as given at which events labels are seen, they are seen at all.
-        """
-        known = self._known()
-        theta, offsets = known.theta, to_draw(known.n_features, n_events, events, lengths).offsets
-        generator, n = generator_of(random_state), int(offsets[-1])
-        states, zeros = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        start_rows, start = zeros[: len(offsets) - 1], theta.startprob[None]
-        walk = Walk.along(offsets, start_rows, start, zeros, theta.transmat)
-        walks.walk_states(walk, generator.random(n), states)
-        X = np.stack([e.distribution.draw(generator, e.at((zeros, states))) for e in theta.emission], axis=1)
-        named = np.append(_labels_of(theta), [None])
-        return X, named[theta.reliability.drawn(states, theta.n_states, generator)], states
 
     def _settings(self, n_features: int) -> Settings:
         settings = super()._settings(n_features)

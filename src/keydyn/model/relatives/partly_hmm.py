@@ -1,9 +1,9 @@
-"""The partly-HMM (Kobayashi and Haruyama, 1997)."""
+"""The partly-HMM (Kobayashi and Haruyama, 1997): its parameters are lines and logits in the value before."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,19 +11,125 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data.input_forms import as_numbers
-from keydyn.model.data.sequences import to_draw
-from keydyn.model.data.settings import Settings, generator_of, is_whole
-from keydyn.model.data.vocabulary import SINGLE_TYPE, Types
+from keydyn.model.data.settings import Settings, is_whole
+from keydyn.model.families.family import Emission
 from keydyn.model.families.location_scale import of_working_values
-from keydyn.model.relatives.contexts import Contexts, Past
-from keydyn.model.relatives.lines import EachItsOwn, Lines
-from keydyn.model.relatives.parameter_tables import Training, uniform_tables
+from keydyn.model.relatives.contexts import Contexts, NoContext, Past
+from keydyn.model.relatives.parameter_tables import (
+    ContextTables,
+    Floored,
+    Training,
+    start_update,
+    uniform_tables,
+)
+from keydyn.model.relatives.regression import (
+    LineLimits,
+    SeenFeature,
+    line_update,
+    tilted,
+    update_logits,
+)
 from keydyn.model.relatives.relative import Relative
-from keydyn.model.relatives.relative_files import restorable
 from keydyn.model.theta.given import distribution, given_emissions
+from keydyn.model.theta.lattice import StatePosterior
+
+# Slopes beyond this could make a number infinite.
+STEEPEST = 1e110
 
 
-@restorable
+@dataclass(frozen=True)
+class EachItsOwn(NoContext):
+    """Every event has tables of its own, made from the value before."""
+
+    def tables(self, past: Past) -> Integers:
+        return np.arange(len(past.last), dtype=np.int64)
+
+    def names(self) -> list[str]:
+        return ["average"]
+
+
+@dataclass(frozen=True)
+class Lines(ContextTables):
+    """θ that varies with u, the deviation of the last value from the centre, on the working scale.
+
+    Attributes
+    ----------
+    startprob : (M,); transmat : (M, M) a[i, j] at u = 0; emission : parameters (1, M) at u = 0
+    emission_slopes : (K, M) b: the location of feature k is loc + b[k, j] u[k]
+    transition_slopes : (M, M) c, zero on the diagonal: a[i, j | u] ∝ a[i, j] exp(c[i, j] u)
+    centre : (K,) the average value of each feature on its working scale
+    feature : the feature whose u the transitions see
+    """
+
+    emission_slopes: Floats
+    transition_slopes: Floats
+    centre: Floats
+    feature: int
+
+    def __post_init__(self) -> None:
+        """Check that u times a slope is finite, whatever the value before."""
+        for name in ("emission_slopes", "transition_slopes", "centre"):
+            if not (np.abs(getattr(self, name)) <= STEEPEST).all():
+                raise ValueError(f"{name} must be between -{STEEPEST:g} and {STEEPEST:g}")
+
+    def deviations(self, last: Floats) -> Floats:
+        """u (N, K); zero where no value was seen yet."""
+        working = np.stack([e.distribution.working(last[:, k]) for k, e in enumerate(self.emission)], axis=1)
+        return np.nan_to_num(working - self.centre)
+
+    def tables_for(self, last: Floats) -> ContextTables:
+        """The tables that each event uses, one row per event."""
+        u = self.deviations(last)
+        emission = []
+        for k, e in enumerate(self.emission):
+            shape = (len(last), self.n_states)
+            params = {name: np.broadcast_to(values, shape) for name, values in e.params.items()}
+            params["loc"] = e.params["loc"] + self.emission_slopes[k] * u[:, k : k + 1]
+            emission.append(e.replace(params))
+        steps = tilted(self.transmat, self.transition_slopes, u[:, self.feature])
+        return ContextTables(self.startprob, steps, emission)
+
+    def maximised(
+        self, evidence: Training, posterior: StatePosterior, settings: Settings
+    ) -> tuple[Self, Floored]:
+        """The M-step: least squares for the lines, Newton's method for the logits."""
+        weighted, u = posterior.states, self._training_deviations(evidence)
+        startprob, transmat, steepness = self.startprob, self.transmat, self.transition_slopes
+        if "start" not in settings.fixed:
+            startprob = start_update(weighted, evidence, settings)
+        if "transitions" not in settings.fixed:
+            deviation, expected, least = u[self.feature], posterior.transitions, settings.count_floor
+            transmat, steepness = transmat.copy(), steepness.copy()
+            update_logits(transmat, steepness, deviation, expected, least)
+        emission, slopes = list(self.emission), self.emission_slopes.copy()
+        floored = [np.zeros((1, len(startprob)), dtype=bool) for _ in emission]
+        if "emission" not in settings.fixed:
+            for k, e in enumerate(emission):
+                limits = LineLimits(evidence.least_scale(k, settings), settings.count_floor)
+                seen = SeenFeature(evidence.working[k], u[k])
+                emission[k], slopes[k], floored[k] = line_update(e, slopes[k], seen, weighted, limits)
+        slopes_of: Any = {"emission_slopes": slopes, "transition_slopes": steepness}
+        return replace(self, startprob=startprob, transmat=transmat, emission=emission, **slopes_of), floored
+
+    def pooled_emission(self, evidence: Training, posterior: StatePosterior) -> list[Emission]:
+        """The emission after an average value."""
+        return [e.replace({name: values[0] for name, values in e.params.items()}) for e in self.emission]
+
+    def _training_deviations(self, evidence: Training) -> Floats:
+        """u of the training events, (K, N)."""
+        u: Floats = evidence.last_working - self.centre[:, None]
+        u[np.isnan(u)] = 0.0
+        return u
+
+    def reordered(self, order: Integers) -> Self:
+        """θ with its states renumbered."""
+        return replace(
+            super().reordered(order),
+            emission_slopes=np.ascontiguousarray(self.emission_slopes[:, order]),
+            transition_slopes=np.ascontiguousarray(self.transition_slopes[np.ix_(order, order)]),
+        )
+
+
 @dataclass(eq=False, repr=False)
 class PartlyHMM(Relative):
     """Second-order model, the first state hidden, the second observable.
@@ -40,7 +146,6 @@ class PartlyHMM(Relative):
     n_states : number of hidden states M
     emission : a location-scale family's name or a `Family`, or one per feature
     previous_feature : the feature whose value before the transitions depend on
-    fixed : which of "start", "transitions", "emission", "slopes" are not estimated; slopes start at zero
     spread, tol, max_iter : as in `POHMM`, like all that are not listed here
 
     Attributes
@@ -62,8 +167,6 @@ class PartlyHMM(Relative):
     >>> model.emission_slopes_.shape, model.transition_slopes_.shape
     ((1, 2), (2, 2))
     """
-
-    _further_parts = ("slopes",)
 
     _: KW_ONLY
     previous_feature: int = 0
@@ -111,15 +214,6 @@ class PartlyHMM(Relative):
     def centre_(self) -> Floats:
         return np.asarray(self._theta.centre)
 
-    def sample(
-        self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
-    ) -> tuple[Floats, Types, Integers]:
-        """Draw `X` (N, K), event types (N,), which are all one, and hidden states (N,)."""
-        known = self._known()
-        offsets = to_draw(known.n_features, n_events, events, lengths).offsets
-        X, states = known.theta.drawn(offsets, generator_of(random_state))
-        return X, np.full(len(X), SINGLE_TYPE), states
-
     def _settings(self, n_features: int) -> Settings:
         feature = self.previous_feature
         if not is_whole(feature) or not 0 <= feature < n_features:
@@ -150,16 +244,13 @@ class PartlyHMM(Relative):
             np.zeros((m, m)),
             np.array([overall.mean[0] for overall, _ in evidence.overall]),
             int(self.previous_feature),
-            "slopes" not in self._fixed(),
         )
 
     def _count(self, theta: Any, rows: int, steps: int, fixed: tuple[str, ...]) -> int:
-        count = super()._count(theta, rows, steps, fixed)
-        if "slopes" not in fixed:
-            m, n_features = len(theta.startprob), len(theta.emission)
-            count += 0 if "emission" in fixed else n_features * m
-            count += 0 if "transitions" in fixed else m * (m - 1)
-        return count
+        m, n_features = len(theta.startprob), len(theta.emission)
+        slopes = 0 if "emission" in fixed else n_features * m
+        slopes += 0 if "transitions" in fixed else m * (m - 1)
+        return super()._count(theta, rows, steps, fixed) + slopes
 
 
 def _finite(name: str, values: Given, shape: tuple[int, ...]) -> Floats:

@@ -47,10 +47,9 @@ def logit_sums(
 ) -> float:
     """Σ_n Σ_j expected[n, j] ln p_n[j] with its gradient and minus its second derivatives.
 
-    p_n = softmax(logits[0] + logits[1] u_n). Terms are the levels, then (if there is room) the slopes.
+    p_n = softmax(logits[0] + logits[1] u_n). Terms are the levels, then the slopes.
     """
-    n_targets = logits.shape[1]
-    n_terms = len(gradient) // n_targets
+    n_terms, n_targets = logits.shape
     chances = np.empty(n_targets)
     # Sums of 1, u and u² times what each event adds: every entry is one of these.
     slope, bend = np.zeros((2, n_targets)), np.zeros((3, n_targets, n_targets))
@@ -88,15 +87,12 @@ def logit_sums(
     return value if math.isfinite(value) else -math.inf
 
 
-def newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: bool) -> Floats:
+def newton(logits: Floats, deviation: Floats, expected: Floats) -> Floats:
     """Levels and slopes (2, J) that raise Σ_n Σ_j expected[n, j] ln softmax(level + slope · u_n)[j]."""
-    n_terms = 2 if free_slopes else 1
-    size = n_terms * logits.shape[1]
-    gradient, curvature = np.empty(size), np.empty((size, size))
+    gradient, curvature = np.empty(logits.size), np.empty((logits.size, logits.size))
     value = logit_sums(logits, deviation, expected, gradient, curvature)
     for _ in range(NEWTON_STEPS):
-        step = np.zeros_like(logits)
-        step[:n_terms] = np.linalg.lstsq(curvature, gradient, UNTOLD)[0].reshape(n_terms, logits.shape[1])
+        step = np.linalg.lstsq(curvature, gradient, UNTOLD)[0].reshape(logits.shape)
         tried, halvings = -math.inf, 0
         while halvings < HALVINGS:
             tried = logit_sums(logits + step, deviation, expected, gradient, curvature)
@@ -115,13 +111,12 @@ def newton(logits: Floats, deviation: Floats, expected: Floats, free_slopes: boo
 
 @np.errstate(over="ignore", invalid="ignore")
 def update_logits(
-    transmat: Floats, slopes: Floats, deviation: Floats, expected: Floats, least: float, free_slopes: bool
+    transmat: Floats, slopes: Floats, deviation: Floats, expected: Floats, least: float
 ) -> None:
     """a (M, M) and c (M, M), in place, from ξ of each step (N, M, M), by Newton's method with halving.
 
-    What the data do not determine stays: a state never left, the slopes where the value before never varies.
-    Without slopes a is the shares of ξ, sums below `least` raised to it. Where ξ is all zero there is
-    no step.
+    What the data do not determine stays: a state never left (ξ, no sum of which is taken as less than
+    `least`), the slopes where the value before never varies. Where ξ is all zero there is no step.
     """
     later = expected.any(axis=(1, 2))  # the first event of a sequence has no step
     expected, scaled = expected[later], deviation[later]
@@ -131,27 +126,22 @@ def update_logits(
     for i, shares in enumerate(np.maximum(expected.sum(axis=0), least)):
         if shares.sum() <= NO_MASS:
             continue
-        if not free_slopes and not slopes[i].any():
-            transmat[i] = shares / shares.sum()
-            continue
         possible = np.flatnonzero(transmat[i] > 0.0)
         logits = np.array([np.log(transmat[i, possible]), slopes[i, possible] * unit])
-        logits = newton(logits, scaled, np.ascontiguousarray(expected[:, i, possible]), free_slopes)
+        logits = newton(logits, scaled, np.ascontiguousarray(expected[:, i, possible]))
         chances = np.exp(logits[0] - logits[0].max())
         transmat[i] = 0.0
         transmat[i, possible] = chances / chances.sum()
-        if free_slopes:
-            # Only differences matter: staying is what the others are compared with.
-            slopes[i, possible] = logits[1] / unit
-            slopes[i] = np.where(transmat[i] > 0.0, slopes[i] - slopes[i, i], 0.0)
+        # Only differences matter: staying is what the others are compared with.
+        slopes[i, possible] = logits[1] / unit
+        slopes[i] = np.where(transmat[i] > 0.0, slopes[i] - slopes[i, i], 0.0)
 
 
 class LineLimits(NamedTuple):
-    """What bounds the update of a line: the least scale, the least count, whether the slope may change."""
+    """What bounds the update of a line: the least scale and the least count."""
 
     least_scale: float
     count_floor: float
-    free_slopes: bool
 
 
 def line_update(
@@ -164,11 +154,10 @@ def line_update(
     expected precision.
     """
     family, params = emission.distribution, emission.params
-    if limits.free_slopes:
-        loc, slopes = np.empty_like(slopes), slopes.copy()
-        scale, df = params["scale"][0], params.get("df", params["scale"])[0]
-        least_squares(seen, weights, Line(params["loc"][0], scale, df, "df" in params), loc, slopes)
-        params = params | {"loc": loc[None]}
+    loc, slopes = np.empty_like(slopes), slopes.copy()
+    scale, df = params["scale"][0], params.get("df", params["scale"])[0]
+    least_squares(seen, weights, Line(params["loc"][0], scale, df, "df" in params), loc, slopes)
+    params = params | {"loc": loc[None]}
     family = of_working_values(family)
     stats = _level_statistics(family, params, seen, weights, slopes)
     updated, floored = family.update(stats, params, limits.least_scale, limits.count_floor)

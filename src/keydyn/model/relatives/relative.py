@@ -10,7 +10,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +26,6 @@ from keydyn.model.families.family import Emission, Family, families_of
 from keydyn.model.fit.estimator import check_domain, check_values_present, weighted
 from keydyn.model.fit.result import FitResult
 from keydyn.model.pohmm import POHMM
-from keydyn.model.relatives import relative_files
 from keydyn.model.relatives.contexts import Contexts, Past
 from keydyn.model.relatives.parameter_tables import Result, Training, climb, lattice_of, n_rows
 from keydyn.model.theta.lattice import log_densities
@@ -79,8 +77,6 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     # How many events back a context looks.
     _memory: ClassVar[int] = 0
-    # Parts of the model that `fixed` may name besides start, transitions and emission.
-    _further_parts: ClassVar[tuple[str, ...]] = ()
 
     @property
     def startprob_(self) -> Floats:
@@ -134,20 +130,12 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         refuse_lengths_as_y(X, y, lengths)
         return self._fit(self._as_sequences(X, events, lengths), sample_weight)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file (docs/file-format.md); `keydyn.load` reads it."""
-        self._known()
-        relative_files.save(self._as_it_is(), path)
-
     def _approximate(self) -> bool:
         return self.density_floor is not None
 
     def _settings(self, n_features: int) -> Settings:
         """The POHMM's checks of the parameters that are the same here; the others have their own."""
         own = self.get_params(deep=False)
-        fixed = (own["fixed"],) if isinstance(own["fixed"], str) else own["fixed"]
-        if isinstance(fixed, (tuple, list)):
-            own["fixed"] = tuple(part for part in fixed if part not in self._further_parts)
         given = POHMM(smoothing=None).get_params(deep=False)
         return check_settings(given | {name: own[name] for name in given if name in own}, n_features)
 
@@ -235,7 +223,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         later = np.ones(len(evidence.X), dtype=bool)
         later[evidence.offsets[:-1]] = False
         used = len(np.unique(evidence.rows)), len(np.unique(evidence.steps[later]))
-        n_parameters = self._count(result.theta, *used, self._fixed())
+        n_parameters = self._count(result.theta, *used, settings.fixed)
         found = FitResult.of(
             theta.reordered(order),
             log_likelihood=result.log_likelihood,
@@ -253,17 +241,10 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         follows: dict[str, Any] = {"n_states": len(theta.startprob), "emission": emission}
         made = cls(**(follows | own | settings))
         made._settings(len(emission))
-        made._take_given(theta, contexts)
-        return made
-
-    def _take_given(self, theta: Any, contexts: Contexts) -> None:
-        """Become the model of given parameters."""
-        n_parameters = self._count(theta, contexts[0].n_rows, contexts[1].n_rows, ())
+        n_parameters = made._count(theta, contexts[0].n_rows, contexts[1].n_rows, ())
         found = FitResult.of(theta, n_parameters=(n_parameters, n_parameters))
-        self._state = RelativeState(found, contexts, len(theta.emission))
-
-    def _fixed(self) -> tuple[str, ...]:
-        return (self.fixed,) if isinstance(self.fixed, str) else tuple(self.fixed)
+        made._state = RelativeState(found, contexts, len(emission))
+        return made
 
     def _count(self, theta: Any, rows: int, steps: int, fixed: tuple[str, ...]) -> int:
         """Free parameters that the likelihood depends on: tables that some event uses."""

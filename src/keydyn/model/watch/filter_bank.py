@@ -42,14 +42,11 @@ class FollowedModel(NamedTuple):
 class FilterBank:
     """The numbers of all filters, and the step that advances them.
 
-    `models` are U models. `types` are those that labels are looked up among, `chosen` (S, C) is the number of
-    each filter's model, `what` is what a session is called in messages, and `name_models` tells whether these
-    say which model they are about.
+    `models` are U models. `types` are those that labels are looked up among, and `chosen` (S, C) is the
+    number of each filter's model.
     """
 
-    def __init__(
-        self, models: Sequence[FollowedModel], types: Types, chosen: Integers, what: str, name_models: bool
-    ) -> None:
+    def __init__(self, models: Sequence[FollowedModel], types: Types, chosen: Integers) -> None:
         thetas = [model.theta for model in models]
         self.thetas = thetas
         self.chosen = chosen
@@ -65,8 +62,6 @@ class FilterBank:
         named = np.array([not vocabulary.is_single(theta.event_types) for theta in thetas])
         self.rejects = named & np.array([model.strict for model in models])
         self.no_marginal = named & ~np.array([theta.has_marginal for theta in thetas])
-        self._what = what
-        self._name_models = name_models
         self._numbers = np.empty(len(chosen), dtype=np.int64)
         self.filters = np.zeros((chosen.size, thetas[0].n_states + EXTRA))
         check_models(self.models, self.features, self.filters)
@@ -123,13 +118,13 @@ class FilterBank:
 
         A `ValueError` says what is wrong with the input, and then nothing has changed.
         """
-        which = np.arange(len(self)) if rows is None else check_rows(rows, len(self), self._what)
+        which = np.arange(len(self)) if rows is None else check_rows(rows, len(self))
         if rows is not None:
             self._check_distinct(which)
         values = x if type(x) is np.ndarray and x.dtype == np.float64 else as_numbers("x", x)
         shape = (len(which), len(self.features))
         if values.shape != shape:
-            raise ValueError(f"x must have shape {shape}, one row per {self._what}, not {values.shape}")
+            raise ValueError(f"x must have shape {shape}, one row per session, not {values.shape}")
         found = self._codes(events, codes, len(which))
         if self.rejects.any() or self.no_marginal.any():
             self._check_known(found, which, events)
@@ -160,17 +155,16 @@ class FilterBank:
         numbers = np.arange(len(which))
         self._numbers[which] = numbers
         if (self._numbers[which] != numbers).any():
-            raise ValueError(f"a {self._what} is named twice; one event each in a call")
+            raise ValueError("a session is named twice; one event each in a call")
 
     def _codes(self, events: Any, codes: Given, n: int) -> Integers:
         if codes is not None:
             if events is not None:
                 raise ValueError("give events or codes, not both")
-            return plain(self.labels.check(codes, n, self._what))
+            return plain(self.labels.check(codes, n, "session"))
         found = np.full(n, self.labels.missing) if events is None else self.labels.many(events)
         if len(found) != n:
-            what = self._what
-            raise ValueError(f"events must be one label per {what}: {n} {what}s, {len(found)} labels")
+            raise ValueError(f"events must be one label per session: {n} sessions, {len(found)} labels")
         return found
 
     def _check_known(self, codes: Integers, which: Integers, events: Any) -> None:
@@ -181,12 +175,9 @@ class FilterBank:
         rejected = unknown & self.rejects[models] & (codes != self.labels.missing)[:, None]
         if rejected.any():
             row, c = np.argwhere(rejected)[0]
-            model, label = "", ""
-            if self._name_models:
-                model = f", model {models[row, c]}"
-            elif events is not None:
-                label = f" {vocabulary.as_labels(events)[row]!r}"
-            raise ValueError(f"{self._what} {which[row]}{model}: event type{label} was not seen in fitting")
+            label = "" if events is None else f" {vocabulary.as_labels(events)[row]!r}"
+            place = f"session {which[row]}, model {models[row, c]}"
+            raise ValueError(f"{place}: event type{label} was not seen in fitting")
         impossible = np.argwhere(unknown & self.no_marginal[models])
         if len(impossible):
             self.thetas[models[tuple(impossible[0])]].known_marginal()
@@ -211,20 +202,20 @@ class FilterBank:
     def _refuse(self, k: int, values: Floats, which: Integers) -> NoReturn:
         family = self.thetas[0].families[k]
         row = int(np.argmax(family.outside(values[:, k])))
-        raise not_a_value(f"{self._what} {which[row]}, column {k}", values[row, k], family)
+        raise not_a_value(f"session {which[row]}, column {k}", values[row, k], family)
 
     def _column(self, column: int) -> Floats:
         values: Floats = self.filters[:, column - EXTRA]
         return values
 
 
-def check_rows(rows: ArrayLike, n: int, what: str) -> Integers:
-    """Which of n streams or sessions (`what`) a call names, or a `ValueError`."""
+def check_rows(rows: ArrayLike, n: int) -> Integers:
+    """Which of n sessions a call names, or a `ValueError`."""
     which = np.asarray(rows)
     if which.ndim != 1 or which.dtype.kind not in "iu":
-        raise ValueError(f"{what}s must be a list of whole numbers")
+        raise ValueError("sessions must be a list of whole numbers")
     if len(which) and (which.min() < 0 or which.max() >= n):
-        raise ValueError(f"{what}s are numbered 0 to {n - 1}")
+        raise ValueError(f"sessions are numbered 0 to {n - 1}")
     return plain(which.astype(np.int64, copy=False))
 
 

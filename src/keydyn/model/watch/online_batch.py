@@ -1,4 +1,7 @@
-"""Many sessions at once, each scored against models of its own choice: what a verification service runs."""
+"""The forward recursion one event at a time: one stream, or many sessions, each against models of its choice.
+
+Time and memory for an event do not depend on how many came before.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
+from keydyn.model.data.input_forms import as_numbers
 from keydyn.model.data.settings import check_number, is_whole
+from keydyn.model.engine.online_step import update_one
 from keydyn.model.fit.estimator import Estimator
 from keydyn.model.model_files import fingerprint
 from keydyn.model.theta.parameters import Parameters
-from keydyn.model.watch import online_filters
+from keydyn.model.watch import stored_streams
 from keydyn.model.watch.filter_bank import FilterBank, FollowedModel, check_rows
+
+FLOAT = np.dtype(np.float64)
 
 
 class OnlineBatch:
@@ -58,8 +66,6 @@ class OnlineBatch:
             ],
             union,
             chosen,
-            "session",
-            name_models=True,
         )
 
     def __len__(self) -> int:
@@ -108,7 +114,7 @@ class OnlineBatch:
 
     def restart(self, sessions: Given = None, cohorts: Given = None) -> None:
         """Forget what these sessions (all unless named) have seen; `cohorts` (B, C) gives them new models."""
-        which = np.arange(len(self)) if sessions is None else check_rows(sessions, len(self), "session")
+        which = np.arange(len(self)) if sessions is None else check_rows(sessions, len(self))
         if cohorts is not None:
             chosen = _check_cohorts(cohorts, len(self._thetas), len(which))
             if chosen.shape[1] != self._bank.chosen.shape[1]:
@@ -120,7 +126,7 @@ class OnlineBatch:
         """The state of one session under each of its models, as `model.online(state)` takes them."""
         first = self._first(session)
         return [
-            online_filters.to_plain(self._bank, fingerprint(self._thetas[u]), slice(f, f + 1))
+            stored_streams.to_plain(self._bank, fingerprint(self._thetas[u]), slice(f, f + 1))
             for f, u in enumerate(self._bank.chosen[session].tolist(), first)
         ]
 
@@ -134,7 +140,7 @@ class OnlineBatch:
         rows = []
         for u, state in zip(chosen, states, strict=True):
             theta = self._thetas[u]
-            one = online_filters.from_plain(state, fingerprint(theta), theta.n_states, theta.n_types)
+            one = stored_streams.from_plain(state, fingerprint(theta), theta.n_states, theta.n_types)
             if len(one) != 1:
                 raise ValueError(f"the state has {len(one)} streams, not 1")
             rows.append(one[0])
@@ -147,6 +153,73 @@ class OnlineBatch:
 
     def _grid(self, values: Floats) -> Floats:
         return values.reshape(self._bank.chosen.shape)
+
+
+class OnlineFilter:
+    """One stream: `update(x, event)` gives ln P(x_n | x_1..n−1, Ω), `proba` the states' probabilities now.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from keydyn import HMM
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.lognormal(np.where(rng.random((300, 1)) < 0.3, 7.0, 5.0), 0.3)
+    >>> watch = HMM().fit(x).online()
+    >>> score = watch.update([140.0])
+    >>> watch.n_events, watch.proba.shape, score == watch.log_likelihood
+    (1, (2,), True)
+    """
+
+    def __init__(self, batch: OnlineBatch) -> None:
+        self._batch = batch
+        bank = batch._bank
+        self._label = bank.labels.one
+        self._own = bank.translation[0].tolist()
+        # From this code on, and with families that are not compiled, an event goes the general way.
+        refuses = bank.rejects.any() or bank.no_marginal.any()
+        self._end = 0 if bank.custom else bank.labels.missing if refuses else bank.labels.unseen + 1
+        self._rest = (float(bank.log_floors[0]), bank.features, *bank.models, bank.filters)
+
+    def __repr__(self) -> str:
+        return f"<OnlineFilter: {self.n_events} events, log-likelihood {self.log_likelihood:.4g}>"
+
+    @property
+    def proba(self) -> Floats:
+        """The probability of each state given all events so far, (M,); the start before the first event."""
+        probabilities: Floats = self._batch.proba[0, 0]
+        return probabilities
+
+    @property
+    def n_events(self) -> int:
+        return int(self._batch.n_events[0])
+
+    @property
+    def log_likelihood(self) -> float:
+        """ln P of all events so far."""
+        return float(self._batch.log_likelihood[0, 0])
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to resume later; give it to `model.online(state)`."""
+        return self._batch.state(0)[0]
+
+    def update(self, x: ArrayLike, event: Any = None) -> float:
+        """Take the next event, its feature values and its type."""
+        # The compiled step sees one kind of array: anything else is copied.
+        values: Any = x
+        if type(x) is not ndarray or x.dtype is not FLOAT:
+            values = as_numbers("x", x)
+        elif not x.flags.carray:
+            values = x.copy()
+        code = self._label(event)
+        if code < self._end and values.ndim == 1:
+            increment = update_one(values, self._own[code], *self._rest)
+            # Only NaN differs from itself.
+            if increment == increment:
+                return increment
+        # What is unusual or wrong: the general way takes it, or says what is wrong with it.
+        events = np.empty(1, dtype=object)
+        events[0] = event
+        return float(self._batch.update(np.atleast_2d(values), events)[0, 0])
 
 
 def _alike(models: Sequence[Estimator]) -> list[Parameters]:
