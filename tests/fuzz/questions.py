@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -84,9 +83,7 @@ def _asked(name: str, question: Any) -> int:
 
 def _streamed(model: Any, X: np.ndarray, events: np.ndarray) -> np.ndarray:
     stream = model.online()
-    answers = [stream.update(X[0], events[0])]
-    stream = model.online(json.loads(json.dumps(stream.state())))
-    answers += [stream.update(x, event) for x, event in zip(X[1:], events[1:], strict=True)]
+    answers = [stream.update(x, event) for x, event in zip(X, events, strict=True)]
     return np.append(answers, stream.proba)
 
 

@@ -7,7 +7,6 @@ and the estimator is as it was.
 from __future__ import annotations
 
 import copy
-import json
 import tempfile
 import warnings
 from pathlib import Path
@@ -284,18 +283,9 @@ class AnyOrder(RuleBasedStateMachine):
     )
     def follow(self, value: Any, event: Any) -> None:
         for stream in self.streams:
-            before = json.dumps(stream.state())
+            before = stream._batch._bank.filters.tobytes()
             if self.attempt("online", lambda s=stream: s.update(value, event)) is None:
-                assert json.dumps(stream.state()) == before
-
-    @rule(
-        part=st.sampled_from(["last", "n_events", "log_likelihood", "log_filtered", "model", "version"]),
-        wrong=ANY,
-    )
-    def resume(self, part: str, wrong: Any) -> None:
-        if self.streams:
-            state = json.loads(json.dumps(self.streams[-1].state())) | {part: wrong}
-            self.attempt("online", lambda: self.model.online(state) and None)
+                assert stream._batch._bank.filters.tobytes() == before
 
     @invariant()
     def fitted_parameters_are_numbers(self) -> None:

@@ -142,7 +142,6 @@ def test_scores_are_equal_to_the_last_bit(model, tmp_path):
         lambda m: m.predict_proba(X, events=known, lengths=lengths),
         lambda m: m.predict_events(X[:5])[1],
         lambda m: m.sample(20, random_state=3)[0],
-        lambda m: m.online().state()["model"],
     ]
     for call in calls:
         np.testing.assert_array_equal(outcome(lambda c=call: c(again)), outcome(lambda c=call: c(model)))

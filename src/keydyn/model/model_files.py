@@ -60,13 +60,6 @@ def contents_of(model: POHMM, event_chain: bool = True) -> tuple[Values, Tensors
     return _header(model), tensors
 
 
-def fingerprint(parameters: Parameters) -> str:
-    """SHA-256 of θ, to tell whether two models are the same."""
-    return files.digest(
-        {"event_types": parameters.event_types.tolist()}, _tensors(parameters, event_chain=False)
-    )
-
-
 def _check_saveable(model: POHMM) -> None:
     """`ValueError` if `load` would refuse what `save` is about to write."""
     parameters = model._parameters

@@ -195,8 +195,8 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         hmm._state = replace(hmm._state, feature_names=state.feature_names)
         return hmm
 
-    def online(self, state: dict[str, Any] | None = None) -> OnlineFilter:
-        """An `OnlineFilter` that takes one event at a time; `state` resumes a filter's `state()`.
+    def online(self) -> OnlineFilter:
+        """An `OnlineFilter` that takes one event at a time.
 
         Examples
         --------
@@ -206,10 +206,7 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         True
         """
         self._known()
-        batch = OnlineBatch([self._as_it_is()], 1)
-        if state is not None:
-            batch.resume(0, [state])
-        return OnlineFilter(batch)
+        return OnlineFilter(OnlineBatch([self._as_it_is()], 1))
 
     def save(self, path: str | PathLike[str], *, event_chain: bool = True) -> None:
         """Write the model to a file (docs/file-format.md); `keydyn.load` reads it.

@@ -216,13 +216,6 @@ SETTINGS = {
 }
 
 
-def state(**changes):
-    stream = MODEL.online()
-    stream.update([50.0, 60.0], "a")
-    return {**stream.state(), **changes}
-
-
-RANGE = "values out of range"
 TWO = np.ones((2, 2))
 ONLINE = {
     "features": (lambda: MODEL.online().update([1.0], "a"), r"x must have shape \(1, 2\).* not \(1, 1\)"),
@@ -232,19 +225,6 @@ ONLINE = {
     "text": (lambda: MODEL.online().update(["x", "y"], "a"), "could not convert"),
     "label": (lambda: MODEL.online().update([1.0, 1.0], 1.5), "whole numbers; found 1.5"),
     "unknown": (lambda: STRICT.online().update([1.0, 1.0], "z"), "^session 0, model 0: event type 'z' was"),
-    "other model": (lambda: STRICT.to_hmm().online(state()), "the state belongs to another model"),
-    "state text": (lambda: MODEL.online("state"), "not a saved state of a stream"),
-    "state empty": (lambda: MODEL.online({}), "not a saved state of a stream"),
-    "state version": (lambda: MODEL.online(state(version=2)), "the state has version 2"),
-    "state type": (lambda: MODEL.online(state(last=[9])), RANGE),
-    "state count": (lambda: MODEL.online(state(n_events=[-1])), r"n_events\[0\] is -1, not a whole"),
-    "state NaN": (lambda: MODEL.online(state(log_filtered=[[NAN, 0.0]])), RANGE),
-    "state sum": (lambda: MODEL.online(state(log_filtered=[[5.0, 5.0]], n_events=[1])), RANGE),
-    "state infinite": (lambda: MODEL.online(state(log_likelihood=[INF], n_events=[1])), RANGE),
-    "state fraction": (lambda: MODEL.online(state(n_events=[1.5])), r"n_events\[0\] is 1.5, not a whole"),
-    "state nested": (lambda: MODEL.online(state(last=[[0]])), r"last\[0\] is \[0\], not a whole"),
-    "state huge": (lambda: MODEL.online(state(last=[10**30])), "not a saved state of a stream"),
-    "state shape": (lambda: MODEL.online(state(log_filtered=[[0.0]])), "different lengths"),
 }
 TABLE = {
     f"{group}: {kind}": entry
@@ -274,10 +254,10 @@ def test_every_parameter_of_the_constructor_is_in_the_table():
 def test_a_refused_event_leaves_a_stream_as_it_was():
     stream = MODEL.online()
     stream.update([50.0, 60.0], "a")
-    before = stream.state()
+    before = stream.n_events, stream.log_likelihood, stream.proba.tolist()
     with pytest.raises(ValueError, match="is not a value"):
         stream.update([50.0, -60.0], "a")
-    assert stream.state() == before
+    assert (stream.n_events, stream.log_likelihood, stream.proba.tolist()) == before
 
 
 def test_a_refused_fit_leaves_a_model_as_it_was():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -46,33 +44,6 @@ def test_an_hmm_ignores_events_online_too():
     np.testing.assert_allclose(found, hmm.score_samples(X), rtol=1e-12, atol=1e-12)
 
 
-def test_a_saved_state_goes_on_exactly(model):
-    X, events = stream(3)
-    whole, first = model.online(), model.online()
-    expected = [whole.update(x, e) for x, e in zip(X, events, strict=True)]
-    for x, e in zip(X[:17], events[:17], strict=True):
-        first.update(x, e)
-    resumed = model.online(json.loads(json.dumps(first.state(), allow_nan=False)))
-    found = [resumed.update(x, e) for x, e in zip(X[17:], events[17:], strict=True)]
-    assert found == expected[17:]
-    assert resumed.n_events == 40
-
-
-def test_an_impossible_event_online():
-    """−inf from there on, a state that JSON can hold, and no state probabilities to ask for."""
-    stay = POHMM.from_parameters(
-        ["a"], [[1.0, 0.0]], [[[[0.0, 1.0], [0.0, 1.0]]]], [("exponential", {"scale": [[1.0, 1.0]]})]
-    )
-    # A density cannot be zero here, so take a start that only leads to where no path goes on.
-    online = stay.online()
-    assert np.isfinite(online.update([1.0], "a"))
-    blocked = online.state() | {"log_filtered": [[None, None]], "log_likelihood": [None]}
-    dead = stay.online(json.loads(json.dumps(blocked, allow_nan=False)))
-    assert dead.update([1.0], "a") == -np.inf
-    with pytest.raises(ValueError, match="session 0 so far have probability zero"):
-        _ = dead.proba
-
-
 def test_many_sessions_of_one_model_at_once(model):
     """Sessions that advance together, apart and by different amounts, each as if it were alone."""
     alone = [model.online() for _ in range(5)]
@@ -86,26 +57,3 @@ def test_many_sessions_of_one_model_at_once(model):
         np.testing.assert_allclose(found, expected, rtol=1e-13)
     assert together.n_events.tolist() == [a.n_events for a in alone]
     np.testing.assert_allclose(together.proba[:, 0], [a.proba for a in alone], rtol=1e-12)
-    for s, one in enumerate(alone):
-        assert together.state(s) == [one.state()]
-
-
-def test_states_of_other_models_and_garbage_are_refused(model):
-    other = POHMM.from_parameters(*Truth.random(np.random.default_rng(52), m=3, n_states=3).arguments())
-    with pytest.raises(ValueError, match="belongs to another model"):
-        other.online(model.online().state())
-    good = model.online().state()
-    for bad in (
-        {},
-        {**good, "version": 9},
-        {**good, "last": [99]},
-        {**good, "n_events": [-1]},
-        {**good, "log_filtered": [[0.0]]},
-        {**good, "log_filtered": [[float("nan")] * 3]},
-        {**good, "last": "abc"},
-    ):
-        with pytest.raises(ValueError, match="state"):
-            model.online(bad)
-    twice = {name: part * 2 if isinstance(part, list) else part for name, part in good.items()}
-    with pytest.raises(ValueError, match="2 streams, not 1"):
-        model.online(twice)

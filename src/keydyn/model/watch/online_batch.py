@@ -15,12 +15,10 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
 from keydyn.model.data.input_forms import as_numbers
-from keydyn.model.data.settings import check_number, is_whole
+from keydyn.model.data.settings import check_number
 from keydyn.model.engine.online_step import update_one
 from keydyn.model.fit.estimator import Estimator
-from keydyn.model.model_files import fingerprint
 from keydyn.model.theta.parameters import Parameters
-from keydyn.model.watch import stored_streams
 from keydyn.model.watch.filter_bank import FilterBank, FollowedModel, check_rows
 
 FLOAT = np.dtype(np.float64)
@@ -122,35 +120,6 @@ class OnlineBatch:
             self._bank.chosen[which] = chosen
         self._bank.restart(which)
 
-    def state(self, session: int) -> list[dict[str, Any]]:
-        """The state of one session under each of its models, as `model.online(state)` takes them."""
-        first = self._first(session)
-        return [
-            stored_streams.to_plain(self._bank, fingerprint(self._thetas[u]), slice(f, f + 1))
-            for f, u in enumerate(self._bank.chosen[session].tolist(), first)
-        ]
-
-    def resume(self, session: int, states: Sequence[dict[str, Any]]) -> None:
-        """Let a session resume from a `state`; a `ValueError` says what does not fit."""
-        first, chosen = self._first(session), self._bank.chosen[session].tolist()
-        if not isinstance(states, Sequence):
-            raise ValueError(f"states must be a list with one for each of {len(chosen)} models")
-        if len(states) != len(chosen):
-            raise ValueError(f"session {session} has {len(chosen)} models, not {len(states)}")
-        rows = []
-        for u, state in zip(chosen, states, strict=True):
-            theta = self._thetas[u]
-            one = stored_streams.from_plain(state, fingerprint(theta), theta.n_states, theta.n_types)
-            if len(one) != 1:
-                raise ValueError(f"the state has {len(one)} streams, not 1")
-            rows.append(one[0])
-        self._bank.filters[first : first + len(rows)] = rows
-
-    def _first(self, session: int) -> int:
-        if not is_whole(session) or not 0 <= session < len(self):
-            raise ValueError(f"sessions are numbered 0 to {len(self) - 1}")
-        return int(session) * int(self._bank.chosen.shape[1])
-
     def _grid(self, values: Floats) -> Floats:
         return values.reshape(self._bank.chosen.shape)
 
@@ -197,10 +166,6 @@ class OnlineFilter:
     def log_likelihood(self) -> float:
         """ln P of all events so far."""
         return float(self._batch.log_likelihood[0, 0])
-
-    def state(self) -> dict[str, Any]:
-        """All that is needed to resume later; give it to `model.online(state)`."""
-        return self._batch.state(0)[0]
 
     def update(self, x: ArrayLike, event: Any = None) -> float:
         """Take the next event, its feature values and its type."""
