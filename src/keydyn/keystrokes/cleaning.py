@@ -5,7 +5,6 @@ No time is changed. A keystroke is dropped, or its release is marked as missing,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -190,7 +189,7 @@ def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame,
         if setting is None or setting is False:
             continue
         there = cleaned["user"].value_counts(sort=False)
-        cleaned, affected = STEPS[rule.name](cleaned, setting)
+        cleaned, affected = _applied(cleaned, rule.name, setting)
         if len(cleaned) == 0:
             raise ValueError(f"the rule {rule.name}={setting!r} leaves no keystrokes")
         steps.append((rule.name, setting, affected, len(cleaned), len(sample_starts(cleaned))))
@@ -202,54 +201,56 @@ def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame,
     return cleaned, CleaningReport(rules, table, *before, by_user)
 
 
-Step = tuple[pd.DataFrame, int]
+# Rules that do not drop keystrokes, and rules about whole samples.
+FORGETS_RELEASE, DIVIDES = ("zero_durations", "long_holds"), ("pauses", "keys")
+OF_SAMPLES = ("duplicate_samples", "shortest")
 
 
-def _drop_duplicate_samples(keystrokes: pd.DataFrame, _: bool) -> Step:
-    copies = is_duplicate(keystrokes)
-    sample = sample_of_row(sample_starts(keystrokes), len(keystrokes))
-    return _keep(keystrokes, ~copies[sample]), int(copies.sum())
-
-
-def _drop_negative_holds(keystrokes: pd.DataFrame, _: bool) -> Step:
-    negative = (keystrokes["timerelease"] < keystrokes["timepress"]).to_numpy()
-    return _keep(keystrokes, ~negative), int(negative.sum())
-
-
-def _drop_shortcuts(keystrokes: pd.DataFrame, _: bool) -> Step:
-    shortcuts, navigation = not_typing(keystrokes)
-    return _keep(keystrokes, ~(shortcuts | navigation)), int((shortcuts | navigation).sum())
-
-
-def _drop_equal_presses(keystrokes: pd.DataFrame, _: bool) -> Step:
-    equal = np.diff(keystrokes["timepress"].to_numpy(), prepend=np.nan) == 0
-    equal[sample_starts(keystrokes)] = False
-    return _keep(keystrokes, ~equal), int(equal.sum())
-
-
-def _forget_zero_durations(keystrokes: pd.DataFrame, _: bool) -> Step:
-    return _forget_releases(keystrokes, (keystrokes["timerelease"] == keystrokes["timepress"]).to_numpy())
-
-
-def _forget_long_holds(keystrokes: pd.DataFrame, limit: float) -> Step:
-    held = keystrokes["timerelease"] - keystrokes["timepress"]
-    return _forget_releases(keystrokes, (held > limit).to_numpy())
-
-
-def _divide_at_pauses(keystrokes: pd.DataFrame, limit: float) -> Step:
-    pauses = np.diff(keystrokes["timepress"].to_numpy(), prepend=np.nan) > limit
-    pauses[sample_starts(keystrokes)] = False
-    return _divided(keystrokes, pauses), int(pauses.sum())
-
-
-def _divide_by_keys(keystrokes: pd.DataFrame, keys: int) -> Step:
+def _applied(keystrokes: pd.DataFrame, rule: str, setting: Any) -> tuple[pd.DataFrame, int]:
+    """The keystrokes after one rule, and how many keystrokes, samples or intervals it applied to."""
     starts = sample_starts(keystrokes)
-    sample = sample_of_row(starts, len(keystrokes))
+    sample, lengths = sample_of_row(starts, len(keystrokes)), sample_lengths(starts, len(keystrokes))
     place = np.arange(len(keystrokes)) - starts[sample]
-    whole = sample_lengths(starts, len(keystrokes)) // keys
-    kept = (whole[sample] == 0) | (place < keys * whole[sample])
-    divided = _divided(_keep(keystrokes, kept), (place % keys == 0)[kept] & (place > 0)[kept])
-    return divided, int(whole.sum())
+    if rule == "keys":
+        parts = lengths // setting
+        kept = (parts[sample] == 0) | (place < setting * parts[sample])
+        cuts = (place % setting == 0)[kept] & (place > 0)[kept]
+        return _divided(keystrokes.loc[kept].reset_index(drop=True), cuts), int(parts.sum())
+    which = _concerned(keystrokes, rule, setting, place, lengths)
+    count = int(which.sum())
+    if rule in DIVIDES:
+        return _divided(keystrokes, which), count
+    if rule in FORGETS_RELEASE:
+        return keystrokes.assign(timerelease=keystrokes["timerelease"].mask(which)), count
+    dropped = which[sample] if rule in OF_SAMPLES else which
+    return keystrokes.loc[~dropped].reset_index(drop=True), count
+
+
+def _concerned(keystrokes: pd.DataFrame, rule: str, setting: Any, place: Integers, lengths: Integers) -> Any:
+    """Which samples, for the rules about whole samples, or which keystrokes a rule applies to.
+
+    `place` (N,) is that of each keystroke in its sample, and `lengths` (S,) are those of the samples.
+    """
+    press, release = (keystrokes[name].to_numpy() for name in ("timepress", "timerelease"))
+    match rule:
+        case "duplicate_samples":
+            return is_duplicate(keystrokes)
+        case "shortest":
+            return lengths < setting
+        case "negative_holds":
+            return release < press
+        case "shortcuts":
+            return np.logical_or(*not_typing(keystrokes))
+        case "equal_presses":
+            return (np.diff(press, prepend=np.nan) == 0) & (place > 0)
+        case "zero_durations":
+            return release == press
+        case "long_holds":
+            return release - press > setting
+        case "pauses":
+            return (np.diff(press, prepend=np.nan) > setting) & (place > 0)
+        case _:
+            return place >= setting
 
 
 def _divided(keystrokes: pd.DataFrame, cuts: NDArray[np.bool_]) -> pd.DataFrame:
@@ -262,48 +263,9 @@ def _divided(keystrokes: pd.DataFrame, cuts: NDArray[np.bool_]) -> pd.DataFrame:
     part: Integers = (before - before[starts][sample_of_row(starts, len(keystrokes))])[first]
     parts = keystrokes.iloc[first].reset_index(drop=True)
     sessions = name_parts(parts["user"], parts["session"], part)
-    divided = keystrokes.copy()
-    divided["session"] = sessions.iloc[np.cumsum(begins) - 1].reset_index(drop=True)
-    return divided
-
-
-def _cut(keystrokes: pd.DataFrame, longest: int) -> Step:
-    starts = sample_starts(keystrokes)
-    beyond = np.arange(len(keystrokes)) - starts[sample_of_row(starts, len(keystrokes))] >= longest
-    return _keep(keystrokes, ~beyond), int(beyond.sum())
-
-
-def _drop_short_samples(keystrokes: pd.DataFrame, shortest: int) -> Step:
-    starts = sample_starts(keystrokes)
-    short = sample_lengths(starts, len(keystrokes)) < shortest
-    sample = sample_of_row(starts, len(keystrokes))
-    return _keep(keystrokes, ~short[sample]), int(short.sum())
+    return keystrokes.assign(session=sessions.iloc[np.cumsum(begins) - 1].reset_index(drop=True))
 
 
 def _plain(value: Any) -> Any:
     """A NumPy number as a Python number."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _keep(keystrokes: pd.DataFrame, kept: NDArray[np.bool_]) -> pd.DataFrame:
-    return keystrokes.loc[kept].reset_index(drop=True)
-
-
-def _forget_releases(keystrokes: pd.DataFrame, which: NDArray[np.bool_]) -> Step:
-    forgotten = keystrokes.copy()
-    forgotten["timerelease"] = keystrokes["timerelease"].mask(which)
-    return forgotten, int(which.sum())
-
-
-STEPS: dict[str, Callable[[pd.DataFrame, Any], Step]] = {
-    "duplicate_samples": _drop_duplicate_samples,
-    "negative_holds": _drop_negative_holds,
-    "shortcuts": _drop_shortcuts,
-    "equal_presses": _drop_equal_presses,
-    "zero_durations": _forget_zero_durations,
-    "long_holds": _forget_long_holds,
-    "pauses": _divide_at_pauses,
-    "keys": _divide_by_keys,
-    "longest": _cut,
-    "shortest": _drop_short_samples,
-}

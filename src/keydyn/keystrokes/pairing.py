@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers, compiled
-from keydyn.keystrokes.quality import LONG_HOLD, PAUSE, QualityReport, quality_of
+from keydyn.keystrokes.quality import QualityReport, quality_of
 from keydyn.keystrokes.raw_events import (
     BLUR,
     NO_FLAG,
@@ -25,6 +26,7 @@ from keydyn.keystrokes.raw_events import (
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, name_parts
 from keydyn.keystrokes.typing_keys import shortcuts_and_navigation
 
+# How many milliseconds an event may be stamped before an earlier one.
 DISORDER = 1000.0
 
 # What becomes of a press or a release. The first four are keystrokes, three of them without a release.
@@ -39,8 +41,6 @@ def pair_events(
     relative: bool = True,
     shortcuts: bool = False,
     disorder: float = DISORDER,
-    pause: float = PAUSE,
-    long_hold: float = LONG_HOLD,
 ) -> tuple[pd.DataFrame, QualityReport]:
     """Raw key events as keystrokes in the schema, and a report of what was found.
 
@@ -62,10 +62,6 @@ def pair_events(
     disorder
         An event stamped at most this many milliseconds before an earlier one is late, and is put in order of
         time. One stamped even earlier shows that the clock was set back, and begins a new sample.
-    pause
-        As in `quality_of`.
-    long_hold
-        As in `quality_of`.
 
     Notes
     -----
@@ -118,7 +114,7 @@ def pair_events(
             "there is no keystroke: no press of an identified key that types and is not a repeat"
         )
     keystrokes = _keystrokes(raw, segments, segment, order, presses, release_of, relative)
-    report = quality_of(keystrokes, pause=pause, long_hold=long_hold)
+    report = quality_of(keystrokes)
     set_back = begins & (part > 0)
     findings = _findings(raw.kind[order], fate, since_start[order], segment, late[order], set_back)
     for kind, flags in findings.items():
@@ -126,9 +122,7 @@ def pair_events(
     samples = segments.merge(report.samples, how="left", on=SAMPLE)
     numbers = [column for column in report.samples.columns if column not in SAMPLE]
     samples[numbers] = samples[numbers].fillna(0).astype(report.samples[numbers].dtypes.to_dict())
-    return keystrokes, QualityReport(
-        samples, report.clocks, report.duplicates, report.pause, report.long_hold
-    )
+    return keystrokes, replace(report, samples=samples)
 
 
 def events_of(keystrokes: pd.DataFrame) -> pd.DataFrame:

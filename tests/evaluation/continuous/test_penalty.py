@@ -15,7 +15,6 @@ from keydyn.evaluation.continuous.penalty import (
     TrustSettings,
     beaten,
     first_above,
-    rank_penalty,
     ranks,
     trust,
     window_penalty,
@@ -31,7 +30,7 @@ def test_rank_penalty_worked_by_hand():
     )
     expected_ranks = [[0, 1, 2], [2, 0, 1], [0.5, 0.5, 2], [1, 1, 1], [2, 1, 0]]
     np.testing.assert_allclose(ranks(event_scores), expected_ranks)
-    penalty = rank_penalty(event_scores, np.array([0, 4, 5]), window=2)
+    penalty = window_penalty(ranks(event_scores), np.array([0, 4, 5]), window=2)
     np.testing.assert_allclose(penalty, [[0, 1, 2], [2, 1, 3], [2.5, 0.5, 3], [1.5, 1.5, 3], [2, 1, 0]])
     assert first_above(penalty[:4, 0], 2.0) == 2
     assert first_above(penalty[:4, 0], 2.5) == 4
@@ -69,14 +68,15 @@ def test_a_user_without_a_template_has_no_rank_and_takes_none():
 
 def test_a_window_needs_an_event():
     with pytest.raises(ValueError, match="window must be 1 or more, not 0"):
-        rank_penalty(np.zeros((1, 2)), np.array([0, 1]), window=0)
+        window_penalty(np.zeros((1, 2)), np.array([0, 1]), window=0)
 
 
 @given(st.lists(rows, min_size=2, max_size=40), st.integers(1, 8), st.integers(1, 39))
 def test_the_window_is_a_sum_of_the_last_ranks(scores, window, cut):
     event_scores = np.array(scores, dtype=float)
     offsets = np.array([0, min(cut, len(scores) - 1), len(scores)])
-    offline, ranked = rank_penalty(event_scores, offsets, window), ranks(event_scores)
+    ranked = ranks(event_scores)
+    offline = window_penalty(ranked, offsets, window)
     for begin, end in pairwise(offsets):
         for n in range(begin, end):
             expected = ranked[max(begin, n + 1 - window) : n + 1].sum(axis=0)

@@ -8,7 +8,7 @@ import pytest
 
 from keydyn.evaluation.continuous.event_ranks import EventRanks
 from keydyn.evaluation.continuous.lockout import PenaltyAndReward, RankPenalty
-from keydyn.evaluation.continuous.penalty import HIGHEST, TrustSettings, first_above, rank_penalty
+from keydyn.evaluation.continuous.penalty import HIGHEST, TrustSettings, first_above, ranks, window_penalty
 from keydyn.evaluation.continuous.rejection import (
     PUBLISHED,
     SHARED,
@@ -38,7 +38,7 @@ def made_up(n_users=4, n_samples=3, seed=0):
 def test_maximum_rejection_times_by_definition():
     """Penalty, threshold and first event above it, query by query and model by model."""
     queries, scores = made_up()
-    penalty = rank_penalty(scores, queries.offsets)
+    penalty = window_penalty(ranks(scores), queries.offsets)
     expected = []
     for s, owner in enumerate(queries.owners):
         part = penalty[queries.offsets[s] : queries.offsets[s + 1]]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from keydyn import POHMM, NGrams
-from keydyn.model.ask import text_lattices
+from keydyn.model.ask import ngrams
 from tests.model.enumeration import Truth, random_values
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
@@ -186,7 +186,7 @@ def test_a_sequence_whose_lattice_does_not_fit_is_named(monkeypatch):
     text = NGrams.learn(keys, order=3, event_types=model.event_types_)
     lengths = [10, 20]
     model.predict_events(tau, lengths=lengths, text=text)
-    monkeypatch.setattr(text_lattices, "LARGEST_LATTICE", 10 * len(text.prob) * 2)
+    monkeypatch.setattr(ngrams, "LARGEST_LATTICE", 10 * len(text.prob) * 2)
     for ask in (model.predict_events, model.decode_events):
         with pytest.raises(ValueError, match="sequence 1 has 20 events, too many"):
             ask(tau, lengths=lengths, text=text)

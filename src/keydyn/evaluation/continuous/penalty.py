@@ -42,11 +42,6 @@ def ranks(event_scores: Floats, enrolled: NDArray[np.bool_] | None = None) -> Fl
     return with_gaps
 
 
-def rank_penalty(event_scores: Floats, offsets: Integers, window: int = WINDOW) -> Floats:
-    """The sum of each template's ranks over the last `window` events of the same sample, (N, U)."""
-    return window_penalty(ranks(event_scores), offsets, window)
-
-
 def window_penalty(event_ranks: Ranks, offsets: Integers, window: int = WINDOW) -> Floats:
     """The sum of ranks over the last `window` events of the same sample, (N, U); NaN where the rank is."""
     check_window(window)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keydyn.arrays import Floats
-from keydyn.evaluation.rates.error_curve import ErrorCurve
+from keydyn.evaluation.rates.error_curve import ErrorCurve, check_scores
 from keydyn.evaluation.rates.likelihood_ratios import check_prior
 
 
@@ -79,9 +79,5 @@ def actual_dcf(genuine: Floats, impostor: Floats, cost: DetectionCost | None = N
 
 def rates_at(genuine: Floats, impostor: Floats, threshold: float) -> tuple[float, float]:
     """FMR and FNMR at a threshold: what scores as high is accepted."""
-    for name, scores in (("genuine", genuine), ("impostor", impostor)):
-        if len(scores) == 0:
-            raise ValueError(f"there are no {name} scores")
-        if np.isnan(scores).any():
-            raise ValueError(f"{name} score {int(np.argmax(np.isnan(scores)))} is NaN")
+    check_scores(genuine, impostor)
     return float((impostor >= threshold).mean()), float((genuine < threshold).mean())

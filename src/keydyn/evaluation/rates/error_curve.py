@@ -46,11 +46,7 @@ class ErrorCurve:
     @classmethod
     def of(cls, genuine: Floats, impostor: Floats) -> ErrorCurve:
         """From the scores of genuine and impostor trials, (G,) and (I,)."""
-        for name, scores in (("genuine", genuine), ("impostor", impostor)):
-            if len(scores) == 0:
-                raise ValueError(f"there are no {name} scores")
-            if np.isnan(scores).any():
-                raise ValueError(f"{name} score {int(np.argmax(np.isnan(scores)))} is NaN")
+        check_scores(genuine, impostor)
         # A stable sort only merges runs that are in order already, as the scores of several users often are.
         genuine, impostor = np.sort(genuine, kind="stable"), np.sort(impostor, kind="stable")
         merged = np.sort(np.concatenate([genuine, impostor]), kind="stable")
@@ -96,6 +92,15 @@ class ErrorCurve:
         share = np.divide(grid - self.fmr[before], width, out=np.zeros(len(grid)), where=width > 0)
         on_lines: Floats = self.fnmr[before] + share * (self.fnmr[after] - self.fnmr[before])
         return on_lines
+
+
+def check_scores(genuine: Floats, impostor: Floats) -> None:
+    """A `ValueError` if there are no scores of one kind, or one of them is NaN."""
+    for name, scores in (("genuine", genuine), ("impostor", impostor)):
+        if len(scores) == 0:
+            raise ValueError(f"there are no {name} scores")
+        if np.isnan(scores).any():
+            raise ValueError(f"{name} score {int(np.argmax(np.isnan(scores)))} is NaN")
 
 
 def hull_points(fmr: Floats, fnmr: Floats) -> Integers:

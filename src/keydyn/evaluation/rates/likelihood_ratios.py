@@ -18,6 +18,7 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from keydyn.arrays import Floats
+from keydyn.evaluation.rates.error_curve import check_scores
 
 
 def cllr(genuine: Floats, impostor: Floats, prior: float = 0.5) -> float:
@@ -25,7 +26,7 @@ def cllr(genuine: Floats, impostor: Floats, prior: float = 0.5) -> float:
 
     `prior` is the probability that a trial is genuine.
     """
-    _check(genuine, impostor)
+    check_scores(genuine, impostor)
     own, others = (costs.mean() for costs in trial_costs(genuine, impostor, prior))
     return float(prior * own + (1.0 - prior) * others)
 
@@ -61,7 +62,7 @@ def min_cllr(genuine: Floats, impostor: Floats, prior: float = 0.5) -> float:
 
 def pooled_ratios(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
     """PAV: the natural-log ratios of the same trials that rise with the score and cost least; may be ±∞."""
-    _check(genuine, impostor)
+    check_scores(genuine, impostor)
     scores = np.concatenate([genuine, impostor])
     is_genuine = np.repeat([1.0, 0.0], [len(genuine), len(impostor)])
     weights = np.repeat([1.0 / len(genuine), 1.0 / len(impostor)], [len(genuine), len(impostor)])
@@ -78,7 +79,7 @@ def reliability(genuine: Floats, impostor: Floats, bins: int = 10) -> pd.DataFra
     ratio of the shares of genuine and of impostor trials that lie in it, half a trial added to each;
     `genuine`, `impostor`, their numbers.
     """
-    _check(genuine, impostor)
+    check_scores(genuine, impostor)
     ratios = np.concatenate([genuine, impostor])
     is_genuine = np.repeat([True, False], [len(genuine), len(impostor)])
     weights = np.repeat([0.5 / len(genuine), 0.5 / len(impostor)], [len(genuine), len(impostor)])
@@ -91,11 +92,3 @@ def reliability(genuine: Floats, impostor: Floats, bins: int = 10) -> pd.DataFra
     observed = np.log((n_g + 0.5) / len(genuine)) - np.log((n_i + 0.5) / len(impostor))
     table = pd.DataFrame({"stated": logit(stated), "observed": observed, "genuine": n_g, "impostor": n_i})
     return table[total > 0].reset_index(drop=True)
-
-
-def _check(genuine: Floats, impostor: Floats) -> None:
-    for name, ratios in (("genuine", genuine), ("impostor", impostor)):
-        if len(ratios) == 0:
-            raise ValueError(f"there are no {name} trials")
-        if np.isnan(ratios).any():
-            raise ValueError(f"{name} trial {int(np.argmax(np.isnan(ratios)))} is NaN")

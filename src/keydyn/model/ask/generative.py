@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Floats, Given, Integers
-from keydyn.model.ask import next_emission, text_lattices
+from keydyn.model.ask import next_emission, ngrams
 from keydyn.model.ask.next_emission import NextEmission
 from keydyn.model.ask.ngrams import NGrams
 from keydyn.model.data import vocabulary
@@ -149,7 +149,7 @@ class Generative(Estimator):
             return given + log_event_probability(parameters, codes, offsets)
         if text is not None:
             log_density = joint_densities(parameters, sequences.X, codes, self._floor)
-            return text_lattices.smoothed(parameters, text, log_density, offsets)[1]
+            return ngrams.smoothed(parameters, text, log_density, offsets)[1]
         lattice = joint_lattice(parameters, sequences.X, codes, offsets, self._floor)
         return lattices.per_sequence(lattices.filtered(lattice)[1], offsets)
 
@@ -182,8 +182,8 @@ class Generative(Estimator):
             probabilities: Floats = by_type.sum(axis=2)
         else:
             log_density = joint_densities(theta, sequences.X, codes, self._floor)
-            posterior_types, scores = text_lattices.smoothed(theta, text, log_density, offsets)
-            text_lattices.check_possible(scores)
+            posterior_types, scores = ngrams.smoothed(theta, text, log_density, offsets)
+            ngrams.check_possible(scores)
             probabilities = normalised(posterior_types)
         return theta.event_types[np.argmax(probabilities, axis=1)], probabilities
 
@@ -209,7 +209,7 @@ class Generative(Estimator):
             types, states = np.divmod(path, theta.n_states)
         else:
             log_density = joint_densities(theta, sequences.X, codes, self._floor)
-            log_probability, types, states = text_lattices.decoded(theta, text, log_density, offsets)
+            log_probability, types, states = ngrams.decoded(theta, text, log_density, offsets)
         return log_probability, theta.event_types[types], states
 
     def predict_next(
