@@ -334,7 +334,7 @@ BAD = {
     "both": (lambda: OnlineBatch(MODELS, 2).update(TWO, "ab", codes=[0, 0]), "not both"),
     "code": (lambda: OnlineBatch(MODELS, 2).update(TWO, codes=[0, 9]), "codes are numbered 0 to 5"),
     "codes": (lambda: OnlineBatch(MODELS, 2).update(TWO, codes=[0.5, 1]), "one whole number per session"),
-    "rejected": (lambda: OnlineBatch(STRICT, 2).update(TWO, "ac"), "^session 1, model 1: event type was not"),
+    "rejected": (lambda: OnlineBatch(STRICT, 2).update(TWO, "ac"), "^session 1, model 1: event type 'c' was"),
     "unknown": (lambda: OnlineBatch([NO_CHAIN], 2).update(TWO, "az"), "no unique stationary"),
     "restart": (lambda: OnlineBatch(MODELS, 2).restart([2]), "sessions are numbered 0 to 1"),
     "restart width": (lambda: OnlineBatch(MODELS, 2).restart([1], [[0]]), "2 models per session"),
