@@ -26,7 +26,6 @@ EXAMPLES = (
     "keydyn.evaluation.continuous.continuous",
     "keydyn.figures.residuals_figure",
     "keydyn.keystrokes.quality_of",
-    "keydyn.model.Bootstrap",
     "keydyn.model.Criterion",
     "keydyn.model.GoodnessOfFit",
     "keydyn.model.NextEmission",

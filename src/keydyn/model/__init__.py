@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from keydyn.model.ask.inference import Criterion
     from keydyn.model.ask.next_emission import NextEmission
     from keydyn.model.ask.ngrams import NGrams
-    from keydyn.model.check.bootstrap import Bootstrap
     from keydyn.model.check.goodness import GoodnessOfFit
     from keydyn.model.check.pseudo_residuals import ResidualTest, check_residuals
     from keydyn.model.classifier import POHMMClassifier
@@ -33,7 +32,6 @@ __all__ = [
     "HMM",
     "POHMM",
     "Bins",
-    "Bootstrap",
     "Categorical",
     "ContextHMM",
     "Criterion",
@@ -77,7 +75,6 @@ __getattr__, __dir__ = on_demand(
         ".ask.inference": "Criterion",
         ".ask.next_emission": "NextEmission",
         ".ask.ngrams": "NGrams",
-        ".check.bootstrap": "Bootstrap",
         ".check.goodness": "GoodnessOfFit",
         ".check.pseudo_residuals": "ResidualTest check_residuals",
         ".classifier": "POHMMClassifier",

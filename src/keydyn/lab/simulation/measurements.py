@@ -6,7 +6,7 @@
 4. an HMM on the data of 1 and 2, event types ignored, against the marginal model of θ₀
 
 Which fitted state is which true one: states are matched type by type by how often they agree with the states
-that were drawn (`keydyn.model.check.bootstrap`).
+that were drawn (`keydyn.model.check.surrogates`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pandas as pd
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model import HMM, POHMM, Sequences
-from keydyn.model.check import bootstrap, surrogates
+from keydyn.model.check import surrogates
 
 EVENT_TYPES = ("a", "b", "c")
 
@@ -247,7 +247,7 @@ def _matched(fitted: POHMM, sample: DrawnSample, n: int) -> tuple[Integers, floa
     """
     part = sample.first(n)
     posterior, codes = fitted.predict_proba(part), _codes(fitted, part)
-    order = bootstrap.match_states(codes, len(fitted.event_types_), sample.states[:n], posterior)
+    order = surrogates.match_states(codes, len(fitted.event_types_), sample.states[:n], posterior)
     number: Integers = np.argsort(order, axis=1)[codes, posterior.argmax(axis=1)]
     return order, float(np.mean(number == sample.states[:n]))
 

@@ -1,1 +1,1 @@
-"""Does the model fit? Goodness of fit, residuals, bootstrap."""
+"""Does the model fit? Goodness of fit, residuals."""

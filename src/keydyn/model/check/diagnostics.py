@@ -1,13 +1,12 @@
-"""Questions about the fit itself: goodness of fit, residuals, standard errors."""
+"""Questions about the fit itself: goodness of fit, residuals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
 from keydyn.arrays import Floats, Given
-from keydyn.model.check import areas, bootstrap, goodness
+from keydyn.model.check import areas, goodness
 from keydyn.model.check import pseudo_residuals as residuals
-from keydyn.model.check.bootstrap import Bootstrap
 from keydyn.model.check.goodness import GoodnessOfFit
 from keydyn.model.data.settings import check_number, generator_of
 from keydyn.model.fit.estimator import Estimator
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Diagnostics(Estimator):
-    """Whether a model fits, where it does not, and how well its parameters are known."""
+    """Whether a model fits, and where it does not."""
 
     def goodness_of_fit(
         self,
@@ -81,28 +80,6 @@ class Diagnostics(Estimator):
     ) -> Floats:
         """Φ⁻¹(F(x_n | all other events, Ω)), (N, K): standard normal, but dependent. They show outliers."""
         return self._residuals(X, events, lengths, True, rosenblatt)
-
-    def bootstrap(
-        self,
-        X: Any,
-        *,
-        events: Any = None,
-        lengths: Given = None,
-        n_replicates: int = 200,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> Bootstrap:
-        """Parametric bootstrap: standard errors and confidence intervals of every fitted parameter.
-
-        Data are drawn from this model along the event sequences of `X`, which should be those it was fitted
-        to; values missing there are missing in every draw. A model is fitted to each draw, and its states are
-        matched with this model's.
-        """
-        n_replicates = check_number("n_replicates", n_replicates, 2)
-        own = self._as_it_is()
-        sequences, _ = own._encoded(own._known(), X, events, lengths)
-        generator = generator_of(random_state)
-        return bootstrap.parametric_bootstrap(cast("POHMM", own), sequences, generator, n_replicates, n_jobs)
 
     def _residuals(self, X: Any, events: Any, lengths: Given, from_later: bool, rosenblatt: bool) -> Floats:
         state = self._known()
