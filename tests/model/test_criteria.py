@@ -9,7 +9,7 @@ from sklearn.base import clone
 import keydyn
 from keydyn import POHMM, POHMMClassifier
 from keydyn.model import LogStudent
-from keydyn.model.criteria import Discrimination, TrainingCriterion
+from keydyn.model.criteria import Discrimination, Labelled, TrainingCriterion
 
 CRITERIA = ("conditional", "margin")
 
@@ -37,7 +37,7 @@ def problem(criterion, emission="lognormal"):
     target = np.searchsorted(classifier.classes_, labels)
     weights = np.linspace(0.5, 1.5, len(labels))
     log_priors = np.log([0.3, 0.7])
-    return Discrimination(classifier.models_, sequences, target, weights, log_priors, criterion)
+    return Discrimination(classifier.models_, Labelled(sequences, target, weights), log_priors, criterion)
 
 
 @pytest.mark.parametrize("emission", ["lognormal", LogStudent(df=4.0)], ids=["lognormal", "logstudent"])

@@ -113,7 +113,8 @@ def pair_events(
         raise ValueError(
             "there is no keystroke: no press of an identified key that types and is not a repeat"
         )
-    keystrokes = _keystrokes(raw, segments, segment, order, presses, release_of, relative)
+    released = np.where(release_of[presses] >= 0, order[release_of[presses]], -1)
+    keystrokes = _keystrokes(raw, segments, segment[presses], order[presses], released, relative)
     report = quality_of(keystrokes)
     set_back = begins & (part > 0)
     findings = _findings(raw.kind[order], fate, since_start[order], segment, late[order], set_back)
@@ -159,23 +160,19 @@ def events_of(keystrokes: pd.DataFrame) -> pd.DataFrame:
 def _keystrokes(
     raw: RawEvents,
     segments: pd.DataFrame,
-    segment: Integers,
-    order: Integers,
-    presses: Integers,
-    release_of: Integers,
+    of_segment: Integers,
+    pressed: Integers,
+    released: Integers,
     relative: bool,
 ) -> pd.DataFrame:
-    """The rows of the schema, given which events, in order of time, are keystrokes and where releases are."""
-    pressed = order[presses]
-    of_segment = segment[pressed]
+    """The rows of the schema, given each keystroke's segment, and the events of its press and release, or −1."""
     origin = None
     if relative:
         first = np.searchsorted(of_segment, np.arange(len(segments)))
         origin = pressed[first[of_segment]]
-    there = release_of[presses] >= 0
-    released = order[release_of[presses][there]]
+    there = released >= 0
     timerelease = np.full(len(pressed), np.nan)
-    timerelease[there] = raw.milliseconds(released, None if origin is None else origin[there])
+    timerelease[there] = raw.milliseconds(released[there], None if origin is None else origin[there])
     keystrokes = segments[SAMPLE].iloc[of_segment].reset_index(drop=True)
     keystrokes["keyname"] = raw.names[pressed]
     keystrokes["timepress"] = raw.milliseconds(pressed, origin)

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from keydyn import files
 from keydyn.arrays import Floats, Given
 from keydyn.files import Kind, Tensor, Tensors, Values, check_tensors, declared
-from keydyn.model.criteria import LIKELIHOOD, Discrimination, TrainingCriterion, discriminated
+from keydyn.model.criteria import LIKELIHOOD, Discrimination, Labelled, TrainingCriterion, discriminated
 from keydyn.model.data.sequences import as_sequences, check_weights
 from keydyn.model.fit.many import fit_many, score_many
 from keydyn.model.fit.threads import Learner
@@ -98,7 +98,9 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
             each = np.ones(len(sequences)) if weights is None else weights
             with np.errstate(divide="ignore"):
                 log_priors = np.log(priors)
-            problem = Discrimination(models, sequences, number, each, log_priors, criterion, self.n_jobs)
+            problem = Discrimination(
+                models, Labelled(sequences, number, each), log_priors, criterion, self.n_jobs
+            )
             models, history = discriminated(problem)
         self._state = Classes(classes, models, priors, history)
         return self

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -85,23 +85,35 @@ class TrainingCriterion:
         return -np.logaddexp(0.0, short), slope * (right - np.exp(others - rival[:, None]))
 
 
+class Labelled(NamedTuple):
+    """Training sequences, the number of each one's model, and its weight, (S,) each."""
+
+    sequences: Sequences
+    target: Integers
+    weights: Floats
+
+
 class Discrimination:
     """The criterion as a function of how far all emissions have moved from where they were, with gradient.
 
     A move is one number for the location of each model, event type, feature and state, in units of the first
-    scale, and one for the logarithm of its scale. `target` is the number of each sequence's model.
+    scale, and one for the logarithm of its scale.
     """
 
     def __init__(
-        self, models: Sequence[Any], sequences: Sequences, target: Integers, weights: Floats,
-        log_priors: Floats, criterion: TrainingCriterion, n_jobs: int | None = None,
-    ) -> None:  # fmt: skip
-        self.models, self.sequences, self.target, self.weights = models, sequences, target, weights
+        self,
+        models: Sequence[Any],
+        data: Labelled,
+        log_priors: Floats,
+        criterion: TrainingCriterion,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.models, (self.sequences, self.target, self.weights) = models, data
         self.log_priors, self.criterion, self.n_jobs = log_priors, criterion, n_jobs
         self._first = [model._parameters.emissions for model in models]
         self._shapes = [(2, model._parameters.n_types, *self._columns(model)) for model in models]
         self.size = sum(int(np.prod(shape)) for shape in self._shapes)
-        self._sequence = np.repeat(np.arange(len(sequences)), sequences.lengths)
+        self._sequence = np.repeat(np.arange(len(self.sequences)), self.sequences.lengths)
         for model in models:
             _check(model)
 

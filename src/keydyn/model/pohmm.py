@@ -76,7 +76,7 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         above 2 GiB; `transmat_between` gives single pairs
     emission_ : list of `Emission`, one per feature, parameters (m, M)
     event_startprob_ : (m,) π[ω]
-    event_transmat_ : (m, m) a[ψ, ω]; likewise, `event_prob_between`
+    event_transmat_ : (m, m) a[ψ, ω], likewise
     event_prob_ : (m,) Π[ω], the share of each type among all events
     stationary_ : (m, M) Π[j | ω], the share of each state among the events of a type
     marginal_ : `Marginal`, the parameters with event types integrated out

@@ -21,6 +21,7 @@ from keydyn.evaluation.continuous.rejection import (
     shared_thresholds,
     transferable_thresholds,
 )
+from keydyn.evaluation.scores import Queries
 
 
 def made_up(n_users=4, n_samples=3, seed=0):
@@ -32,7 +33,8 @@ def made_up(n_users=4, n_samples=3, seed=0):
     scores = rng.normal(size=(offsets[-1], n_users)).round(1)
     scores[np.arange(offsets[-1]), np.repeat(owners, lengths)] += 1.0
     sessions = np.tile(np.arange(n_samples), n_users)
-    return EventRanks.of_scores(owners, sessions, 0, np.arange(n_users), offsets, scores), scores
+    queries = Queries(owners, sessions, np.zeros_like(sessions), np.arange(n_users))
+    return EventRanks.of_scores(queries, offsets, scores), scores
 
 
 def test_maximum_rejection_times_by_definition():
@@ -127,14 +129,15 @@ def test_users_who_are_not_enrolled_take_no_part():
     queries, scores = made_up()
     scores = np.column_stack([scores, np.full(len(scores), np.nan)])
     users, owners = np.arange(5), queries.owners.copy()
-    more = EventRanks.of_scores(owners, queries.sessions, 0, users, queries.offsets, scores)
+    wider = Queries(owners, queries.sessions, queries.folds, users)
+    more = EventRanks.of_scores(wider, queries.offsets, scores)
     for kind in (PUBLISHED, TRANSFERABLE, SHARED):
         one, other = continuous(queries, thresholds=kind), continuous(more, thresholds=kind)
         assert one.rejection == other.rejection
         assert one.ania == other.ania
     assert other.per_user.loc[4].tolist() == [0, 0, 0, 0]
     owners[-1] = 4
-    last = EventRanks.of_scores(owners, queries.sessions, 0, users, queries.offsets, scores)
+    last = EventRanks.of_scores(wider, queries.offsets, scores)
     # Nobody knows the level of a genuine user on it, but others' thresholds apply.
     assert continuous(last).left_out == 1
     assert continuous(last, thresholds=TRANSFERABLE).left_out == 0
@@ -146,9 +149,7 @@ def test_only_trials_count():
     queries, scores = made_up(4, 2)
     first = queries.sessions == 0
     trials = np.where(queries.own, ~first[:, None], first[:, None])
-    some = EventRanks.of_scores(
-        queries.owners, queries.sessions, 0, queries.users, queries.offsets, scores, trials
-    )
+    some = EventRanks.of_scores(queries, queries.offsets, scores, trials)
     np.testing.assert_array_equal(some.ranks, queries.ranks)
     result = continuous(some, thresholds=SHARED)
     events = queries.lengths
@@ -192,9 +193,7 @@ def test_one_sample_each_leaves_the_genuine_side_open():
 def test_all_scores_equal():
     """Nobody is above anybody: no impostor is ever noticed."""
     queries, scores = made_up()
-    equal = EventRanks.of_scores(
-        queries.owners, queries.sessions, 0, queries.users, queries.offsets, np.zeros_like(scores)
-    )
+    equal = EventRanks.of_scores(queries, queries.offsets, np.zeros_like(scores))
     result = continuous(equal)
     np.testing.assert_array_equal(result.per_sample["rejection_time"], queries.lengths)
     assert result.ania.value is None
@@ -213,15 +212,13 @@ def test_texts():
 def test_frames_keep_everything(tmp_path):
     queries, scores = made_up()
     scores = np.column_stack([scores, np.full(len(scores), np.nan)])
-    lacking = EventRanks.of_scores(queries.owners, queries.sessions, 1, np.arange(5), queries.offsets, scores)
-    other = EventRanks.of_scores(
-        queries.owners,
-        queries.sessions,
-        0,
-        np.arange(5),
-        queries.offsets,
-        np.random.default_rng(0).normal(size=scores.shape),
+    second, first = (
+        Queries(queries.owners, queries.sessions, np.full_like(queries.folds, fold), np.arange(5))
+        for fold in (1, 0)
     )
+    lacking = EventRanks.of_scores(second, queries.offsets, scores)
+    drawn = np.random.default_rng(0).normal(size=scores.shape)
+    other = EventRanks.of_scores(first, queries.offsets, drawn)
     whole = EventRanks.joined([other, lacking])
     whole.to_frame().to_parquet(tmp_path / "ranks.parquet")
     back = EventRanks.from_frame(pd.read_parquet(tmp_path / "ranks.parquet"))

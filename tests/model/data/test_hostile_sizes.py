@@ -194,11 +194,10 @@ def test_tables_of_all_pairs_are_refused_where_they_are_too_large():
     model = POHMM(tol=1.0).fit(np.exp(RNG.normal(4.0, 0.3, (len(text), 1))), events=text)
     with pytest.raises(ValueError, match=r"transmat_ would take .* GiB .*transmat_between\(earlier, later\)"):
         _ = model.transmat_
-    with pytest.raises(ValueError, match=r"event_transmat_ would .*event_prob_between\(earlier, later\)"):
+    with pytest.raises(ValueError, match=r"event_transmat_ would .*: event_pairs_ has the pairs"):
         _ = model.event_transmat_
     between = model.transmat_between([5, 5, 3, None], [6, 8, 12_345, 3])
     np.testing.assert_allclose(between.sum(axis=-1), 1.0)
-    assert model.event_prob_between([5, 5, 5, 0], [6, 7, 8, 1]).tolist() == [0.5, 0.5, 0.0, 1.0]
 
 
 def test_single_pairs_are_those_of_the_table():
@@ -207,13 +206,8 @@ def test_single_pairs_are_those_of_the_table():
     np.testing.assert_array_equal(
         MODEL.transmat_between(types[before], types[after]), MODEL.transmat_.reshape(9, 2, 2)
     )
-    np.testing.assert_array_equal(
-        MODEL.event_prob_between(types[before], types[after]), MODEL.event_transmat_.ravel()
-    )
     marginal = MODEL.marginal_
     np.testing.assert_array_equal(MODEL.transmat_between(["a"], ["z"])[0], marginal.transmat_from[0])
-    with pytest.raises(ValueError, match="event types that the model knows"):
-        MODEL.event_prob_between(["a"], ["z"])
     with pytest.raises(ValueError, match="there are 1 earlier and 2 later event types"):
         MODEL.transmat_between(["a"], ["a", "b"])
 

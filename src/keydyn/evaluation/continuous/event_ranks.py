@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from keydyn.arrays import Floats, Integers
 from keydyn.evaluation.continuous.penalty import ranks
 from keydyn.evaluation.scores import Mask, Queries, queries_of
-from keydyn.model.data.vocabulary import Types
 from keydyn.short_repr import short_repr
 
 Singles = NDArray[np.float32]
@@ -63,24 +62,17 @@ class EventRanks(Queries):
 
     @classmethod
     def of_scores(
-        cls,
-        owners: Types,
-        sessions: Types,
-        fold: int,
-        users: Types,
-        offsets: Integers,
-        event_scores: Floats,
-        trials: Mask | None = None,
+        cls, queries: Queries, offsets: Integers, event_scores: Floats, trials: Mask | None = None
     ) -> EventRanks:
-        """From the event scores (N, U) of one fold; a column of NaN is a user without a template.
+        """From the event scores (N, U) of queries of one fold; a column of NaN is a user without a template.
 
         Without `trials` (S, U) every query is tried against every template.
         """
         enrolled = np.asarray(~np.isnan(event_scores).all(axis=0))
         ranked = ranks(event_scores, enrolled).astype(np.float32)
-        tried = np.tile(enrolled, (len(owners), 1)) if trials is None else trials
-        folds = np.full(len(owners), fold, dtype=np.int64)
-        return cls(owners, sessions, folds, users, offsets, ranked, tried)
+        tried = np.tile(enrolled, (len(queries.owners), 1)) if trials is None else trials
+        parts = queries.owners, queries.sessions, queries.folds, queries.users
+        return cls(*parts, offsets, ranked, tried)
 
     @classmethod
     def joined(cls, parts: Sequence[EventRanks]) -> EventRanks:

@@ -15,7 +15,7 @@ from keydyn.detectors import Detector, Population, make_detector
 from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.continuous.event_ranks import EventRanks
 from keydyn.evaluation.protocols.protocol import Protocol, Split
-from keydyn.evaluation.scores import Mask, Scores
+from keydyn.evaluation.scores import Mask, Queries, Scores
 from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
 from keydyn.parallel import Progress, counting_on
@@ -227,8 +227,9 @@ def _event_ranks(fold: int, one: Enrolled, samples: Samples, n_jobs: int | None)
     scores = np.full((len(asked.sequences.X), len(users)), np.nan)
     scores[:, one.columns] = events
     sessions = asked.index.get_level_values("session").to_numpy()
+    queries = Queries(asked.users, sessions, np.full(len(asked), fold, dtype=np.int64), users)
     offsets, trials = asked.sequences.offsets, _trials(one, asked.users, users)
-    return EventRanks.of_scores(asked.users, sessions, fold, users, offsets, scores, trials), events
+    return EventRanks.of_scores(queries, offsets, scores, trials), events
 
 
 def _trials(one: Enrolled, owners: Types, users: Types) -> Mask:

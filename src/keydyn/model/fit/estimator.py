@@ -211,14 +211,6 @@ class Estimator(FitReport):
         theta = self._parameters
         return theta.transmat_of(*_pairs(theta, earlier, later))
 
-    def event_prob_between(self, earlier: Any, later: Any) -> Floats:
-        """a[ψ, ω] of some pairs of known event types, (B,), without the table of all pairs."""
-        theta = self._parameters
-        before, after = _pairs(theta, earlier, later)
-        if (np.maximum(before, after) == theta.n_types).any():
-            raise ValueError("these must be event types that the model knows")
-        return theta.event_prob_of(before, after)
-
     @property
     def _parameters(self) -> Parameters:
         return self._known().parameters
@@ -274,8 +266,7 @@ def _dense_transmat(theta: Parameters) -> Floats:
 
 
 def _dense_event_transmat(theta: Parameters) -> Floats:
-    instead = "event_prob_between(earlier, later) gives some of its pairs"
-    check_size("event_transmat_", theta.n_types**2, instead)
+    check_size("event_transmat_", theta.n_types**2, "event_pairs_ has the pairs that occurred")
     return theta.dense_event_transmat()
 
 
