@@ -165,7 +165,7 @@ def _keystrokes(
     released: Integers,
     relative: bool,
 ) -> pd.DataFrame:
-    """The rows of the schema, given each keystroke's segment, and the events of its press and release, or −1."""
+    """The rows of the schema: each keystroke's segment, and the events of its press and release, or −1."""
     origin = None
     if relative:
         first = np.searchsorted(of_segment, np.arange(len(segments)))
