@@ -98,10 +98,6 @@ class ScoredClaims:
             attack=None if self.attack is None else self.attack[which],
         )
 
-    def negated(self) -> ScoredClaims:
-        """With scores of the opposite sign: distances become scores."""
-        return replace(self, score=-self.score)
-
     @cached_property
     def plain(self) -> ScoredClaims:
         """Without attacks."""

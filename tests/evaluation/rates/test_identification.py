@@ -60,7 +60,6 @@ def test_queries_of_people_without_a_template_are_counted():
     raw = [[3.0, 1.0, np.nan], [1.0, 3.0, np.nan], [5.0, 1.0, np.nan], [1.0, 5.0, np.nan]]
     result = identification(of(raw, [0, 0, 2, 7]))
     assert result.left_out == 2
-    assert result.users_left_out == (1, 2)
     assert result.per_user["queries"].to_dict() == {0: 2}
     assert result.accuracy.value == 0.5
     # Only two templates are candidates, so the second rank is all of them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.evaluation.rates.error_curve import ErrorCurve, equal_error_rate, fnmr_at_fmr, zero_miss_rate
+from keydyn.evaluation.rates.error_curve import ErrorCurve, equal_error_rate, zero_miss_rate
 from keydyn.evaluation.rates.replicates import replicated_curves
 from keydyn.evaluation.rates.verification import (
     FMR_TARGETS,
@@ -48,7 +48,7 @@ def test_each_users_figures_are_the_plain_rates(open_set):
         assert row["eer"] == equal_error_rate(genuine, impostor)
         assert row["zero_miss"] == zero_miss_rate(genuine, impostor)
         for name, target in FMR_TARGETS.items():
-            assert row[name] == fnmr_at_fmr(genuine, impostor, target)
+            assert row[name] == ErrorCurve.of(genuine, impostor).fnmr_at_fmr(target)
     assert result.own["eer"].value == pytest.approx(result.per_user["eer"].mean())
     assert result.own["eer"].std == pytest.approx(result.per_user["eer"].std())
     own = scores.own

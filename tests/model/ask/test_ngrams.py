@@ -124,27 +124,6 @@ def test_joint_likelihood_and_types_under_a_model_of_text(case, order):
         np.testing.assert_allclose(posterior[s], expected, **CLOSE)
 
 
-@pytest.mark.parametrize("order", [1, 2, 4])
-def test_most_probable_types_and_states_under_a_model_of_text(case, order):
-    model, truth, texts, x, codes = case
-    events = [[[*truth.types, None][w] for w in one] for one in codes]
-    log_p, types, states = model.decode_events(x, events=events, text=text_model(truth, texts, order))
-    begin = 0
-    for s, (values, some) in enumerate(zip(x, codes, strict=True)):
-        best = max(
-            log_path + plain_log_probability(texts, "012", order, "".join(map(str, filled)))
-            for filled in truth.completions(some)
-            for log_path in truth.paths(values, filled).values()
-        )
-        assert log_p[s] == pytest.approx(best, rel=1e-10)
-        own = slice(begin, begin + len(values))
-        found = [truth.types.index(name) for name in types[own]]
-        own_path = truth.paths(values, found)[tuple(states[own].tolist())]
-        text_p = plain_log_probability(texts, "012", order, "".join(map(str, found)))
-        assert own_path + text_p == pytest.approx(best, rel=1e-10)
-        begin += len(values)
-
-
 def test_known_types_alone_need_no_sum(case):
     model, truth, texts, x, _ = case
     rng = np.random.default_rng(0)

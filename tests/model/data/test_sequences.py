@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keydyn import HMM, POHMM, Sequences
-from keydyn.model.data.sequences import as_sequences, concatenate
+from keydyn.model.data.sequences import as_sequences
 
 X = np.arange(1.0, 13.0).reshape(6, 2)
 EVENTS = ["b", "a", None, "c", "a", "b"]
@@ -237,7 +237,7 @@ def test_labels_come_back(events, random):
     assert types == sorted(set(events) - {None})
     assert list(itertools.chain(*(one.labels().tolist() for one in sequences))) == events
     shuffled = random.sample(range(len(sequences)), len(sequences))
-    assert_same(concatenate([sequences[s] for s in shuffled]), sequences[shuffled])
+    assert_same(Sequences.concatenate([sequences[s] for s in shuffled]), sequences[shuffled])
 
 
 def test_results_are_the_same_for_every_form():

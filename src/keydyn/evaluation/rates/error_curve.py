@@ -134,18 +134,13 @@ def equal_error_rate(genuine: Floats, impostor: Floats) -> float:
     return ErrorCurve.of(genuine, impostor).eer
 
 
-def fnmr_at_fmr(genuine: Floats, impostor: Floats, target: float) -> float:
-    """The smallest FNMR among thresholds whose FMR is not above the target."""
-    return ErrorCurve.of(genuine, impostor).fnmr_at_fmr(target)
-
-
 def zero_miss_rate(genuine: Floats, impostor: Floats) -> float:
     """FNMR at the laxest threshold that accepts no impostor, FNMR at FMR 0.
 
     Killourhy and Maxion's zero-miss rate: they call an accepted impostor a miss and a rejected genuine
     sample a false alarm, so this is their false-alarm rate when no impostor is missed.
     """
-    return fnmr_at_fmr(genuine, impostor, 0.0)
+    return ErrorCurve.of(genuine, impostor).fnmr_at_fmr(0.0)
 
 
 def common_grid(lowest: float = 1e-4, points: int = 201) -> Floats:

@@ -27,23 +27,19 @@ class Identification:
     Attributes
     ----------
     per_user : one row per user: queries, and acc, the share at rank 1
-    per_user_cmc : (users, U) each user's identification rate at rank 1 … U
     cmc : (U,) the cumulative match characteristic, mean over users; low, high : its 95 % band
     accuracy : the mean over users at rank 1
     overall : (U,) the rate at rank 1 … U over all queries together
     left_out : queries whose owner has no template or whose genuine comparison is no trial
-    users_left_out : users without any query
     """
 
     per_user: pd.DataFrame
-    per_user_cmc: Floats
     cmc: Floats
     low: Floats
     high: Floats
     accuracy: Rate
     overall: Floats
     left_out: int
-    users_left_out: tuple[object, ...]
 
     __repr__ = short_repr
 
@@ -99,12 +95,10 @@ def identification(scores: Scores, replicates: int = REPLICATES, seed: int = 0) 
     )
     return Identification(
         per_user.set_index("user"),
-        per_user_cmc,
         per_user_cmc.mean(axis=0),
         low,
         high,
         mean_rate(per_user_cmc[:, 0], int(queries.sum()), replicates, seed),
         within.mean(axis=0),
         int((~counted).sum()),
-        tuple(names[u] for u in np.flatnonzero(queries == 0)),
     )

@@ -17,6 +17,7 @@ A file is recognised by its layout, never by its name alone:
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def read_scores(
                 other = {"genuine": "impostor", "impostor": "genuine"}[kind]
                 raise ValueError(f"{source}: {name} has {other} scores only; error rates need both")
     if distances:
-        return {name: claims.negated() for name, claims in systems.items()}
+        return {name: replace(claims, score=-claims.score) for name, claims in systems.items()}
     return systems
 
 

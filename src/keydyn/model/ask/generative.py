@@ -188,11 +188,9 @@ class Generative(Estimator):
         return theta.event_types[np.argmax(probabilities, axis=1)], probabilities
 
     def decode_events(
-        self, X: Any, *, events: Any = None, lengths: Given = None, text: NGrams | None = None
+        self, X: Any, *, events: Any = None, lengths: Given = None
     ) -> tuple[Floats, Types, Integers]:
         """The most probable types and states together: ln P(x, Ω, z) of each sequence, types, states.
-
-        `text`, a model of n-grams, takes the place of the event chain.
 
         Examples
         --------
@@ -202,14 +200,10 @@ class Generative(Estimator):
         """
         state = self._known()
         sequences, codes = self._encoded(state, X, events, lengths, reject=True)
-        theta, offsets = state.parameters, sequences.offsets
-        if text is None:
-            lattice = joint_lattice(theta, sequences.X, codes, offsets, self._floor)
-            log_probability, path = lattices.most_probable(lattice)
-            types, states = np.divmod(path, theta.n_states)
-        else:
-            log_density = joint_densities(theta, sequences.X, codes, self._floor)
-            log_probability, types, states = ngrams.decoded(theta, text, log_density, offsets)
+        theta = state.parameters
+        lattice = joint_lattice(theta, sequences.X, codes, sequences.offsets, self._floor)
+        log_probability, path = lattices.most_probable(lattice)
+        types, states = np.divmod(path, theta.n_states)
         return log_probability, theta.event_types[types], states
 
     def predict_next(

@@ -19,7 +19,7 @@ from keydyn.arrays import Floats, Given, Integers, plain
 from keydyn.model.data import vocabulary
 from keydyn.model.data.sequences import Sequences, as_sequences, to_draw
 from keydyn.model.data.vocabulary import Types
-from keydyn.model.engine.text_recursions import TextWalk, most_probable_types, smooth_types
+from keydyn.model.engine.text_recursions import TextWalk, smooth_types
 from keydyn.model.theta.lattice import per_sequence
 from keydyn.model.theta.parameters import Parameters
 from keydyn.short_repr import short_repr
@@ -205,18 +205,6 @@ def smoothed(
     posterior, scores = np.empty(log_density.shape[:2]), np.empty(len(offsets) - 1)
     smooth_types(walk, density, log_scale, posterior, scores)
     return posterior, scores
-
-
-def decoded(
-    parameters: Parameters, text: NGrams, log_density: Floats, offsets: Integers
-) -> tuple[Floats, Integers, Integers]:
-    """ln P(x, Ω, z) of each sequence's most probable types and states, and these."""
-    walk = _walk(parameters, text, offsets)
-    types, states = (np.empty(len(log_density), dtype=np.int64) for _ in range(2))
-    scores = np.empty(len(offsets) - 1)
-    most_probable_types(walk, plain(log_density), types, states, scores)
-    check_possible(scores)
-    return scores, types, states
 
 
 def _walk(parameters: Parameters, text: NGrams, offsets: Integers) -> TextWalk:

@@ -196,7 +196,33 @@ class Sequences:
     @classmethod
     def concatenate(cls, parts: Sequence[Sequences]) -> Sequences:
         """All sequences of several `Sequences`, vocabularies joined."""
-        return concatenate(parts)
+        if len({part.n_features for part in parts}) > 1:
+            raise ValueError(
+                f"these have different numbers of features: {sorted({p.n_features for p in parts})}"
+            )
+        named = {part.feature_names for part in parts if part.feature_names is not None}
+        if len(named) > 1:
+            raise ValueError(f"these have different features: {' and '.join(map(str, sorted(named)))}")
+        types = np.array([], dtype=str)
+        for part in parts:
+            types = vocabulary.union(types, part.event_types)
+        types = np.sort(types)
+        codes = []
+        for part in parts:
+            table = vocabulary.translation(part.event_types, types)
+            table[MISSING] = MISSING
+            codes.append(table[part.codes])
+        names = [name for part in parts for name in part.names or []]
+        kinds = {type(part) for part in parts}
+        kind = kinds.pop() if len(kinds) == 1 else Sequences
+        return kind.of_checked(
+            np.concatenate([part.X for part in parts]),
+            np.concatenate(codes),
+            types,
+            np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))]),
+            named.pop() if named else None,
+            names if all(part.names is not None for part in parts) else None,
+        )
 
     @cached_property
     def lengths(self) -> Integers:
@@ -319,7 +345,7 @@ def as_sequences(X: Any, events: Any = None, lengths: Given = None) -> Sequences
             raise ValueError(
                 "X is a list of Sequences, which hold their events and lengths: do not give them again"
             )
-        return concatenate(list(X))
+        return Sequences.concatenate(X)
     sequences = Sequences.of_checked(*read_arrays(X, events, lengths))
     sequences._check_finite()
     return sequences
@@ -333,35 +359,6 @@ def to_draw(n_features: int, n_events: int, events: Any, lengths: Given) -> Sequ
     if lengths is None and isinstance(events, (list, tuple)) and len(events) and np.ndim(events[0]) == 1:
         return as_sequences([np.full((len(e), n_features), np.nan) for e in events], events)
     return as_sequences(np.full((len(events), n_features), np.nan), events, lengths)
-
-
-def concatenate(parts: Sequence[Sequences]) -> Sequences:
-    """One `Sequences` of all the sequences of several, vocabularies joined."""
-    if len({part.n_features for part in parts}) > 1:
-        raise ValueError(f"these have different numbers of features: {sorted({p.n_features for p in parts})}")
-    named = {part.feature_names for part in parts if part.feature_names is not None}
-    if len(named) > 1:
-        raise ValueError(f"these have different features: {' and '.join(map(str, sorted(named)))}")
-    types = np.array([], dtype=str)
-    for part in parts:
-        types = vocabulary.union(types, part.event_types)
-    types = np.sort(types)
-    codes = []
-    for part in parts:
-        table = vocabulary.translation(part.event_types, types)
-        table[MISSING] = MISSING
-        codes.append(table[part.codes])
-    names = [name for part in parts for name in part.names or []]
-    kinds = {type(part) for part in parts}
-    kind = kinds.pop() if len(kinds) == 1 else Sequences
-    return kind.of_checked(
-        np.concatenate([part.X for part in parts]),
-        np.concatenate(codes),
-        types,
-        np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))]),
-        named.pop() if named else None,
-        names if all(part.names is not None for part in parts) else None,
-    )
 
 
 def check_weights(sample_weight: Given, n_sequences: int) -> Floats:
