@@ -69,14 +69,13 @@ def no_loop_of_the_browser(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A family, a detector or a context that a test registers is gone after it."""
+    """A family or a detector that a test registers is gone after it."""
     from keydyn.detectors import detector
     from keydyn.model.families import family
-    from keydyn.model.relatives import contexts
 
     # A module that registers its detectors while the copy is in place would not do so again.
     detector.detector_names()
-    for module, name in ((family, "_FAMILIES"), (detector, "_DETECTORS"), (contexts, "_REGISTERED")):
+    for module, name in ((family, "_FAMILIES"), (detector, "_DETECTORS")):
         monkeypatch.setattr(module, name, dict(getattr(module, name)))
 
 

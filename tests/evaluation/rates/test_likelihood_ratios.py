@@ -51,7 +51,7 @@ def test_pooling_gives_the_shares_of_blocks() -> None:
 @pytest.mark.parametrize("function", [cllr, min_cllr, reliability])
 def test_no_trials_and_nan_are_refused(function: object) -> None:
     call = function if callable(function) else cllr
-    with pytest.raises(ValueError, match="no impostor trials"):
+    with pytest.raises(ValueError, match="no impostor scores"):
         call(np.ones(2), np.ones(0))
-    with pytest.raises(ValueError, match="genuine trial 1 is NaN"):
+    with pytest.raises(ValueError, match="genuine score 1 is NaN"):
         call(np.array([0.0, np.nan]), np.ones(2))

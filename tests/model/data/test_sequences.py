@@ -148,22 +148,22 @@ def test_concatenating_joins_vocabularies():
     """Different, overlapping and empty vocabularies; codes change, labels do not."""
     labels = [["d", "b"], ["a", None], [None, None], ["b", "a"]]
     parts = [Sequences.from_arrays(np.full((2, 1), s), types) for s, types in enumerate(labels)]
-    joined = concatenate(parts)
+    joined = Sequences.concatenate(parts)
     assert joined.event_types.tolist() == ["a", "b", "d"]
     assert joined.labels().tolist() == list(itertools.chain(*labels))
     assert joined.lengths.tolist() == [2, 2, 2, 2]
-    assert_same(concatenate([joined[s] for s in range(4)]), joined)
+    assert_same(Sequences.concatenate([joined[s] for s in range(4)]), joined)
 
 
 def test_concatenating_different_things():
     one, two = Sequences.from_frame(frame(), ["one", "two"]), Sequences.from_frame(frame(), ["two", "one"])
     with pytest.raises(ValueError, match="different features"):
-        concatenate([one, two])
+        Sequences.concatenate([one, two])
     with pytest.raises(ValueError, match="different numbers of features"):
-        concatenate([one, Sequences.from_frame(frame(), ["one"])])
+        Sequences.concatenate([one, Sequences.from_frame(frame(), ["one"])])
     with pytest.raises(ValueError, match="all text or all whole numbers"):
-        concatenate([Sequences.from_arrays(X, [1] * 6), Sequences.from_arrays(X, ["1"] * 6)])
-    assert concatenate([Sequences.from_arrays(X), one]).feature_names == ("one", "two")
+        Sequences.concatenate([Sequences.from_arrays(X, [1] * 6), Sequences.from_arrays(X, ["1"] * 6)])
+    assert Sequences.concatenate([Sequences.from_arrays(X), one]).feature_names == ("one", "two")
 
 
 @pytest.mark.parametrize(
