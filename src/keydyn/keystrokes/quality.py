@@ -157,38 +157,22 @@ def is_duplicate(keystrokes: pd.DataFrame) -> NDArray[np.bool_]:
     return flags
 
 
-def _copies(keystrokes: pd.DataFrame, starts: Integers) -> tuple[Integers, Integers]:
+def _copies(keystrokes: pd.DataFrame, starts: Integers) -> tuple[list[int], list[int]]:
     """The numbers of the samples that are copies, and of the first sample each is a copy of."""
     lengths = sample_lengths(starts, len(keystrokes))
-    first = np.repeat(keystrokes["timepress"].to_numpy()[starts], lengths)
-    rows = pd.DataFrame(
-        {
-            "place": np.arange(len(keystrokes)) - np.repeat(starts, lengths),
-            "keyname": pd.factorize(keystrokes["keyname"])[0],
-            "timepress": np.round(keystrokes["timepress"].to_numpy() - first, DECIMALS),
-            "timerelease": np.round(keystrokes["timerelease"].to_numpy() - first, DECIMALS),
-        }
-    )
-    hashes = np.add.reduceat(pd.util.hash_pandas_object(rows, index=False).to_numpy(), starts)
-    alike = pd.DataFrame({"hash": hashes, "length": lengths}).groupby(["hash", "length"], sort=False)
-    numbers = pd.Series(np.arange(len(starts)))
-    original = numbers.groupby(alike.ngroup()).transform("first").to_numpy()
-    copies = np.flatnonzero((original != numbers.to_numpy()) & (lengths >= SHORTEST))
-    # Equal hashes only make a copy likely: the rows decide.
-    mine, theirs = (_rows_of(rows, starts, lengths, which) for which in (copies, original[copies]))
-    same = ((mine == theirs) | (np.isnan(mine) & np.isnan(theirs))).all(axis=1)
-    of_copy = np.repeat(np.arange(len(copies)), lengths[copies])
-    wrong = np.zeros(len(copies), dtype=bool)
-    wrong[of_copy[~same]] = True
-    return copies[~wrong], original[copies[~wrong]]
-
-
-def _rows_of(rows: pd.DataFrame, starts: Integers, lengths: Integers, samples: Integers) -> Floats:
-    """The rows of some samples, one sample after another."""
-    ends = np.cumsum(lengths[samples])
-    shift = np.repeat(starts[samples] - (ends - lengths[samples]), lengths[samples])
-    chosen: Floats = rows.to_numpy(dtype=np.float64)[np.arange(len(shift)) + shift]
-    return chosen
+    times = keystrokes[["timepress", "timerelease"]].to_numpy(dtype=np.float64)
+    since_first = np.round(times - np.repeat(times[starts, :1], lengths, axis=0), DECIMALS)
+    rows = np.column_stack([pd.factorize(keystrokes["keyname"])[0], since_first])
+    # Equal rows have equal bytes: zero has no sign, and what is missing is one and the same number.
+    rows = np.where(np.isnan(rows), np.nan, rows + 0.0)
+    first: dict[bytes, int] = {}
+    copies, originals = [], []
+    for sample, (begin, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
+        original = first.setdefault(rows[begin : begin + length].tobytes(), sample)
+        if original != sample and length >= SHORTEST:
+            copies.append(sample)
+            originals.append(original)
+    return copies, originals
 
 
 @dataclass(frozen=True, eq=False)
