@@ -13,7 +13,6 @@ from keydyn.evaluation.rates.error_curve import (
     common_grid,
     curves_on,
     equal_error_rate,
-    fnmr_at_fmr,
     zero_miss_rate,
 )
 
@@ -62,7 +61,7 @@ def test_rates_at_a_target_by_trying_every_threshold(genuine, impostor, target):
     levels = [np.inf, *np.concatenate([genuine, impostor])]
     tried = [((impostor >= t).mean(), (genuine < t).mean()) for t in levels]
     curve = ErrorCurve.of(genuine, impostor)
-    assert fnmr_at_fmr(genuine, impostor, target) == min(fnmr for fmr, fnmr in tried if fmr <= target)
+    assert ErrorCurve.of(genuine, impostor).fnmr_at_fmr(target) == min(fnmr for fmr, fnmr in tried if fmr <= target)
     assert curve.fmr_at_fnmr(target) == min(fmr for fmr, fnmr in tried if fnmr <= target)
     assert zero_miss_rate(genuine, impostor) == curve.fnmr_at_fmr(0.0)
 
@@ -70,8 +69,8 @@ def test_rates_at_a_target_by_trying_every_threshold(genuine, impostor, target):
 def test_one_in_a_hundred_is_not_above_one_per_cent():
     """100 of 10,000 impostors accepted is FMR 1 %, however fractions are rounded."""
     impostor = np.arange(10_000.0)
-    assert fnmr_at_fmr(np.array([9_900.0]), impostor, 0.01) == 0.0
-    assert fnmr_at_fmr(np.array([9_899.0]), impostor, 0.01) == 1.0
+    assert ErrorCurve.of(np.array([9_900.0]), impostor).fnmr_at_fmr(0.01) == 0.0
+    assert ErrorCurve.of(np.array([9_899.0]), impostor).fnmr_at_fmr(0.01) == 1.0
 
 
 def test_scores_of_minus_infinity():
