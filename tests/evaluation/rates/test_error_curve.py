@@ -61,7 +61,7 @@ def test_rates_at_a_target_by_trying_every_threshold(genuine, impostor, target):
     levels = [np.inf, *np.concatenate([genuine, impostor])]
     tried = [((impostor >= t).mean(), (genuine < t).mean()) for t in levels]
     curve = ErrorCurve.of(genuine, impostor)
-    assert ErrorCurve.of(genuine, impostor).fnmr_at_fmr(target) == min(fnmr for fmr, fnmr in tried if fmr <= target)
+    assert curve.fnmr_at_fmr(target) == min(fnmr for fmr, fnmr in tried if fmr <= target)
     assert curve.fmr_at_fnmr(target) == min(fmr for fmr, fnmr in tried if fnmr <= target)
     assert zero_miss_rate(genuine, impostor) == curve.fnmr_at_fmr(0.0)
 
