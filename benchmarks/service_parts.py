@@ -131,7 +131,9 @@ async def answered(app: Any, path: str, key: str, body: bytes) -> int:
         **{"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST"},
         **{"scheme": "http", "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": ""},
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        **{"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80), "state": {}},
+        **{"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80)},
+        # The body came together with the headers, as the protocol of the service says of most requests.
+        "state": {"arrived": True},
     }
     await app(scope, receive, send)
     return int(status[0])

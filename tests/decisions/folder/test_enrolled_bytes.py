@@ -78,6 +78,32 @@ def test_who_comes_back_is_the_same_person(user):
         assert elsewhere.verify(user, sample) == verifier().verify(user, sample)
 
 
+def test_an_enrolment_is_kept_as_what_has_moved_and_earlier_files_are_read():
+    one = replace(verifier().person("ada"), previous=None)
+    header, tensors = _parts(template_bytes(one))
+    assert tensors.keys() == {"template", "moved_from"}
+    whole = np.frombuffer(one.enrolment.packed_template(), dtype=np.uint8)
+    earlier = files.packed(header, {"template": tensors["template"], "enrolment": whole})
+    assert len(template_bytes(one)) < 0.8 * len(earlier)
+    here, before = (
+        enrolled_of(each, shipped_background().pattern, Fingerprints.none())
+        for each in (template_bytes(one), earlier)
+    )
+    for name, values in vars(before.enrolment.template_).items():
+        np.testing.assert_array_equal(vars(here.enrolment.template_)[name], values)
+    assert here.drift == before.drift == one.drift > 0.0
+    changed = one.enrolment.carrying(replace(one.enrolment.template_, n_events=7))
+    assert "enrolment" in _parts(template_bytes(replace(one, enrolment=changed)))[1]
+
+
+@pytest.mark.parametrize("means", [b"12345678", b"1234567", b""])
+def test_means_of_another_enrolment_are_refused(means):
+    header, tensors = _parts(stored())
+    tensors["moved_from"] = np.frombuffer(means, dtype=np.uint8)
+    with pytest.raises(ValueError, match=r"means of the enrolment|multiple of element size"):
+        enrolled_of(files.packed(header, tensors), shipped_background().pattern, Fingerprints.none())
+
+
 def test_any_detector_that_stores_templates_will_do():
     background = typed_samples.background()
     verifier = Verifier.of(background)

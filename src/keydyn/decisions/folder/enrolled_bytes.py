@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keydyn import files
+from keydyn.arrays import Floats
 from keydyn.decisions.calibration.amounts import CALIBRATIONS
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.comparisons import COMPARISONS, Comparisons
@@ -20,8 +21,11 @@ from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.files import Field, Kind, Tensor, Tensors, Values, declared, whole
 from keydyn.population import PopulationModel
+from keydyn.population.saved import bounded
 
 TEMPLATES = ("template", "enrolment", "previous")
+# The means of the enrolment stand for all of it where updates have moved nothing else.
+MOVED_FROM = "moved_from"
 # Bytes of the largest contents that are read.
 LARGEST_STORED = 1 << 28
 
@@ -44,8 +48,12 @@ def template_bytes(one: Enrolled) -> bytes:
     >>> type(template_bytes(enrolled))
     <class 'bytes'>
     """
-    templates = {name: getattr(one, name) for name in TEMPLATES}
+    moved_from = _moved_from(one)
+    names = TEMPLATES if moved_from is None else ("template", "previous")
+    templates = {name: getattr(one, name) for name in names}
     contents = {name: each.packed_template() for name, each in templates.items() if each is not None}
+    if moved_from is not None:
+        contents[MOVED_FROM] = moved_from.astype("<f8").tobytes()
     if len(one.comparisons):
         contents["comparisons"] = one.comparisons.packed()
     about = {"detector": one.template.name, "samples": one.samples, "keys": one.keys}
@@ -75,13 +83,34 @@ def enrolled_of(
     if detector != pattern.name:
         raise ValueError(f"the template is of the detector {detector!r}, not of {pattern.name}")
     features = sorted(["duration", "tau", *sensors])
-    own = parts.contents.pop("comparisons", None)
+    own, means = parts.contents.pop("comparisons", None), parts.contents.pop(MOVED_FROM, None)
     comparisons = Comparisons.none() if own is None else COMPARISONS.parsed(own, "the comparisons")
     templates: dict[str, Any] = {
         name: pattern.with_template(file, f"the {name}", features) for name, file in parts.contents.items()
     }
+    if means is not None:
+        templates["enrolment"] = _enrolment(templates["template"], means)
     about = {name: parts.about[name] for name in ("samples", "keys")}
     return Enrolled(**about, fingerprints=fingerprints, comparisons=comparisons, **templates)
+
+
+def _moved_from(one: Enrolled) -> Floats | None:
+    """The means that a person was enrolled with, if updates have moved them and changed nothing else."""
+    now, then = one.template, one.enrolment
+    if not isinstance(now, PopulationDetector) or not isinstance(then, PopulationDetector):
+        return None
+    mine, first = vars(now.template_), vars(then.template_)
+    same = all(np.array_equal(mine[name], first[name]) for name in mine if name != "mean")
+    return then.template_.mean if same else None
+
+
+def _enrolment(now: Detector, means: bytes) -> Detector:
+    """The template that was enrolled with these means, of a template that has moved since."""
+    first = np.frombuffer(means, "<f8").astype(np.float64)
+    if not isinstance(now, PopulationDetector) or first.shape != now.template_.mean.shape:
+        raise ValueError("the means of the enrolment are not those of the template")
+    bounded(MOVED_FROM, first)
+    return now.carrying(replace(now.template_, mean=first))
 
 
 def background_bytes(background: Background) -> bytes:
@@ -133,7 +162,7 @@ PERSON = _kind(
     {"detector": files.text, "samples": whole(1), "keys": whole(1)},
     {
         name: replace(_BYTES, group=None if name == "template" else name)
-        for name in (*TEMPLATES, "comparisons")
+        for name in (*TEMPLATES, MOVED_FROM, "comparisons")
     },
 )
 BACKGROUND = _kind("Background", {}, {"population": _BYTES, "calibration": _BYTES})

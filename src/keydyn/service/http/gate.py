@@ -21,6 +21,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from keydyn.service.http.limits import ARRIVED
 from keydyn.service.metrics import Metrics
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Deployment
@@ -250,6 +251,8 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """What arrives next belongs to another request."""
         super().on_message_complete()
+        # The application first runs when all that has just arrived is parsed.
+        self.scope["state"][ARRIVED] = True
         if self._discarding:
             self._discarding = False
             self._end()

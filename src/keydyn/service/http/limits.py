@@ -22,6 +22,8 @@ REMEMBERED_CALLERS, OF_A_TOKEN = 10_000, 0.1
 OF_A_KEY, OF_OTHERS = 2, 16
 # Requests of one tenant, and of all, that are worked on at once; and those of one tenant that wait.
 OF_A_TENANT, OF_ALL, WAITING = 2, 8, 16
+# Set in the state of a request whose body has arrived whole, before the request is looked at.
+ARRIVED = "arrived"
 
 
 class Rates:
@@ -107,6 +109,22 @@ class Bodies:
             self._callers[caller] -= 1
             if not self._callers[caller]:
                 del self._callers[caller]
+
+
+async def arrived_body(request: Request) -> bytes | None:
+    """The body if all of it came together with the headers; None if it would have to be waited for."""
+    if ARRIVED not in request.scope["state"]:
+        return None
+    message = await request.receive()
+    body: bytes | None = message.get("body") if message["type"] == "http.request" else None
+    return body
+
+
+def checked_size(body: bytes, most: int) -> bytes:
+    """A body that has arrived; a `Problem` if it is larger than this."""
+    if len(body) > most:
+        raise _too_large(most)
+    return body
 
 
 def _too_large(most: int) -> Problem:

@@ -1,8 +1,8 @@
 """Declaring routes: functions of a call, parameters and a body, which return an answer.
 
 The types of `body` and of the answer are those of `keydyn.service.wire`. A request is admitted (its key and
-its rate) before its body is read; the body is decoded, the route run and the answer encoded in one worker
-thread, off the event loop.
+its rate) before its body is waited for; the body is decoded, the route run and the answer encoded in one
+worker thread, off the event loop, which also admits a request whose body came with its headers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
@@ -24,6 +25,7 @@ from starlette.responses import JSONResponse
 
 from keydyn.files import Field, matching, sha256, whole
 from keydyn.service.http.access import Caller, context_of
+from keydyn.service.http.limits import arrived_body, checked_size
 from keydyn.service.http.openapi import reference
 from keydyn.service.http.problem_answers import WORDS
 from keydyn.service.people.context import Context
@@ -31,6 +33,7 @@ from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import ABOUT_USER_ID, USER_ID, decoded, encoded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Answered = TypeVar("Answered")
 # Says who sends a request, or refuses it with a `Problem`: usually a `Rule`.
 Admits = Callable[[Request], Any]
 # The id of a person in a path.
@@ -91,7 +94,7 @@ class Declared:
 
 
 class AdmittedRoute(APIRoute):
-    """A route that looks at the key and the rate before anything else, and reads the body after that."""
+    """A route that looks at the key and the rate before anything else, and at the body after that."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The route's own handler, behind its rule."""
@@ -102,32 +105,41 @@ class AdmittedRoute(APIRoute):
         rule, own = declared.rule, {param.name for param in self.dependant.path_params}
         # Other parameters are read by FastAPI, which also words what is wrong with an id.
         only_id = own <= {"id"} and not self.dependant.query_params
+        takes_keystrokes = declared.body is not None and "keystrokes" in declared.body.__struct_fields__
 
-        async def run(request: Request) -> Response:
-            path = request.path_params
-            if only_id and all(USER_IDS.fullmatch(name) for name in path.values()):
-                answer: Response = await in_thread(request, self.endpoint, request, **path)
-                return answer
-            return await handler(request)
+        def admit(request: Request) -> int:
+            request.state.caller, request.state.body = rule(request), b""
+            most: int = request.app.state.deployment.largest_body
+            return most if takes_keystrokes else min(most, SMALL_BODY)
+
+        def at_once(request: Request, body: bytes) -> Response:
+            most = admit(request)
+            request.state.body = checked_size(body, most)
+            answer: Response = self.endpoint(request, **request.path_params)
+            return answer
 
         async def admitted(request: Request) -> Response:
-            state = request.app.state
-            request.state.caller = await in_thread(request, rule, request)
-            request.state.body = b""
+            state, plain = request.app.state, only_id
+            plain = plain and all(USER_IDS.fullmatch(name) for name in request.path_params.values())
+            if plain and not declared.heavy:
+                body = b"" if declared.body is None else await arrived_body(request)
+                if body is not None:
+                    # Nothing is waited for: one change of threads is enough.
+                    return await in_thread(request, at_once, request, body)
+            most = await in_thread(request, admit, request)
             if declared.body is not None:
-                most = state.deployment.largest_body
-                if "keystrokes" not in declared.body.__struct_fields__:
-                    most = min(most, SMALL_BODY)
                 request.state.body = await state.bodies.read(request, request.state.counted_as, most)
-            if not declared.heavy:
-                return await run(request)
-            async with state.heavy.turn(request.state.tenant_id):
-                return await run(request)
+            async with state.heavy.turn(request.state.tenant_id) if declared.heavy else nullcontext():
+                if plain:
+                    return await in_thread(request, self.endpoint, request, **request.path_params)
+                return await handler(request)
 
         return admitted
 
 
-async def in_thread(request: Request, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+async def in_thread(
+    request: Request, function: Callable[..., Answered], *args: Any, **options: Any
+) -> Answered:
     """What a function returns, run in one of the threads for requests."""
     call = partial(function, *args, **options)
     return await asyncio.get_running_loop().run_in_executor(request.app.state.threads, call)

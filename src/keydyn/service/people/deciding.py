@@ -14,6 +14,7 @@ from keydyn.decisions.decision import Decision as Judged
 from keydyn.decisions.decision import Evidence as Judgeable
 from keydyn.decisions.enrolled import DRIFTED
 from keydyn.decisions.folder.enrolled_bytes import template_bytes
+from keydyn.decisions.liveness import copies
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
@@ -126,7 +127,7 @@ def _decided(
     verifier = verifier_for(tenant, subject.background, {person.id: subject.known.enrolled}, level)
     decision = verifier.verify(person.id, sample)
     follows = verifier.updated(person.id, sample, decision) if tenant.settings.updating else None
-    now, after = context.clock(), subject.known.enrolled
+    now, after, known = context.clock(), subject.known.enrolled, subject.known.remembered
     seen = sealed = None
     if follows is not None:
         # Updates are not undone here: the template before this one is not kept.
@@ -135,6 +136,7 @@ def _decided(
         sealed = person.key.seal(template_bytes(after), f"profiles/{profile.id}/template")
     elif decision.accepted:
         seen = Fingerprints.of(sample, secret_of(tenant))
+        after = after.remembering(seen)
     drift = after.drift if sealed is not None else 0.0
     drifted = drift >= DRIFTED and profile.drift_reported_at is None
     answer: Answered = decision.answer  # type: ignore[assignment]
@@ -154,10 +156,9 @@ def _decided(
         full = _with_scores(verdict, decision, verifier.at.false_match, sealed is not None)
         verdict = full if write.told == "everything" else rounded(full)
 
-    def change(connection: Connection) -> tuple[Verdict, Remembered | None]:
+    def change(connection: Connection) -> tuple[Verdict, int]:
         made = Attempt(asked, level, decision.accepted)
-        wait = count_attempt(connection, tenant, person, made, now)
-        known = None
+        wait, number = count_attempt(connection, tenant, person, made, now), 0
         if seen is not None:
             # Of two copies sent at the same time, the second is decided again and finds the first.
             count_remembered(connection, person)
@@ -170,7 +171,7 @@ def _decided(
                 changed = _FOLLOWED.run(connection, **version, **followed)
             if changed != 1:
                 raise Stale
-            known = remember(connection, person, profile.id, seen, subject.known.remembered, now)
+            number = remember(connection, person, profile.id, seen, known.rows, now)
             if drifted:
                 body = {"user": person.name, "text": str(profile.text), "device": profile.device}
                 announce(connection, tenant, "template.drifted", body, now=now, user_id=person.id)
@@ -178,12 +179,14 @@ def _decided(
         write.note(connection, now, "verified", person.key, answer=answer, level=asked, judged=level)
         done = structs.replace(verdict, wait_s=-(-wait // SECOND))
         write.finish(connection, done, person.id)
-        return done, known
+        return done, number
 
-    done, known = context.database.write(change)
-    if known is not None:
+    done, number = context.database.write(change)
+    if seen is not None:
         context.people.put(profile.id, profile.version + 1, replace(after, fingerprints=Fingerprints.none()))
-        context.remembered.put(person.id, person.remembered + 1, known)
+        rows = min(known.rows + 1, copies.MOST_SAMPLES)
+        latest = Remembered(after.fingerprints, rows, number)
+        context.remembered.put(person.id, person.remembered + 1, latest)
     return done
 
 

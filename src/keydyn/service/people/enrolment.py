@@ -111,7 +111,7 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample, to_
                 contents=sealed,
             )
         )
-        remember(connection, person, profile.id, seen, known, now)
+        remember(connection, person, profile.id, seen, known.rows, now)
         connection.execute(update(profiles).where(profiles.c.id == profile.id).values(changed))
         write.note(connection, now, "sample.stored", person.key, number=number)
         enqueue(connection, tenant, "fit", {"profile": profile.id}, user_id=person.id, now=now)

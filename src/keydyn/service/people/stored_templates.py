@@ -109,23 +109,17 @@ def remembered(connection: Connection, context: Context, person: PersonRow) -> R
 
 
 def remember(
-    connection: Connection,
-    person: PersonRow,
-    profile_id: str,
-    seen: Fingerprints,
-    known: Remembered,
-    now: int,
-) -> Remembered:
-    """Keep the fingerprints of a sample, so that copies of it are recognised, after `count_remembered`.
+    connection: Connection, person: PersonRow, profile_id: str, seen: Fingerprints, known: int, now: int
+) -> int:
+    """Keep the fingerprints of a sample, after `count_remembered`; the number of their row.
 
-    If many are known already, the oldest is forgotten.
+    They are how copies of it are recognised. Of more than are `known` at most, the oldest are forgotten.
     """
     sealed = person.key.seal(fingerprints_bytes(seen), _place(profile_id))
-    number = _REMEMBER.value(connection, profile_id=profile_id, created_at=now, contents=sealed)
-    if known.rows >= copies.MOST_SAMPLES:
+    number: int = _REMEMBER.value(connection, profile_id=profile_id, created_at=now, contents=sealed)
+    if known >= copies.MOST_SAMPLES:
         _FORGET.run(connection, user=person.id, others=copies.MOST_SAMPLES - 1)
-    rows = min(known.rows + 1, copies.MOST_SAMPLES)
-    return Remembered(known.fingerprints.added(seen), rows, number)
+    return number
 
 
 def count_remembered(connection: Connection, person: PersonRow) -> None:
