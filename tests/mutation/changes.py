@@ -44,7 +44,7 @@ NAMES = {
     "argmax": "argmin",
 }
 # The functions that make a function compiled; `within` is another as a decorator alone.
-COMPILERS = {"compiled", "inner", "merged"}
+COMPILERS = {"compiled", "inner", "merged", "without_counting"}
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
-from tests.mutation.changes import Change, changes_in
+from keydyn import arrays
+from tests.mutation.changes import COMPILERS, Change, changes_in
 from tests.mutation.covered import AREAS, BUDGET, MOST, WITHOUT_COMPILER, Covered, Run, files_of, own_tests
 from tests.mutation.report import report
 from tests.mutation.run import ROOT, drawn
@@ -44,6 +47,12 @@ def test_a_change_touches_its_place_and_nothing_else() -> None:
     source = "é = 'ü'\nif é  <  3:  # why\n    pass\n".encode()
     changed = {one.applied(source).decode() for one in changes_in("a.py", source) if one.kind == "comparison"}
     assert changed == {f"é = 'ü'\nif (é {sign} 3):  # why\n    pass\n" for sign in ("<=", ">")}
+
+
+def test_every_way_to_compile_a_function_is_known() -> None:
+    ways = {name for name, made in vars(arrays).items() if isinstance(made, FunctionType)}
+    takes_one = {name for name in ways if next(iter(signature(vars(arrays)[name]).parameters)) == "function"}
+    assert takes_one == {*COMPILERS, "within"}
 
 
 def test_which_changes_make_compiled_code_invalid() -> None:
@@ -98,7 +107,9 @@ def test_the_quickest_tests_that_call_a_function_are_asked() -> None:
     nobody: frozenset[str] = frozenset()
     assert covered.chosen(change, nobody) == ["quick"]
     assert covered.chosen(replace(change, function=None), nobody) == ["other", "quick"]
-    assert covered.chosen(replace(change, function=5), nobody) == []
+    # What no test calls may have been called by an import.
+    assert covered.chosen(replace(change, function=5), nobody) == ["other", "quick"]
+    assert covered.chosen(replace(change, file="d.py"), nobody) == []
     compiled = replace(change, compiled=True)
     assert covered.chosen(compiled, frozenset({"c.py"})) == ["other"]
     assert covered.chosen(compiled, nobody, without_compiler=True) == ["by hand"]

@@ -23,6 +23,7 @@ from keydyn.decisions.liveness.hands import (
     with_manner,
 )
 from keydyn.decisions.liveness.measures import MEASURES, NAMES, measured
+from keydyn.decisions.liveness.not_typed import SampleTimes
 from keydyn.detectors import PopulationDetector
 from keydyn.files import ModelFileError
 from keydyn.keystrokes.samples import Samples
@@ -49,6 +50,17 @@ def test_drawn_people_are_seldom_taken_for_forgeries(drawn):
     # The model is not quite a person: it is alarmed about at 7 %, and the bound is for a share of 15 %.
     found = HAND.judged(PEOPLE, drawn)
     assert sum(one.answer == "no" for one in found) <= binom.ppf(0.999, len(drawn), 0.15)
+
+
+def test_samples_judged_together_are_judged_each_by_its_own_clock():
+    typing = make_typists(n_users=3, n_samples=1, text="free", n_keys=120, random_state=4)
+    times, coarse = ["timepress", "timerelease"], typing["user"] == typing["user"].iloc[-1]
+    typing[times] = typing[times].astype(float)
+    typing.loc[coarse, times] = 15.625 * np.round(typing.loc[coarse, times] / 15.625)
+    samples = Samples.of(typing)
+    assert [SampleTimes.of(samples[[n]]).tick for n in range(3)] == [0.0, 0.0, 15.625]
+    together = HAND.judged(PEOPLE, samples)
+    assert together == [HAND.judged(PEOPLE, samples[[n]])[0] for n in range(3)]
 
 
 def test_averages_are_noticed_with_or_without_enrolment(drawn, averages):

@@ -136,6 +136,23 @@ def test_a_signal_is_heard_during_a_single_long_call(alarm):
     stop.set()
 
 
+def test_a_long_call_leaves_the_main_thread_free_and_no_other():
+    """Only the main thread hears signals."""
+    found = []
+
+    def note():
+        found.append(threading.current_thread())
+
+    run_hearing_signals(note, is_long=True)
+    run_hearing_signals(note, is_long=False)
+    other = threading.Thread(target=run_hearing_signals, args=(note, True))
+    other.start()
+    other.join()
+    main = threading.main_thread()
+    assert [one is main for one in found] == [False, True, False]
+    assert found[2] is other
+
+
 def test_what_a_long_call_raises_is_raised():
     def fail():
         raise ValueError("no")

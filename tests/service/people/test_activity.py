@@ -7,11 +7,13 @@ import random
 from keydyn import __version__
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.activity import COUNTED, over_time, standing
+from keydyn.service.people.attempts import UNIT, cost_of, fitting
 from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey
+from keydyn.service.storage.tables import counters
 from keydyn.service.wire.report_answers import StandingAnswer
 from keydyn.service.wire.requests import TenantSettings
-from tests.service.storage.rows import add_tenant
+from tests.service.storage.rows import add_tenant, add_user
 
 SINCE, LENGTH, PERIODS = 1_000, 100, 7
 
@@ -67,3 +69,34 @@ def test_nothing_has_happened_yet(database):
         found = standing(connection, Tenant("a", "shop", TenantSettings(), DataKey.new()), 7)
         assert found == StandingAnswer("shop", 7, __version__, 0, 0, 0, 0, 0, 0, 0, {})
         assert audit.newest(connection, "a", 10) == []
+
+
+def test_people_are_blocked_who_have_no_attempt_left(database):
+    """Exactly those: who has spent so much that one attempt fits still has it."""
+    settings, now = TenantSettings(), 100
+    one_left = round(settings.takeover_chance * UNIT) - cost_of(settings.levels.high)
+    spent = {"nobody's": [], "one left": [one_left], "just over": [one_left + 1]}
+    spent |= {"in parts": [one_left, 1], "in parts, one left": [one_left - 5, 5], "all": [UNIT]}
+    over = [("expired", UNIT, now), ("expires next", UNIT, now + 1)]
+
+    def fill(connection):
+        for tenant in ("a", "b"):
+            add_tenant(connection, tenant)
+        for user in [*spent, *(name for name, _, _ in over)]:
+            add_user(connection, user, "a")
+        rows = [(user, amount, now + 5) for user, amounts in spent.items() for amount in amounts] + over
+        for n, (user, amount, expires) in enumerate(rows):
+            row = {"name": f"spent {n}", "user_id": user, "amount": amount, "expires_at": expires}
+            connection.execute(counters.insert().values(tenant_id="a", **row))
+        # The tenant's own count is nobody's.
+        tenants_own = {"name": "all people", "user_id": None, "amount": UNIT, "expires_at": now + 5}
+        connection.execute(counters.insert().values(tenant_id="a", **tenants_own))
+
+    database.write(fill)
+    blocked = [user for user, amounts in spent.items() if fitting("high", settings, sum(amounts)) is None]
+    assert blocked == ["just over", "in parts", "all"]
+    with database.reading() as connection:
+        found = [
+            standing(connection, Tenant(tenant, tenant, settings, DataKey.new()), now) for tenant in "ab"
+        ]
+    assert [(one.people, one.blocked) for one in found] == [(len(spent) + 2, len(blocked) + 1), (0, 0)]

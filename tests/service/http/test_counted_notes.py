@@ -1,0 +1,85 @@
+"""What can happen very often is in the audit log with its number, and not once for each time."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+import pytest
+
+from keydyn.service.http import counted_notes
+from keydyn.service.http.counted_notes import MINUTE, CountedNotes
+from keydyn.service.storage import audit
+from tests.service.jobs.conftest import MovableClock
+from tests.service.storage.rows import add_tenant
+
+
+@pytest.fixture
+def clock():
+    return MovableClock()
+
+
+@pytest.fixture
+def notes(sqlite_database, clock):
+    for tenant in ("a", "b"):
+        sqlite_database.write(partial(add_tenant, tenant_id=tenant))
+    return CountedNotes(sqlite_database, clock)
+
+
+def counts(database, tenant="a"):
+    """The numbers in a tenant's log, in its order."""
+    database.write(lambda connection: None)  # What was submitted before is written now.
+    with database.reading() as connection:
+        return [entry["details"]["count"] for entry in reversed(audit.newest(connection, tenant, 1_000))]
+
+
+def test_the_first_is_written_at_once_and_others_a_minute_later(notes, sqlite_database, clock):
+    for _ in range(3):
+        notes.note("a", "key", "request.refused", "forbidden")
+    assert counts(sqlite_database) == [1]
+    clock.now += MINUTE - 1
+    notes.note("a", "key", "request.refused", "forbidden")
+    notes.flush()
+    assert counts(sqlite_database) == [1]
+    clock.now += 1
+    notes.note("a", "key", "request.refused", "forbidden")
+    assert counts(sqlite_database) == [1, 4]
+    clock.now += MINUTE
+    notes.flush()
+    # Nothing has happened since.
+    assert counts(sqlite_database) == [1, 4]
+
+
+def test_nothing_is_lost_or_counted_twice(notes, sqlite_database, clock):
+    chance = random.Random(5)
+    happened = {"a": 0, "b": 0}
+    for _ in range(200):
+        clock.now += chance.choice([0, 1, MINUTE // 3, MINUTE, 2 * MINUTE])
+        tenant = chance.choice("ab")
+        notes.note(tenant, chance.choice(["one key", "another"]), chance.choice(["x", "y"]))
+        happened[tenant] += 1
+        if chance.random() < 0.1:
+            notes.flush()
+    notes.flush(everything=True)
+    for tenant, number in happened.items():
+        found = counts(sqlite_database, tenant)
+        assert sum(found) == number
+        assert len(found) < number
+
+
+def test_a_clock_that_is_set_back_counts_on(notes, sqlite_database, clock):
+    notes.note("a", "key", "x")
+    clock.now -= 10
+    notes.note("a", "key", "x")
+    assert counts(sqlite_database) == [1, 1]
+
+
+def test_there_is_a_limit_to_what_is_counted(notes, sqlite_database, monkeypatch):
+    monkeypatch.setattr(counted_notes, "MOST", 3)
+    for n in range(5):
+        notes.note("a", f"key {n}", "x")
+    assert counts(sqlite_database) == [1, 1, 1]
+    # Those that are counted already go on.
+    notes.note("a", "key 0", "x")
+    notes.flush(everything=True)
+    assert counts(sqlite_database) == [1, 1, 1, 1]
