@@ -12,7 +12,7 @@ from keydyn.lab.calibration.measurements import (
     distance_from_uniform,
     power_table,
 )
-from keydyn.lab.goodness_of_fit import figures
+from keydyn.lab.goodness_of_fit import report as figures
 from keydyn.lab.goodness_of_fit.measurements import SurrogateTest
 from tests.lab.rows import called
 

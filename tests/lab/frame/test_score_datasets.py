@@ -10,7 +10,7 @@ from keydyn.detectors import Detector, register
 from keydyn.detectors.detector import _DETECTORS
 from keydyn.evaluation.protocols.protocol import LeaveOneOut
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import rank_rows, score_rows, scored_of
 

@@ -9,8 +9,8 @@ from scipy import stats
 
 from keydyn.datasets import make_typists
 from keydyn.figures.residuals import draw_residual_rows
-from keydyn.lab.frame.long_texts import intervals_by_user, pattern, stream
-from keydyn.lab.goodness_of_fit import figures
+from keydyn.lab.frame.recordings import intervals_by_user, pattern, stream
+from keydyn.lab.goodness_of_fit import report as figures
 from keydyn.lab.goodness_of_fit.measurements import (
     PUBLISHED,
     SurrogateTest,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.open_questions.same_text import (
+from keydyn.lab.open_questions.typed_text import (
     groups_of_same_texts,
     kept_keys,
     of_common_text,

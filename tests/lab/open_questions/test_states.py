@@ -9,8 +9,7 @@ import pytest
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import enrolments, score_protocol
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.open_questions.state_figures import draw_meaning, draw_numbers
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.open_questions.state_scores import (
     MEANT,
     RECOGNISED,
@@ -20,7 +19,14 @@ from keydyn.lab.open_questions.state_scores import (
     meanings,
     own_likelihoods,
 )
-from keydyn.lab.open_questions.states import QUESTION, best_numbers, meaning_table, numbers_table
+from keydyn.lab.open_questions.states import (
+    QUESTION,
+    best_numbers,
+    draw_meaning,
+    draw_numbers,
+    meaning_table,
+    numbers_table,
+)
 
 INTERVALS = (60.0, 250.0, 1500.0)
 

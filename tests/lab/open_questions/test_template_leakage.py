@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from keydyn.lab.open_questions.template_leakage import template_leakage, unexplained
+from keydyn.lab.open_questions.text_recovery import template_leakage, unexplained
 from keydyn.population import PopulationModel
 from tests.population.simulated import samples_of_people
 

@@ -15,11 +15,19 @@ from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import enrolments, score_protocol, scores_of
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.open_questions.criterion import QUESTION
-from keydyn.lab.open_questions.trained_scores import ALL, FIRST, chosen, found, reported
+from keydyn.lab.open_questions.trained_scores import (
+    ALL,
+    FIRST,
+    STEPS,
+    ConditionalPOHMM,
+    MarginPOHMM,
+    chosen,
+    found,
+    reported,
+)
 from keydyn.lab.open_questions.trained_tables import compared
-from keydyn.lab.open_questions.trained_together import STEPS, ConditionalPOHMM, MarginPOHMM
 from keydyn.lab.relatives.measurements import FirstFolds
 from keydyn.model import TrainingCriterion
 

@@ -19,7 +19,7 @@ from keydyn.detectors import detector_names, make_detector
 from keydyn.evaluation.protocols.protocol import LeaveOneOut
 from keydyn.keystrokes import Samples
 from keydyn.lab.frame import chosen as study_options
-from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.own_recordings.report import PROTOCOLS, learnt_from
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.lab.own_recordings.twice import twice_facts, twice_paragraphs, without_twice
+from keydyn.lab.own_recordings.report import twice_facts, twice_paragraphs, without_twice
 from tests.decisions.test_known_twice import TWICE
 
 pytestmark = pytest.mark.usefixtures("sketched")

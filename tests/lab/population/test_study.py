@@ -15,7 +15,7 @@ from keydyn.detectors import Detector, PopulationDetector, make_detector
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame.dataset_rows import Row, load_row
+from keydyn.lab.frame.recordings import Row, load_row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import scored_of
 from keydyn.lab.own_recordings.report import OPEN
@@ -53,8 +53,8 @@ def study(tmp_path_factory):
     """The command on a few simulated typists."""
     out = tmp_path_factory.mktemp("population")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keydyn.lab.frame.dataset_rows.TYPISTS", USERS)
-        patch.setattr("keydyn.lab.frame.dataset_rows.REPETITIONS", SAMPLES)
+        patch.setattr("keydyn.lab.frame.recordings.TYPISTS", USERS)
+        patch.setattr("keydyn.lab.frame.recordings.REPETITIONS", SAMPLES)
         options = ["--dataset", "simulated", "--out", str(out), "--jobs", "1"]
         result = runner.invoke(app, ["study", "population", *options])
         assert result.exit_code == 0, result.output

@@ -10,9 +10,9 @@ import pytest
 from keydyn.datasets import make_typists
 from keydyn.detectors import make_detector
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame.long_texts import stream
-from keydyn.lab.relatives.lost_context import (
-    UNSEEN,
+from keydyn.lab.frame.recordings import stream
+from keydyn.lab.relatives.measurements import (
+    NEW_NAME,
     WithholdingContext,
     WithholdingPartly,
     after_lost,
@@ -83,7 +83,7 @@ def test_lost_names_are_missing_or_unseen_and_times_stay(samples):
     before = samples.sequences.labels()
     missing, unseen = with_codes(samples, lost).sequences, with_codes(samples, lost, True).sequences
     assert all(name is None for name in missing.labels()[lost])
-    assert all(name == UNSEEN + old for name, old in zip(unseen.labels()[lost], before[lost], strict=True))
+    assert all(name == NEW_NAME + old for name, old in zip(unseen.labels()[lost], before[lost], strict=True))
     for sequences in (missing, unseen):
         np.testing.assert_array_equal(sequences.labels()[~lost], before[~lost])
         np.testing.assert_array_equal(sequences.X, samples.sequences.X)

@@ -14,7 +14,7 @@ from keydyn.datasets import make_typists
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import enrolments, ranks_of, scores_and_ranks, scores_of
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.relatives.measurements import DETECTORS, FOLDS, FirstFolds, run_relatives
 
@@ -40,8 +40,8 @@ def study(samples, tmp_path_factory):
     """The command on a few simulated typists."""
     out = tmp_path_factory.mktemp("relatives")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keydyn.lab.frame.dataset_rows.TYPISTS", USERS)
-        patch.setattr("keydyn.lab.frame.dataset_rows.REPETITIONS", 4)
+        patch.setattr("keydyn.lab.frame.recordings.TYPISTS", USERS)
+        patch.setattr("keydyn.lab.frame.recordings.REPETITIONS", 4)
         options = ["--dataset", "simulated", "--out", str(out), "--jobs", "1"]
         result = runner.invoke(app, ["study", "relatives", *options])
         assert result.exit_code == 0, result.output

@@ -6,7 +6,7 @@ import pytest
 
 from keydyn.datasets import make_typists
 from keydyn.keystrokes import check_keystrokes
-from keydyn.lab.transfer.disturbances import (
+from keydyn.lab.transfer.disturbed import (
     BURST,
     CLOCKS,
     DISTURBANCES,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from keydyn.lab.transfer.rates import COUNTED, LEFT_OUT, STATED, among, per_user, rates_frame, rates_of
+from keydyn.lab.transfer.claims import COUNTED, LEFT_OUT, STATED, among, per_user, rates_frame, rates_of
 
 PEOPLE, SAMPLES = 40, 5
 

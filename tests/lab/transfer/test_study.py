@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from keydyn.lab.transfer import disturbed, measurements, places
+from keydyn.lab.transfer.claims import COUNTED, LEFT_OUT, STATED
 from keydyn.lab.transfer.disturbed import cases
 from keydyn.lab.transfer.measurements import SHIPPED, pieces_of
 from keydyn.lab.transfer.places import SIMULATED, Place, load_place
-from keydyn.lab.transfer.rates import COUNTED, LEFT_OUT, STATED
 from keydyn.lab.transfer.report import PAGE
 
 pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from keydyn.lab.transfer.rates import COUNTED, LEFT_OUT
+from keydyn.lab.transfer.claims import COUNTED, LEFT_OUT
 from keydyn.lab.transfer.report import at_the_true_rate
 from keydyn.lab.transfer.tables import disturbed_table, headline_table, transfer_table, watching_table
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.verification.ageing import (
+from keydyn.lab.verification.security import (
     FREE,
     RETRAINED,
     STATIC,

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.decisions import Targets
 from keydyn.detectors import PopulationDetector
-from keydyn.lab.frame.dataset_rows import load_row
 from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.recordings import load_row
 from keydyn.lab.verification import measurements
 from keydyn.lab.verification.measurements import (
     ALL,
@@ -41,7 +41,7 @@ def study(tmp_path_factory):
     out = tmp_path_factory.mktemp("verification")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("keydyn.lab.verification.all_measurements.pairs", lambda: pairs()[:2])
-        patch.setattr("keydyn.lab.verification.security_measurements.VICTIMS", 3)
+        patch.setattr("keydyn.lab.verification.security.VICTIMS", 3)
         # What detectors of forgeries learn is tested with them.
         patch.setattr("keydyn.lab.verification.forged.measurements.elsewhere", lambda *_: unlearnt())
         patch.setattr("keydyn.lab.verification.forged.attacked.ATTACKS", TRIED)

@@ -5,7 +5,7 @@ import pytest
 
 from keydyn.datasets import make_typists
 from keydyn.keystrokes.one_sample import LONGEST_HOLD, SHORTEST, recorded_samples
-from keydyn.lab.transfer.disturbances import caps_lock, short_holds
+from keydyn.lab.transfer.disturbed import caps_lock, short_holds
 from keydyn.population import PopulationModel
 
 TYPING = make_typists(6, 8, "copied", 50, random_state=4)

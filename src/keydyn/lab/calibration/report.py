@@ -18,15 +18,15 @@ from keydyn.lab.calibration.measurements import (
     power_table,
     share_interval,
 )
-from keydyn.lab.frame.long_texts import MODELS, LongText, recorded_settings
 from keydyn.lab.frame.names import dataset_name, detector_name, listed, percent
 from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.recordings import MODELS, LongText, recorded_settings
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces, text_piece
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table, plain_table
-from keydyn.lab.goodness_of_fit.figures import P_NAMES, draw_calibration, draw_power
 from keydyn.lab.goodness_of_fit.measurements import LEVEL, SurrogateTest
+from keydyn.lab.goodness_of_fit.report import P_NAMES, draw_calibration, draw_power
 
 LEAD = (
     "Data are drawn from models that were fitted to each user with the recommended settings, along the "

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from keydyn.detectors import Detector
-    from keydyn.lab.frame.dataset_rows import Row
-    from keydyn.lab.frame.long_texts import LongText
+    from keydyn.lab.frame.recordings import LongText, Row
 
 DatasetOption = Annotated[
     list[str] | None,
@@ -69,8 +68,8 @@ def chosen_rows(
     names: Sequence[str] | None = None, data: Path | None = None, default_names: Sequence[str] | None = None
 ) -> tuple[list[Row], list[str]]:
     """Load the rows to study, by default all of the paper's, and say which are not here."""
-    from keydyn.lab.frame.dataset_rows import load_row
     from keydyn.lab.frame.published import DATASETS
+    from keydyn.lab.frame.recordings import load_row
 
     return chosen(names, data, DATASETS, load_row, default_names)
 
@@ -79,7 +78,7 @@ def chosen_texts(
     names: Sequence[str] | None = None, data: Path | None = None
 ) -> tuple[list[LongText], list[str]]:
     """Load the long texts to study, and say which are not here."""
-    from keydyn.lab.frame.long_texts import NAMES, load_text
+    from keydyn.lab.frame.recordings import NAMES, load_text
 
     return chosen(names, data, NAMES, load_text)
 

@@ -24,7 +24,7 @@ from keydyn.evaluation.protocols.running import (
     scores_of,
 )
 from keydyn.evaluation.scores import Queries, Scores
-from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts, detector_settings
 from keydyn.model.data.vocabulary import Types
 from keydyn.parallel import Progress

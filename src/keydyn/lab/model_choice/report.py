@@ -12,9 +12,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from keydyn.figures.style import COLOURS, GREY, drawing
-from keydyn.lab.frame.long_texts import LongText, recorded_settings
 from keydyn.lab.frame.names import dataset_name, listed
 from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.recordings import LongText, recorded_settings
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces, text_piece
 from keydyn.lab.frame.study import ResultsPage, Values

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts, Piece, frame_of, run_pieces
 from keydyn.lab.open_questions import (
     criterion,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from keydyn.lab.frame.study import Values
 from keydyn.lab.frame.tables import Table
 from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable
-from keydyn.lab.open_questions.trained_scores import CRITERIA, FIRST, FOLDS, FRAME, STRENGTHS, pieces
+from keydyn.lab.open_questions.trained_scores import CRITERIA, FIRST, FOLDS, FRAME, STEPS, STRENGTHS, pieces
 from keydyn.lab.open_questions.trained_tables import (
     best_words,
     compared,
@@ -14,7 +14,6 @@ from keydyn.lab.open_questions.trained_tables import (
     settings_tried,
     settings_words,
 )
-from keydyn.lab.open_questions.trained_together import STEPS
 
 TABLE, TRIED = "criterion", "criterion_settings"
 DETECTORS = tuple(kind.name for kind in CRITERIA)

@@ -17,15 +17,25 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.lab.drawing.curves import user_curves_figure
 from keydyn.lab.drawing.panels import Curve
 from keydyn.lab.frame.chosen import SIMULATED
-from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.names import dataset_name, listed, percent
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.frame.study import Values
 from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, fixed, share_column
 from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable
-from keydyn.lab.open_questions.same_text import groups_of_same_texts, kept_keys, of_common_text, with_keys
-from keydyn.lab.open_questions.typed_text import BOTH, DETECTOR, ORDER, TEXT, TIMES, evidence
+from keydyn.lab.open_questions.typed_text import (
+    BOTH,
+    DETECTOR,
+    ORDER,
+    TEXT,
+    TIMES,
+    evidence,
+    groups_of_same_texts,
+    kept_keys,
+    of_common_text,
+    with_keys,
+)
 
 ALL, SAME = "joint_likelihood", "same_text"
 # The first keys of a sample that are judged, besides all of them.

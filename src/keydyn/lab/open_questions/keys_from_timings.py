@@ -15,8 +15,8 @@ from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
 from keydyn.lab.drawing.curves import user_curves_figure
 from keydyn.lab.drawing.panels import Curve, intervals_figure
 from keydyn.lab.frame.chosen import SIMULATED
-from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.names import dataset_name, listed, percent
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.frame.study import Values

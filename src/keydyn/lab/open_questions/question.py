@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.study import Values
 from keydyn.lab.frame.tables import DECIMALS, Table

@@ -18,7 +18,7 @@ from keydyn.evaluation.protocols.running import Enrolled, enrolments, n_template
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.evaluation.scores import Scores
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.relatives.measurements import FirstFolds

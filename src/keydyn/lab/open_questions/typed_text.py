@@ -1,21 +1,28 @@
-"""What people type as evidence, beside how they type it: P(x | Ω), P(Ω) and P(x, Ω) under one protocol."""
+"""What people type as evidence, beside how they type it: P(x | Ω), P(Ω) and P(x, Ω) under one protocol.
+
+Also which samples are of the same text, and what is left of them without typing errors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, Integers, Truths
 from keydyn.detectors import Detector, Population, make_detector
 from keydyn.evaluation.continuous.rejection import continuous
 from keydyn.evaluation.protocols.protocol import Protocol
 from keydyn.evaluation.protocols.running import Enrolled, enrolments, ranks_of, scores_after
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
+from keydyn.model import Sequences
 from keydyn.model.ask.ngrams import NGrams
 
 TIMES, TEXT, BOTH = "P(x | Ω)", "P(Ω)", "P(x, Ω)"
@@ -91,3 +98,125 @@ def _using(name: str, one: Enrolled, texts: list[NGrams]) -> Enrolled:
         for times, text in zip(one.population.detectors, texts, strict=True)
     ]
     return replace(one, population=Population(one.population.users, templates))
+
+
+# Runs of keys that are compared, and the share of the shorter sample's that makes two texts the same.
+RUN, SHARED = 4, 0.5
+# So many keys in a row agree by accident.
+ACCIDENT = 2
+# Fewer people who share all their texts are no group to recognise people in.
+LEAST = 5
+ERASER = "backspace"
+# Keys besides single letters, digits and signs that put something into the text.
+PRINTING = ("space", "comma", "period", "quote", "semicolon", "slash", "dash", "enter")
+
+
+def kept_keys(sequences: Sequences) -> Truths:
+    """(N,) which keys put something into the text that was not erased again.
+
+    A backspace erases the last of what is left; in an empty text it does nothing.
+    """
+    names = sequences.event_types.astype(str)
+    prints = np.array([len(name) == 1 or name in PRINTING for name in names.tolist()], dtype=bool)
+    written, erased = prints[sequences.codes], (names == ERASER)[sequences.codes]
+    steps = written.astype(np.int64) - erased
+    kept = np.zeros(len(steps), dtype=bool)
+    for first, end in zip(sequences.offsets[:-1], sequences.offsets[1:], strict=True):
+        level = np.cumsum(steps[first:end])
+        # Erasing nothing does not make debts.
+        level = level - np.minimum(np.minimum.accumulate(level), 0)
+        least_later = np.minimum.accumulate(level[::-1])[::-1]
+        kept[first:end] = written[first:end] & (least_later >= level)
+    return kept
+
+
+def with_keys(samples: Samples, kept: Truths) -> Samples:
+    """The samples with these of their keys alone, (N,), each with the times that it had."""
+    sequences = samples.sequences
+    counts = np.add.reduceat(kept.astype(np.int64), sequences.offsets[:-1])
+    if (counts == 0).any():
+        user, session = samples.names[int(np.argmin(counts))]
+        raise ValueError(f"user {user}, session {session}: nothing is left of the sample")
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    parts = sequences.X[kept], sequences.codes[kept], sequences.event_types, offsets
+    left = Sequences.of_checked(*parts, sequences.feature_names, sequences.names)
+    return Samples(samples.names, left, samples.emission)
+
+
+def shared_runs(samples: Samples) -> Integers:
+    """(n, n) how many different runs of four keys two samples have in common, their errors undone."""
+    text = with_keys(samples, kept_keys(samples.sequences)).sequences
+    last = np.repeat(text.offsets[1:], text.lengths)
+    begins = np.flatnonzero(np.arange(text.n_events) + RUN <= last)
+    runs = np.zeros(len(begins), dtype=np.int64)
+    for k in range(RUN):
+        runs = runs * len(text.event_types) + text.codes[begins + k]
+    sample = np.repeat(np.arange(len(text)), text.lengths)[begins]
+    distinct, column = np.unique(runs, return_inverse=True)
+    pairs = np.unique(np.stack([sample, column]), axis=1)
+    there = csr_array((np.ones(pairs.shape[1], dtype=np.int64), pairs), shape=(len(text), len(distinct)))
+    common: Integers = (there @ there.T).toarray()
+    return common
+
+
+def passages(samples: Samples) -> Integers:
+    """(n,) the number of each sample's text; samples of the same text have the same number.
+
+    Two samples are of the same text if they share half of the runs of the shorter one, or if other samples
+    connect them.
+    """
+    common = shared_runs(samples)
+    runs = np.diag(common)
+    same = (common > 0) & (common >= SHARED * np.minimum(runs[:, None], runs[None, :]))
+    number: Integers = connected_components(csr_array(same.astype(np.int64)), directed=False)[1].astype(
+        np.int64
+    )
+    return number
+
+
+def groups_of_same_texts(samples: Samples) -> list[Samples]:
+    """Groups of people who have typed the same texts; the n-th samples of a group's people are of one text.
+
+    A text counts if two people or more have typed it.
+    """
+    number, (person, _) = passages(samples), samples.people
+    typists = np.bincount(np.unique(np.stack([number, person]), axis=1)[0])
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for u in range(int(person.max()) + 1):
+        own = np.flatnonzero(person == u)
+        own = own[np.argsort(number[own], kind="stable")]
+        if (typists[number[own]] > 1).all():
+            groups.setdefault(tuple(number[own].tolist()), []).extend(own.tolist())
+    found = [samples[np.array(members)] for members in groups.values()]
+    return [one for one in found if len(one.people[1]) >= LEAST]
+
+
+def of_common_text(samples: Samples) -> Samples:
+    """The samples as if everybody had typed the common text, from where a sample joins it to where it leaves.
+
+    The common text is that of the sample that shares most with the others of its passage. Slips and additions
+    are left out; of keys that were left out in typing, the times are missing.
+    """
+    number, common = passages(samples), shared_runs(samples)
+    text = with_keys(samples, kept_keys(samples.sequences)).sequences
+    values, codes = [], []
+    for s in range(len(samples)):
+        members = np.flatnonzero(number == number[s])
+        model = members[int(np.argmax(common[np.ix_(members, members)].sum(axis=0)))]
+        right, own = text[int(model)], text[s]
+        matcher = SequenceMatcher(None, right.codes.tolist(), own.codes.tolist(), autojunk=False)
+        blocks = [block for block in matcher.get_matching_blocks() if block.size > ACCIDENT]
+        if not blocks:
+            user, session = samples.names[s]
+            raise ValueError(f"user {user}, session {session}: the sample has nothing of the common text")
+        X = np.full((right.n_events, right.n_features), np.nan)
+        for block in blocks:
+            X[block.a : block.a + block.size] = own.X[block.b : block.b + block.size]
+        stretch = slice(blocks[0].a, blocks[-1].a + blocks[-1].size)
+        values.append(X[stretch])
+        codes.append(right.codes[stretch])
+    offsets = np.concatenate([[0], np.cumsum([len(one) for one in codes])])
+    parts = np.concatenate(values), np.concatenate(codes), text.event_types, offsets
+    return Samples(
+        samples.names, Sequences.of_checked(*parts, text.feature_names, text.names), samples.emission
+    )

@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from keydyn.arrays import Integers
 from keydyn.datasets.files.recordings import Recording
 from keydyn.datasets.published.catalogue import entry_of
 from keydyn.evaluation.protocols.failures import Failures, find_failures
@@ -24,18 +26,18 @@ from keydyn.evaluation.protocols.protocol import (
     Protocol,
     user_counts,
 )
+from keydyn.keystrokes.quality import twice_in_words
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_of_row, sample_starts
 from keydyn.lab.continuous.report import continuous_section
-from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.names import capital
 from keydyn.lab.frame.outputs import RANKS, Outputs, read_ranks, read_scores
 from keydyn.lab.frame.published import DATASETS
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.score_datasets import Scored, protocol_names, ranked_of, scored_of
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.own_recordings.decisions import decisions_section, decisions_table
-from keydyn.lab.own_recordings.twice import twice_paragraphs, without_twice
 from keydyn.lab.recognition.report import lead_of, recognition_sections
 from keydyn.lab.shipped import DATASETS as SHIPPED
 from keydyn.lab.standard_report.groups import groups_section
@@ -223,3 +225,42 @@ def _failures(facts: Mapping[str, Any]) -> Section:
 def _warnings(facts: Mapping[str, Any]) -> list[str]:
     """What was noticed about the recordings, for the top of the report."""
     return [f"{capital(text)}." for text in facts.get("notes", {}).get("texts", [])]
+
+
+def twice_facts(pairs: pd.DataFrame, counted: bool) -> dict[str, Any]:
+    """The pairs for run.json, and whether they count as impostors of each other."""
+    known = pairs.assign(user=pairs["user"].astype(str), other=pairs["other"].astype(str))
+    known = known.astype(object).where(known.notna(), None)
+    return {"pairs": known.to_dict("records"), "counted as impostors": counted}
+
+
+def without_twice(table: pa.Table, facts: Mapping[str, Any]) -> pa.Table:
+    """Scores or ranks, without comparisons of users who are likely the same person unless these count."""
+    twice = facts.get("twice", {})
+    pairs = [] if twice.get("counted as impostors") else twice.get("pairs", [])
+    if not pairs:
+        return table
+    names = pd.unique(np.array([(pair["user"], pair["other"]) for pair in pairs], dtype=object).ravel())
+    same = np.zeros((len(names) + 1, len(names) + 1), dtype=bool)
+    place = {name: n for n, name in enumerate(names)}
+    for pair in pairs:
+        one, other = place[pair["user"]], place[pair["other"]]
+        same[one, other] = same[other, one] = True
+    typist, claimed = (_places(table[name].to_pandas(), place) for name in ("user", "reference"))
+    return table.filter(pa.array(~same[typist, claimed]))
+
+
+def _places(column: pd.Series[Any], place: Mapping[str, int]) -> Integers:
+    """The place of each row's user; users in no pair have the last place."""
+    codes, names = pd.factorize(column)
+    return np.array([place.get(str(name), -1) for name in names], dtype=np.int64)[codes]
+
+
+def twice_paragraphs(facts: Mapping[str, Any]) -> list[str]:
+    """What the report says of them."""
+    twice = facts.get("twice", {})
+    if not twice.get("pairs"):
+        return []
+    words = twice_in_words(pd.DataFrame(twice["pairs"]).astype({"minutes": float}))
+    counted = "count" if twice["counted as impostors"] else "do not count"
+    return [f"{'; '.join(words)}. They {counted} as impostors of each other in the tables and figures."]

@@ -226,8 +226,7 @@ def evaluate(
     from keydyn.keystrokes.one_sample import recorded_samples
     from keydyn.lab.frame.score_datasets import rank_rows, score_rows
     from keydyn.lab.own_recordings.decisions import decided
-    from keydyn.lab.own_recordings.report import failures_facts, learnt_from, own_rows, write
-    from keydyn.lab.own_recordings.twice import twice_facts
+    from keydyn.lab.own_recordings.report import failures_facts, learnt_from, own_rows, twice_facts, write
     from keydyn.lab.recognition.report import DETECTORS, draw_densities
     from keydyn.lab.standard_report.groups import groups_of
     from keydyn.lab.standard_report.recorded import recorded_facts

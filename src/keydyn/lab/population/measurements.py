@@ -39,8 +39,7 @@ from keydyn.evaluation.protocols.running import (
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.evaluation.scores import Mask
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.long_texts import stream
+from keydyn.lab.frame.recordings import Row, stream
 from keydyn.lab.frame.resuming import Found, Parts, Piece, frame_of, run_pieces
 from keydyn.lab.frame.score_datasets import (
     detector_for,

@@ -15,7 +15,6 @@ from keydyn.evaluation.rates.verification import mean_curve
 from keydyn.figures.marginal_density import Typist, marginal_density_figure
 from keydyn.lab.drawing.curves import cmc_figure, det_figure, roc_figure
 from keydyn.lab.drawing.panels import Curve, intervals_figure
-from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.names import (
     capital,
     dataset_name,
@@ -27,6 +26,7 @@ from keydyn.lab.frame.names import (
     span,
 )
 from keydyn.lab.frame.outputs import Outputs, read_scores
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.score_datasets import protocol_names, scored_of
 from keydyn.lab.frame.study import ResultsPage, Values

@@ -18,9 +18,9 @@ from keydyn.detectors import Detector
 from keydyn.detectors.markov import RecommendedPOHMM
 from keydyn.evaluation.protocols.running import score_protocol
 from keydyn.evaluation.rates.verification import recognition
-from keydyn.lab.frame.dataset_rows import Row
 from keydyn.lab.frame.names import figures_of, of_all, percent, span
 from keydyn.lab.frame.outputs import Outputs
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import make_each

@@ -18,7 +18,7 @@ from keydyn.lab.frame.tables import (
     is_missing,
     with_interval,
 )
-from keydyn.lab.transfer.rates import LEFT_OUT, STATED, TRUE
+from keydyn.lab.transfer.claims import LEFT_OUT, STATED, TRUE
 
 FROM, TO = (
     Column("Learnt from", "dataset_from", dataset_name),

@@ -11,13 +11,13 @@ import pandas as pd
 from keydyn.decisions.decision import Targets
 from keydyn.evaluation.rates.fairness import median_intervals
 from keydyn.lab.frame.chosen import SIMULATED
-from keydyn.lab.frame.dataset_rows import Row
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces
 from keydyn.lab.transfer.places import Place
 from keydyn.lab.verification.forged.attacked import FALSE_ALARMS, FORGERIES
 from keydyn.lab.verification.forged.measurements import forged_pieces
 from keydyn.lab.verification.measurements import folds_of, pairs, strangers_piece
-from keydyn.lab.verification.security_measurements import (
+from keydyn.lab.verification.security import (
     AGEING,
     ATTACKS,
     COPIES,

@@ -27,8 +27,7 @@ from keydyn.detectors import PopulationDetector
 from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.protocols.running import sums_after
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.dataset_rows import Row
-from keydyn.lab.frame.long_texts import stream
+from keydyn.lab.frame.recordings import Row, stream
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 

@@ -27,7 +27,7 @@ from keydyn.lab.verification.forged.tables import (
     forgeries_table,
     forgeries_words,
 )
-from keydyn.lab.verification.security_measurements import AGEING, ATTACKS, COPIES, POISONING
+from keydyn.lab.verification.security import AGEING, ATTACKS, COPIES, POISONING
 from keydyn.lab.verification.tables import (
     TARGET,
     ageing_table,

@@ -27,10 +27,9 @@ from keydyn.lab.frame.tables import (
     rate_text,
     share_column,
 )
-from keydyn.lab.verification.ageing import UNBOUND
 from keydyn.lab.verification.attacks import COPY, FRESH, ROBOT, STOPPED_BY
 from keydyn.lab.verification.measurements import ALL, ENROLLED, ONE, TARGETS, WHOLE
-from keydyn.lab.verification.security_measurements import ROUNDS
+from keydyn.lab.verification.security import ROUNDS, UNBOUND
 
 OPEN_SET = (
     "Open set: impostors are strangers, from whom nothing was learnt and who are neither enrolled nor in the "

@@ -34,7 +34,7 @@ from keydyn.lab.forgeries import (
     joined,
     stolen,
 )
-from keydyn.lab.frame.long_texts import stream
+from keydyn.lab.frame.recordings import stream
 from keydyn.lab.transfer.claims import known_keys
 from keydyn.lab.verification.attacks import SECRET, noticed, shares
 from keydyn.population import Template

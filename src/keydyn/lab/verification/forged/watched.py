@@ -21,7 +21,7 @@ from keydyn.decisions.liveness.hands import typed_beside, with_manner
 from keydyn.decisions.watching.by_hand import ByHand, Judge, looks_at
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import forgers, joined
-from keydyn.lab.frame.long_texts import stream
+from keydyn.lab.frame.recordings import stream
 from keydyn.lab.transfer.places import Place, load_place
 from keydyn.lab.verification.forged.attacked import DRAWN, OWN, Detector, people_of
 from keydyn.lab.verification.forged.defences import Learnt, elsewhere, shipped

@@ -1,9 +1,15 @@
-"""The data and models of the studies of fit: long texts, the intervals of each user, and what is compared."""
+"""The recordings that studies use: rows of the paper's recognition tables, and long texts with their models.
+
+A row is a dataset, the features that are used, and how it is split. Of long texts the studies of fit use the
+intervals of each user.
+"""
 
 from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
 from os import PathLike
 from typing import Any
 
@@ -12,10 +18,57 @@ import pandas as pd
 
 from keydyn.datasets import load_dataset, make_typists
 from keydyn.detectors.markov import RecommendedPOHMM
+from keydyn.evaluation.protocols.protocol import MonacoTappert, Protocol
+from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import check_keystrokes
 from keydyn.keystrokes.timing import timing_features
 from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.model import HMM, POHMM, Sequences
+
+TYPISTS, REPETITIONS, SEED = 20, 10, 1
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A dataset ready for study.
+
+    Attributes
+    ----------
+    name : of the table's row; samples : all of them
+    protocol : how it is split
+    checksums : of the files read; vectors : where the feature vectors come from, in words
+    """
+
+    name: str
+    samples: Samples
+    protocol: Protocol
+    checksums: dict[str, str]
+    vectors: str
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the samples as detectors see them: it also changes with how a file is read."""
+        sequences, table = self.samples.sequences, self.samples.table
+        names = (self.samples.index.tolist(), sequences.feature_names, table.columns.tolist())
+        kinds = (self.samples.emission, sequences.event_types.tolist(), self.samples.kind)
+        digest = sha256(repr((names, kinds)).encode())
+        for values in (sequences.X, sequences.codes, sequences.offsets, table.to_numpy(dtype=np.float64)):
+            digest.update(np.ascontiguousarray(values).tobytes())
+        return digest.hexdigest()
+
+
+def load_row(name: str, data: str | PathLike[str] | None = None) -> Row:
+    """One row by its name; `mobile+` is mobile with its sensors, `simulated` needs no data."""
+    if name == SIMULATED:
+        keystrokes = make_typists(TYPISTS, REPETITIONS, random_state=SEED)
+        return Row(name, Samples.of(keystrokes), MonacoTappert(), {SIMULATED: f"seed {SEED}"}, "ours")
+    dataset = load_dataset(name.removesuffix("+"), data)
+    samples = Samples.of(
+        dataset.keystrokes, dataset.sensors if name.endswith("+") else (), vectors=dataset.vectors
+    )
+    protocol = MonacoTappert.password() if name == "password" else MonacoTappert()
+    source = "the authors' own, read from the data folder" if samples.kind == "given" else "ours"
+    return Row(name, samples, protocol, dataset.checksums, source)
 
 
 def intervals_by_user(keystrokes: pd.DataFrame) -> dict[Any, Sequences]:
@@ -71,7 +124,8 @@ def recorded_settings(model: str, settings: str) -> dict[str, str]:
 
 
 NAMES = ("fable", "essay")
-TYPISTS, SAMPLES, KEYS, SEED = 10, 4, 100, 1
+# Simulated typists of a text: people, samples of each, and keys of a sample.
+WRITERS, TEXTS, KEYS = 10, 4, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +140,7 @@ class LongText:
 def load_text(name: str, data: str | PathLike[str] | None = None) -> LongText:
     """A dataset by its name, or simulated typists."""
     if name == SIMULATED:
-        keystrokes = make_typists(TYPISTS, SAMPLES, text="copied", n_keys=KEYS, random_state=SEED)
+        keystrokes = make_typists(WRITERS, TEXTS, text="copied", n_keys=KEYS, random_state=SEED)
         return LongText(name, keystrokes, {SIMULATED: f"seed {SEED}"})
     dataset = load_dataset(name, data)
     return LongText(name, dataset.keystrokes, dataset.checksums)

@@ -1,0 +1,268 @@
+"""Attacks and ageing templates, measured on people from whom nothing was learnt.
+
+How templates age over sittings, and whether an impostor can take over one that is updated, is asked of any
+scheme: a function says how well each sample fits each template, (n, T), given templates and the numbers of
+samples. `accept` and `confident` are the scores above which a sample is accepted and may update a template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from keydyn.arrays import Floats, Integers, Truths
+from keydyn.decisions.calibration.background import Background
+from keydyn.decisions.calibration.calibration import open_set_scores
+from keydyn.decisions.decision import ACCEPT, Targets
+from keydyn.decisions.enrolled import BOUND, Updating
+from keydyn.decisions.enrolling import CONFIDENT
+from keydyn.detectors import PopulationDetector
+from keydyn.keystrokes.samples import Samples
+from keydyn.lab.frame.chosen import SIMULATED
+from keydyn.lab.frame.recordings import Row
+from keydyn.lab.frame.resuming import Piece
+from keydyn.lab.frame.score_datasets import inputs_of
+from keydyn.lab.verification.attacks import ENTRIES, Victim, attack_acceptance, copy_rates
+from keydyn.lab.verification.measurements import background_of, folds_of
+from keydyn.population import PopulationModel, Template
+
+Score = Callable[[Sequence[Template], Integers], Floats]
+
+STATIC, RETRAINED, UPDATED, FREE = "static", "retrained", "updated", "updated without bound"
+# Larger than any drift.
+UNBOUND = 1e6
+# One in this number of the others' samples of a sitting is a false claim.
+EVERY = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """People who typed in several sittings, and how their samples are judged.
+
+    Attributes
+    ----------
+    population, samples : the samples are of people that the population was not learnt from
+    sittings : (n,) in which sitting each sample was typed, from 0
+    score, accept, confident : as described above
+    """
+
+    population: PopulationModel
+    samples: Samples
+    sittings: Integers
+    score: Score
+    accept: float
+    confident: float
+
+    @property
+    def users(self) -> list[Any]:
+        return list(dict.fromkeys(self.samples.users.tolist()))
+
+    def of(self, user: Any, sittings: Truths) -> Integers:
+        """The numbers of a user's samples in some sittings, given as a mask over samples."""
+        return np.flatnonzero((self.samples.users == user) & sittings)
+
+    def share_accepted(self, template: Template, which: Integers) -> float:
+        return float((self.score([template], which)[:, 0] > self.accept).mean())
+
+    def advanced(self, now: Updating, number: int, bound: float) -> tuple[Updating, float]:
+        """After one more sample; and its score before."""
+        score = float(self.score([now.template], np.array([number]))[0, 0])
+        sample = self.samples[[number]]
+        return now.updated(self.population, sample, score > self.confident, bound=bound), score
+
+
+def ageing(course: Course, enrolled: int) -> pd.DataFrame:
+    """kind, user, sitting, and the shares `genuine` and `impostor` accepted, after `enrolled` sittings.
+
+    Static templates stay; retrained ones know all genuine samples of earlier sittings; updated ones saw each
+    sample once, after it was judged.
+    """
+    rows = []
+    for user in course.users:
+        template = course.population.enrol(course.samples[course.of(user, course.sittings < enrolled)])
+        bounds = {UPDATED: BOUND, FREE: UNBOUND}
+        now = {kind: Updating.of(template) for kind in bounds}
+        for sitting in range(enrolled, int(course.sittings.max()) + 1):
+            here = course.sittings == sitting
+            own = course.of(user, here)
+            others = np.flatnonzero(here & (course.samples.users != user))[::EVERY]
+            earlier = course.of(user, course.sittings < sitting)
+            current = {STATIC: template, RETRAINED: course.population.enrol(course.samples[earlier])}
+            genuine = {kind: course.share_accepted(one, own) for kind, one in current.items()}
+            for kind, bound in bounds.items():
+                accepted = []
+                for number in own.tolist():
+                    now[kind], score = course.advanced(now[kind], number, bound)
+                    accepted.append(score > course.accept)
+                genuine[kind] = float(np.mean(accepted))
+                current[kind] = now[kind].template
+            for kind, one in current.items():
+                rows.append((kind, user, sitting, genuine[kind], course.share_accepted(one, others)))
+    return pd.DataFrame(rows, columns=["kind", "user", "sitting", "genuine", "impostor"])
+
+
+def poisoning(course: Course, bounds: Sequence[float], rounds: int, owner_every: int = 0) -> pd.DataFrame:
+    """bound, user, updates, and the shares of the impostor and of the owner accepted before and after.
+
+    Everybody is enrolled from the first sitting. The impostor is the other user with the most confident
+    accepts, and sends every other own sample, over and over; those in between are the ones counted. If
+    `owner_every` is above 0, the owner sends a sample of the next sitting after that many of the impostor's.
+    A user in whose name no one else is ever accepted with confidence has no row.
+    """
+    first, next_one = course.sittings == 0, course.sittings == 1
+    templates = {
+        user: course.population.enrol(course.samples[course.of(user, first)]) for user in course.users
+    }
+    every = np.arange(len(course.samples))
+    scores = course.score(list(templates.values()), every)
+    rows = []
+    for k, (user, template) in enumerate(templates.items()):
+        confident = pd.Series(scores[:, k] > course.confident).groupby(course.samples.users).mean()
+        confident = confident.drop(user)
+        if confident.max() == 0:
+            continue
+        theirs = np.flatnonzero(course.samples.users == confident.idxmax())
+        sent, counted = theirs[::2], theirs[1::2]
+        own = course.of(user, next_one)
+        for bound in bounds:
+            now, updates = Updating.of(template), 0
+            for r in range(rounds):
+                numbers = [int(sent[r % len(sent)])]
+                if owner_every and r % owner_every == owner_every - 1:
+                    numbers.append(int(own[r // owner_every % len(own)]))
+                for number in numbers:
+                    then, _ = course.advanced(now, number, bound)
+                    updates += then is not now
+                    now = then
+            shares = [
+                course.share_accepted(one, who) for who in (counted, own) for one in (template, now.template)
+            ]
+            rows.append((bound, user, updates, *shares))
+    columns = ["bound", "user", "updates", "impostor_before", "impostor_after", "owner_before", "owner_after"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+ATTACKED, SITTINGS = ("password", "fable"), "password"
+ATTACKS, COPIES, AGEING, POISONING = "attacks", "copies", "ageing", "poisoning"
+# The people of these folds are attacked, and age.
+HELD_OUT = (0, 1)
+VICTIMS, QUERIES = 20, 4
+# Samples of each of password's sittings that are looked at; repetitions of each sitting.
+EACH, REPETITIONS = 10, 50
+ROUNDS = 100
+# Samples of each person whose copies are recognised, at most.
+KNOWN = 20
+
+
+def security_pieces(rows: Sequence[Row], seed: int) -> list[Piece]:
+    """The pieces of work that these datasets allow."""
+    pieces = []
+    for row in rows:
+        events = float(row.samples.sequences.n_events)
+        if row.name in (*ATTACKED, SIMULATED):
+            pieces.append(_piece(row, seed, ATTACKS, _attacks, events, "attacks"))
+        if row.name != "mobile+":
+            pieces.append(_piece(row, seed, COPIES, _copies, events, "copies"))
+        if row.name == SITTINGS:
+            pieces.append(_piece(row, seed, AGEING, _ageing, 3 * events, "templates that age"))
+            pieces.append(_piece(row, seed, POISONING, _poisoning, 3 * events, "poisoned templates"))
+    return pieces
+
+
+def _piece(row: Row, seed: int, what: str, make: Any, cost: float, words: str) -> Piece:
+    name = f"{row.name}-{what}"
+    inputs = inputs_of(row, PopulationDetector()) | {
+        "what": what,
+        "seed": seed,
+        "numbers": [HELD_OUT, VICTIMS, QUERIES, EACH, CONFIDENT, ROUNDS, ENTRIES, BOUND, KNOWN],
+    }
+    return Piece((name,), inputs, [partial(_labelled, make, row, seed)], f"{row.name} · {words}", cost)
+
+
+def _labelled(make: Any, row: Row, seed: int) -> pd.DataFrame:
+    frame: pd.DataFrame = make(row, seed).assign(dataset=row.name)
+    return frame.astype({"user": str})
+
+
+def _attacks(row: Row, seed: int) -> pd.DataFrame:
+    """As `attack_acceptance` has it: each attack on each victim, at the operating threshold."""
+    background, population = _with_population(row, seed)
+    people, folds = folds_of(row, seed)
+    split = row.protocol.splits(row.samples)[0]
+    victims = []
+    for u in np.flatnonzero(np.isin(folds, HELD_OUT))[:VICTIMS].tolist():
+        recorded = row.samples[split.train & (people == u)]
+        queries = row.samples[np.flatnonzero(split.genuine & (people == u))[:QUERIES]]
+        victims.append(Victim(u, population.enrol(recorded), recorded, queries))
+    templates = {victim.user: victim.template for victim in victims}
+
+    def judge(users: Sequence[Any], sent: Samples) -> Truths:
+        scores = _scores(background, population, [templates[user] for user in users], sent)
+        keys = np.broadcast_to(sent.sequences.lengths[:, None], scores.shape)
+        calibration = background.calibrations.at(templates[users[0]].n_events)
+        answers = Targets().answers(calibration.meanings(scores.ravel(), keys.ravel()))
+        accepted: Truths = (np.array(answers) == ACCEPT).reshape(scores.shape)
+        return accepted
+
+    return attack_acceptance(population, victims, judge, seed)
+
+
+def _copies(row: Row, seed: int) -> pd.DataFrame:
+    """Fresh samples, copies and robots, where half of each person's samples are known, `KNOWN` at most."""
+    counts = np.bincount(pd.factorize(row.samples.users)[0])
+    return copy_rates(row.samples, min(KNOWN, int(np.median(counts)) // 2), seed)
+
+
+def _course(row: Row, seed: int) -> Course:
+    """Some samples of each held-out person in all sittings, and how they are judged."""
+    background, population = _with_population(row, seed)
+    people, folds = folds_of(row, seed)
+    numbers = row.samples.numbers
+    step = REPETITIONS // EACH
+    chosen = np.isin(folds[people], HELD_OUT) & (numbers % step == 0)
+    samples = row.samples[chosen]
+    keys = int(np.median(samples.sequences.lengths))
+
+    def score(templates: Sequence[Template], which: Integers) -> Floats:
+        return _scores(background, population, templates, samples[which])
+
+    calibration = background.calibrations.at(EACH * keys)
+    return Course(
+        population,
+        samples,
+        numbers[chosen] // REPETITIONS,
+        score,
+        calibration.threshold(Targets().false_match, keys),
+        calibration.threshold(CONFIDENT, keys),
+    )
+
+
+def _ageing(row: Row, seed: int) -> pd.DataFrame:
+    return ageing(_course(row, seed), enrolled=1)
+
+
+def _poisoning(row: Row, seed: int) -> pd.DataFrame:
+    return poisoning(_course(row, seed), (BOUND, UNBOUND), ROUNDS)
+
+
+def _with_population(row: Row, seed: int) -> tuple[Background, PopulationModel]:
+    background = background_of(row, seed, HELD_OUT)
+    pattern = background.pattern
+    if not isinstance(pattern, PopulationDetector):
+        raise ValueError(f"{pattern.name} has no population")
+    return background, pattern.people
+
+
+def _scores(
+    background: Background, population: PopulationModel, templates: Sequence[Template], samples: Samples
+) -> Floats:
+    """(n, U) open-set scores under plain templates."""
+    others = [one.template_ for one in background.others if isinstance(one, PopulationDetector)]
+    raw = population.log_likelihoods([*templates, *others], samples, n_jobs=1)
+    U = len(templates)
+    return open_set_scores(raw[:, :U], raw[:, U:], samples.sequences.lengths)
