@@ -6,6 +6,7 @@ import inspect
 import json
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -21,24 +22,23 @@ pytestmark = pytest.mark.usefixtures("sketched")
 runner = CliRunner()
 
 
-def made_up(name="made-up", leaves=("numbers",), **attributes) -> Study:
+def made_up(name="made-up", leaves=("numbers",), page=None) -> Study:
     """A study that writes one table, of which its option is the number."""
 
-    @study(name, tables=leaves, **attributes)
+    def write(outputs, result, facts):
+        table = outputs.table(plain_table("numbers", "Numbers", "", pd.DataFrame({"number": [result]})))
+        outputs.report("Numbers", ["How numbers came about."], [], facts)
+        return [table]
+
+    report = SimpleNamespace(write=write, **({} if page is None else {"PAGE": page}))
+
+    @study(name, report=lambda: report, tables=leaves)
     def plan(number: int = 3, seed: SeedOption = 0) -> Plan:
         """Is a number a number?
 
         Example: `keydyn study made-up --number 4`
         """
-        import pandas as pd
-
-        def write(outputs, result, facts):
-            frame = pd.DataFrame({"number": [result]})
-            table = outputs.table(plain_table("numbers", "Numbers", "", frame))
-            outputs.report("Numbers", ["How numbers came about."], [], facts)
-            return [table]
-
-        return Plan(lambda parts: number, lambda _: {}, write, ["only an example"])
+        return Plan(lambda parts: number, lambda _: {}, ["only an example"])
 
     return plan
 
@@ -87,25 +87,24 @@ def test_a_file_that_is_not_declared_is_refused(tmp_path):
     assert not (tmp_path / "run.json").exists()
 
 
-def page_with(*tables) -> SimpleNamespace:
-    """A report's module with a page whose answer is the number in the first row of its first table."""
-    page = ResultsPage(
+def page_with(*tables) -> ResultsPage:
+    """A page whose answer is the number in the first row of its first table."""
+    return ResultsPage(
         "Numbers",
         "Which number is it?",
         lambda found: f"It is {found['numbers']['number'][0]}.",
         ("numbers",),
         dict.fromkeys(tables, "Read it."),
     )
-    return SimpleNamespace(PAGE=page)
 
 
 def test_the_results_page_shows_only_what_the_study_leaves():
     with pytest.raises(ValueError, match="made-up leaves no figures_of_speech"):
-        _ = made_up(report=lambda: page_with("numbers", "figures_of_speech")).page
+        _ = made_up(page=page_with("numbers", "figures_of_speech")).page
 
 
 def test_a_report_begins_with_the_question_and_the_answer(tmp_path):
-    one = made_up(report=lambda: page_with("numbers"))
+    one = made_up(page=page_with("numbers"))
     run_study.run_study(one, {"number": 7}, RunOptions(tmp_path))
     report = (tmp_path / "report.html").read_text()
     assert report.index("Which number is it?") < report.index("It is 7.") < report.index("How numbers came")

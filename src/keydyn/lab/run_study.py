@@ -16,8 +16,7 @@ from keydyn.commands.every_command import every_command, parameters_of, with_par
 from keydyn.commands.shared_options import EngineOption, JobsOption
 from keydyn.lab.calibration.study import calibration
 from keydyn.lab.continuous.study import continuous
-from keydyn.lab.frame.chosen import DataOption, FreshOption, OutOption, SeedOption
-from keydyn.lab.frame.exported import ExportOption, check_export, export_scores
+from keydyn.lab.frame.chosen import DataOption, ExportOption, FreshOption, OutOption, SeedOption, check_export
 from keydyn.lab.frame.study import Facts, Study
 from keydyn.lab.goodness_of_fit.study import goodness_of_fit
 from keydyn.lab.model_choice.study import model_choice
@@ -64,7 +63,7 @@ def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
 
     `options` are those of the study itself. Returned is what --json prints.
     """
-    from keydyn.lab.frame.outputs import Outputs, environment
+    from keydyn.lab.frame.outputs import Outputs, environment, export_scores
     from keydyn.lab.frame.resuming import Parts
     from keydyn.parallel import using
 
@@ -83,7 +82,9 @@ def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
         # The folder may have been used by another study before.
         outputs.clear(name for each in STUDIES.values() for name in each.files())
         facts = {"study": study.name, **environment(), **plan.facts(result)}
-        tables = plan.write(outputs, result, facts)
+        for write in plan.beside:
+            write(outputs)
+        tables: list[Table] = study.report().write(outputs, result, facts)
         outputs.finish({**facts, **resumed}, began)
         # Last: a study without scores is complete all the same.
         export_scores(folder, run.export)
@@ -200,6 +201,8 @@ def report(
 
     `keydyn report out/recognition --export bob`
     """
+    from keydyn.lab.frame.outputs import export_scores
+
     began = time.perf_counter()
     check_export(export)
     facts = _read_facts(folder)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.lab.frame import recordings as dataset_rows
 from keydyn.lab.open_questions import state_scores, text_recovery, trained_scores
-from keydyn.lab.open_questions.all_questions import QUESTIONS
+from keydyn.lab.open_questions.report import QUESTIONS
 from keydyn.lab.run_study import STUDIES
 
 runner = CliRunner()

@@ -16,7 +16,7 @@ from keydyn.evaluation.protocols.running import enrolments, score_protocol, scor
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.recordings import Row
-from keydyn.lab.open_questions.criterion import QUESTION
+from keydyn.lab.open_questions.trained import CRITERION, compared
 from keydyn.lab.open_questions.trained_scores import (
     ALL,
     FIRST,
@@ -27,7 +27,6 @@ from keydyn.lab.open_questions.trained_scores import (
     found,
     reported,
 )
-from keydyn.lab.open_questions.trained_tables import compared
 from keydyn.lab.relatives.measurements import FirstFolds
 from keydyn.model import TrainingCriterion
 
@@ -162,7 +161,7 @@ def test_what_the_table_and_the_answer_say():
     assert frame.loc[("keypad", "pohmm-margin"), "eer_p"] == 1.0
     assert frame.loc[("keypad", "pohmm-conditional"), "eer_bold"]
     assert not frame.loc[("keypad", "pohmm-recommended"), "eer_bold"]
-    first, second = QUESTION.answer({"criterion": table.frame})
+    first, second = CRITERION.answer({"criterion": table.frame})
     assert "significantly for the better on 1 of 2 datasets and for the worse on 1 of 2 datasets" in first
     assert "POHMM (margin) changes the equal error rate of the recommended POHMM by +0.00 points" in first
     assert "POHMM (conditional) has the lowest equal error rate on Keypad" in second

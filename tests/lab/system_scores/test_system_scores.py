@@ -19,7 +19,7 @@ from keydyn.evaluation.rates.system_figures import SystemFigures
 from keydyn.evaluation.score_files.reading import read_scores
 from keydyn.evaluation.score_files.writing import EXPORTS, write_scores
 from keydyn.evaluation.scored_claims import ScoredClaims
-from keydyn.lab.frame.exported import FORMS
+from keydyn.lab.frame.chosen import FORMS
 from keydyn.lab.system_scores.figures import prior_errors
 from tests.documents import DOCS
 from tests.evaluation.rates.test_system_figures import made_claims

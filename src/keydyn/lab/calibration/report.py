@@ -59,7 +59,7 @@ def calibrate(texts: Sequence[LongText], settings: Mapping[str, Any], parts: Par
 
 def write(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report on what the test is worth."""
-    outputs.frame(tests, "tests")
+    outputs.frames(tests=tests)
     right = tests["hypothesis"] == "true"
     size, power = calibration_table(tests[right]), power_table(tests[~right])
     tables = [

@@ -17,7 +17,7 @@ from keydyn.lab.frame.chosen import (
     chosen_texts,
     text_facts,
 )
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 
 @study(
@@ -25,7 +25,6 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     tables=("calibration", "power"),
     figures=("calibration", "power"),
     frames=("tests",),
-    report=report_beside(__name__),
 )
 def calibration(
     dataset: TextOption = None,
@@ -41,9 +40,9 @@ def calibration(
 
     Example: `keydyn study calibration --dataset fable --data recordings/`
     """
-    from keydyn.lab.calibration.report import calibrate, write
+    from keydyn.lab.calibration.report import calibrate
 
     check_second(second)
     texts, warnings = chosen_texts(dataset, data)
     settings = {"seed": seed, "surrogates": surrogates, "second": second, "repeats": repeats}
-    return Plan(partial(calibrate, texts, settings), lambda _: text_facts(texts, settings), write, warnings)
+    return Plan(partial(calibrate, texts, settings), lambda _: text_facts(texts, settings), warnings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,7 @@ from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, figure_column, published_beside
 from keydyn.lab.recognition.tables import REFERENCE
 
+read = read_ranks
 DETECTORS = ("hmm", "pohmm", "pohmm-recommended")
 PENALTY = "penalty"
 Key = tuple[str, str]
@@ -69,11 +69,6 @@ def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[T
     outputs.words([*lead, *(picture.caption for picture in section.figures if picture.path.stem == PENALTY)])
     outputs.report("Continuous verification", lead, [section], facts)
     return tables[:1]
-
-
-def read(folder: Path) -> pa.Table:
-    """The ranks that a run kept in its folder."""
-    return read_ranks(folder)
 
 
 def continuous_section(

@@ -14,13 +14,13 @@ from keydyn.lab.frame.chosen import (
     known_detectors,
     recognition_facts,
 )
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 TABLES = ("continuous", "watching")
 FIGURES = ("rejection", "penalty")
 
 
-@study("continuous", tables=TABLES, figures=FIGURES, in_the_paper=True, report=report_beside(__name__))
+@study("continuous", tables=TABLES, figures=FIGURES, in_the_paper=True)
 def continuous(
     dataset: DatasetOption = None,
     detector: DetectorOption = None,
@@ -31,7 +31,7 @@ def continuous(
 
     Example: `keydyn study continuous --dataset fable --data recordings/`
     """
-    from keydyn.lab.continuous.report import DETECTORS, write
+    from keydyn.lab.continuous.report import DETECTORS
     from keydyn.lab.frame.score_datasets import rank_rows
 
     detectors = known_detectors(detector) or list(DETECTORS)
@@ -39,6 +39,5 @@ def continuous(
     return Plan(
         partial(rank_rows, rows, detectors),
         lambda ranks: recognition_facts(rows, detectors, seed, ranks),
-        write,
         warnings,
     )

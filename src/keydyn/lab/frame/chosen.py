@@ -56,6 +56,16 @@ SecondOption = Annotated[
     ),
 ]
 
+# As in keydyn.evaluation.EXPORTS, which needs the numerical stack.
+FORMS = ("bob", "bob-csv", "pyeer", "kvc")
+ExportOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--export",
+        help=f"Write the scores for other tools too, in the folder exported: {', '.join(FORMS)}; repeatable.",
+    ),
+]
+
 # The name of typists that are made up where no recordings are named or here.
 SIMULATED = "simulated"
 Recordings = TypeVar("Recordings")
@@ -157,3 +167,10 @@ def check_second(second: int) -> None:
     """Refuse a number of second surrogates that gives no p-value."""
     if second == 1:
         raise UsageError("--second must be 0, or 2 or more")
+
+
+def check_export(forms: list[str] | None) -> None:
+    """Refuse a form that does not exist."""
+    for form in forms or ():
+        if form not in FORMS:
+            raise UsageError(f"there is no form {form!r} of score files; there are {', '.join(FORMS)}")

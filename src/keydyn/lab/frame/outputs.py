@@ -87,10 +87,11 @@ class Outputs:
         png = self.folder / "figures" / f"{name}.png"
         return [Picture(png, caption, alt)] if png.exists() else []
 
-    def frame(self, frame: pd.DataFrame, name: str) -> None:
-        """Write the single results that tables are made of, as Parquet."""
-        self._check(f"{name}.parquet")
-        write_parquet(self.folder / f"{name}.parquet", frame)
+    def frames(self, **frames: pd.DataFrame) -> None:
+        """Write the single results that tables are made of, as Parquet, by name."""
+        for name, frame in frames.items():
+            self._check(f"{name}.parquet")
+            write_parquet(self.folder / f"{name}.parquet", frame)
 
     def words(self, paragraphs: Sequence[str]) -> Sequence[str]:
         """Write what a report says in sentences, so that a page of results can say it too."""
@@ -160,6 +161,12 @@ def read_values(folder: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
     }
 
 
+def read_frames(folder: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+    """The single results of a finished study by name, as far as they are there."""
+    paths = {name: folder / f"{name}.parquet" for name in names}
+    return {name: read_table(path).to_pandas() for name, path in paths.items() if path.exists()}
+
+
 def read_scores(folder: Path) -> pa.Table:
     """Every score of a finished study."""
     return read_table(folder / SCORES, SCORE_COLUMNS)
@@ -168,3 +175,21 @@ def read_scores(folder: Path) -> pa.Table:
 def read_ranks(folder: Path) -> pa.Table:
     """The rank of every template at every event of a finished study."""
     return read_table(folder / RANKS, RANK_COLUMNS)
+
+
+def export_scores(folder: Path, forms: list[str] | None) -> list[Path]:
+    """Write the scores of a finished study, each system and form in files of its own."""
+    if not forms:
+        return []
+    from keydyn.evaluation.score_files.reading import read_scores
+    from keydyn.evaluation.score_files.writing import write_scores
+
+    path = folder / SCORES
+    if not path.exists():
+        raise ValueError(f"{folder} has no scores to export: this study keeps none")
+    return [
+        file
+        for name, claims in read_scores(path).items()
+        for form in forms
+        for file in write_scores(claims, folder / EXPORTED, name, form)
+    ]

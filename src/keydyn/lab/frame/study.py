@@ -2,8 +2,9 @@
 
 A study is a function under `@study(…)` in the file `study.py` of its folder. Its parameters are the command's
 options, its docstring is the command's help, and it returns a `Plan`. The decorator names the files that the
-study may leave. What writes its report, its question, its answer and its page of results are in `report.py`
-beside it; `run_study.py` lists all studies.
+study may leave. In `report.py` beside it, `write` writes tables, figures and the report from the result and
+what run.json says, and returns the tables for the terminal; `read` reads the result from the folder of a run;
+`PAGE` is the page of results. The last two may be missing. `run_study.py` lists all studies.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ class Plan(Generic[Result]):
     ----------
     work : all that takes long; finished parts are kept in the given `Parts`
     facts : what run.json says of the result, besides the study, its environment and how long it took
-    write : writes tables, figures and the report; returns the tables for the terminal
     warnings : what the user should know before the work begins
+    beside : writes what follows from more than the result, before the report
     """
 
     work: Callable[[Parts], Result]
     facts: Callable[[Result], Facts]
-    write: Callable[[Outputs, Result, Facts], list[Table]]
     warnings: list[str] = field(default_factory=list)
+    beside: tuple[Callable[[Outputs], object], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,23 +55,22 @@ class Study:
     tables, figures, frames : names, without endings, of all files that the study may leave
     in_the_paper : whether `keydyn study all` runs it
     subcommand : whether it is a command of `keydyn study`
-    report : gives the module with `write`, as in `Plan`; with `PAGE`, the page of results; and with `read`,
-        which reads the result from the folder of a run. It may lack the last two
+    report : gives the module `report.py`, which is imported when it is first asked for
     """
 
     name: str
     plan: Callable[..., Plan[Any]]
+    report: Callable[[], Any]
     tables: tuple[str, ...]
     figures: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
     in_the_paper: bool = False
     subcommand: bool = True
-    report: Callable[[], Any] | None = None
 
     @cached_property
     def page(self) -> ResultsPage | None:
         """The page of results, which shows only what the study leaves."""
-        page: ResultsPage | None = getattr(self.report(), "PAGE", None) if self.report else None
+        page: ResultsPage | None = getattr(self.report(), "PAGE", None)
         for run in page.runs if page else ():
             unknown = {*run.tables} - {*self.tables} | {*run.figures} - {*self.figures}
             if unknown:
@@ -79,7 +79,7 @@ class Study:
 
     def rebuild(self, outputs: Outputs, facts: Facts) -> list[Table]:
         """Write everything again, from what a run with these facts left in its folder."""
-        report: Any = self.report() if self.report else None
+        report = self.report()
         if not hasattr(report, "read"):
             raise ValueError(f"the study {self.name!r} has no scores to build its report from; run it again")
         tables: list[Table] = report.write(outputs, report.read(outputs.folder), facts)
@@ -106,12 +106,12 @@ class Study:
 
 def study(name: str, **declared: Any) -> Callable[[Callable[..., Plan[Any]]], Study]:
     """Make the decorated function a study; the arguments are the attributes of `Study`."""
-    return lambda plan: Study(name, plan, **declared)
 
+    def made(plan: Callable[..., Plan[Any]]) -> Study:
+        folder = plan.__module__.rpartition(".")[0]
+        return Study(name, plan, **{"report": lambda: import_module(f"{folder}.report"), **declared})
 
-def report_beside(module: str) -> Callable[[], Any]:
-    """The module `report.py` in the folder of a module, imported when it is first asked for."""
-    return lambda: import_module(module.rpartition(".")[0] + ".report")
+    return made
 
 
 # Tables that a run left, by name: their exact values, as in the CSV files.

@@ -176,7 +176,7 @@ def goodness_tests(texts: Sequence[LongText], settings: Mapping[str, Any], parts
 def write(outputs: Outputs, results: GoodnessResults, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report of the test on real users; the shares, for the terminal."""
     tests = results.tests
-    outputs.frame(tests, "tests")
+    outputs.frames(tests=tests)
     tables = [
         plain_table(
             "goodness_of_fit",

@@ -18,7 +18,7 @@ from keydyn.lab.frame.chosen import (
     chosen_texts,
     text_facts,
 )
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 
 @study(
@@ -27,7 +27,6 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     figures=("p_values", "residuals"),
     frames=("tests",),
     in_the_paper=True,
-    report=report_beside(__name__),
 )
 def goodness_of_fit(
     dataset: TextOption = None,
@@ -43,7 +42,7 @@ def goodness_of_fit(
 
     Example: `keydyn study goodness-of-fit --dataset fable --data recordings/`
     """
-    from keydyn.lab.goodness_of_fit.report import goodness_tests, write
+    from keydyn.lab.goodness_of_fit.report import goodness_tests
     from keydyn.model.check.areas import MARGINALS
 
     if marginal not in MARGINALS:
@@ -51,6 +50,4 @@ def goodness_of_fit(
     check_second(second)
     texts, warnings = chosen_texts(dataset, data)
     settings = {"seed": seed, "surrogates": surrogates, "second": second, "marginal": marginal}
-    return Plan(
-        partial(goodness_tests, texts, settings), lambda _: text_facts(texts, settings), write, warnings
-    )
+    return Plan(partial(goodness_tests, texts, settings), lambda _: text_facts(texts, settings), warnings)

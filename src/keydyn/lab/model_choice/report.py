@@ -57,7 +57,7 @@ def choose_models(texts: Sequence[LongText], parts: Parts) -> pd.DataFrame:
 
 def write(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
     """Table, figure and report of model choice."""
-    outputs.frame(fits, "models")
+    outputs.frames(models=fits)
     table = outputs.table(
         plain_table(
             "model_choice",

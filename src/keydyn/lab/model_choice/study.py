@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from keydyn.lab.frame.chosen import DataOption, TextOption, chosen_texts, text_facts
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 
 @study(
@@ -14,14 +14,13 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     tables=("model_choice",),
     figures=("model_choice",),
     frames=("models",),
-    report=report_beside(__name__),
 )
 def model_choice(dataset: TextOption = None, data: DataOption = None) -> Plan[Any]:
     """How many states, which family, smoothed or not? By BIC and by held-out likelihood.
 
     Example: `keydyn study model-choice --dataset fable --data recordings/`
     """
-    from keydyn.lab.model_choice.report import choose_models, write
+    from keydyn.lab.model_choice.report import choose_models
 
     texts, warnings = chosen_texts(dataset, data)
-    return Plan(partial(choose_models, texts), lambda _: text_facts(texts), write, warnings)
+    return Plan(partial(choose_models, texts), lambda _: text_facts(texts), warnings)

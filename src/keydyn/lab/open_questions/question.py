@@ -1,7 +1,7 @@
 """What an open question is to the study: one object, from which its part of the report and the page follow.
 
 A question is asked in a file of its own, which ends in `QUESTION = Question(…)`. To add one, write such a
-file, add its `QUESTION` to `all_questions.py`, and add the names of its tables, figures and frames to
+file, add its `QUESTION` to `report.py`, and add the names of its tables, figures and frames to
 `study.py`. The study does the rest: it runs the pieces of work of all questions together, keeps them so that
 it can resume, writes each frame, table and figure, and gives each question a section of the report, which
 begins with its answer.

@@ -1,30 +1,51 @@
-"""The report on open questions: a section for each, with its answer, tables and figures."""
+"""All open questions: their work, and a section for each, with its answer, tables and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from keydyn.lab.frame.outputs import Outputs, read_table
+from keydyn.lab.frame.outputs import Outputs, read_frames
+from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.report import Section
+from keydyn.lab.frame.resuming import Parts, Piece, frame_of, run_pieces
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table
-from keydyn.lab.open_questions.all_questions import QUESTIONS
+from keydyn.lab.open_questions import joint_likelihood, keys_from_timings, states, trained
 from keydyn.lab.open_questions.question import Frames, Question
 
+# In the order of the report.
+QUESTIONS: tuple[Question, ...] = (
+    joint_likelihood.QUESTION,
+    keys_from_timings.QUESTION,
+    trained.CRITERION,
+    trained.HYBRID,
+    states.QUESTION,
+)
 LEAD = (
     "The paper ends with questions; each is asked here with the answer that the tables of its section give. "
     "Measured by this run."
 )
 
 
+def run_questions(rows: Sequence[Row], seed: int, parts: Parts) -> dict[str, pd.DataFrame]:
+    """What was measured, by the name of the frame; parts made from the same inputs are read, not made again.
+
+    The work of all questions is shared out together, so that no core waits for the end of a question.
+    """
+    pieces: dict[str, Sequence[Piece]] = {}
+    for question in QUESTIONS:
+        pieces |= question.pieces(rows, seed)
+    made = run_pieces([piece for several in pieces.values() for piece in several], parts)
+    return {name: frame_of(made, several) for name, several in pieces.items() if several}
+
+
 def write(outputs: Outputs, measured: Frames, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report; what the terminal shows is the first table of each question."""
-    for name, frame in measured.items():
-        outputs.frame(frame, name)
+    outputs.frames(**measured)
     sections, words, shown = [], [], []
     for question in QUESTIONS:
         section = _section(outputs, question, measured, int(facts.get("seed", 0)))
@@ -39,7 +60,7 @@ def write(outputs: Outputs, measured: Frames, facts: Mapping[str, Any]) -> list[
 
 def read(folder: Path) -> dict[str, pd.DataFrame]:
     """All that a run kept in its folder."""
-    return {path.stem: read_table(path).to_pandas() for path in sorted(folder.glob("*.parquet"))}
+    return read_frames(folder, [path.stem for path in sorted(folder.glob("*.parquet"))])
 
 
 def _section(outputs: Outputs, question: Question, measured: Frames, seed: int) -> Section | None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from keydyn.lab.frame.chosen import DataOption, DatasetOption, SeedOption, chosen_rows
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 
 @study(
@@ -21,7 +21,6 @@ from keydyn.lab.frame.study import Plan, report_beside, study
         *("criterion", "hybrid", "state_numbers", "state_meaning"),
     ),
     frames=("joint_likelihood", "same_text", "keys_from_timings", "templates", "trained", "states"),
-    report=report_beside(__name__),
 )
 def open_questions(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
     """Answer the paper's open questions: text as evidence, keys from timings, training, numbers of states.
@@ -31,8 +30,7 @@ def open_questions(dataset: DatasetOption = None, data: DataOption = None, seed:
 
     `keydyn study open-questions --dataset fable`
     """
-    from keydyn.lab.open_questions.all_questions import QUESTIONS, run_questions
-    from keydyn.lab.open_questions.report import write
+    from keydyn.lab.open_questions.report import QUESTIONS, run_questions
 
     rows, warnings = chosen_rows(dataset, data)
     facts = {
@@ -41,4 +39,4 @@ def open_questions(dataset: DatasetOption = None, data: DataOption = None, seed:
         "protocols": {row.name: row.protocol.describe() for row in rows},
         "questions": {question.title: dict(question.settings or {}) for question in QUESTIONS},
     }
-    return Plan(partial(run_questions, rows, seed), lambda _: facts, write, warnings)
+    return Plan(partial(run_questions, rows, seed), lambda _: facts, warnings)

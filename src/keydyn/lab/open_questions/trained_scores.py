@@ -1,9 +1,9 @@
 """Accuracy and equal error rate of every detector that is trained to tell people apart, and of their rivals.
 
-Two of these detectors are the recommended POHMM, trained on by a criterion so that people stand out from one
-another. Every candidate, a detector with settings of its own, is tried on every row. For a dataset the
-candidate is chosen that has the least equal error rate on average over the other recordings, so that no sample
-that a figure is reported on had a say in its settings.
+Two of these detectors are the recommended POHMM, trained on by a criterion so that people stand out from
+one another. Every candidate, a detector with settings of its own, is tried on every row. For a dataset the
+candidate is chosen that has the least equal error rate on average over the other recordings, so that no
+sample that a figure is reported on had a say in its settings.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from keydyn.commands.shared_options import PopulationOption, population_of, with
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.lab.continuous import study as continuous
 from keydyn.lab.frame.chosen import DetectorOption, SeedOption, known_detectors, recognition_facts
-from keydyn.lab.frame.study import Facts, Plan, report_beside, study
+from keydyn.lab.frame.study import Facts, Plan, study
 from keydyn.lab.recognition import study as recognition
 from keydyn.lab.system_scores import study as system_scores
 from keydyn.progress import working
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
     from keydyn.datasets.files.recordings import Recording
     from keydyn.evaluation.protocols.protocol import Protocol
-    from keydyn.lab.frame.outputs import Outputs
     from keydyn.lab.frame.resuming import Parts
-    from keydyn.lab.frame.tables import Table
 
     ScoresAndRanks = tuple[pa.Table, pa.Table | None]
 
@@ -145,14 +143,9 @@ class Reporting:
         """The plan, which also writes the template of facts where they are to be stated and were not."""
         if not self.report or self.facts is not None:
             return plan
+        from keydyn.lab.standard_report.stated_facts import write_template
 
-        def write(outputs: Outputs, measured: Any, facts: Facts) -> list[Table]:
-            from keydyn.lab.standard_report.stated_facts import write_template
-
-            write_template(outputs.folder)
-            return plan.write(outputs, measured, facts)
-
-        return replace(plan, write=write)
+        return replace(plan, beside=(*plan.beside, lambda outputs: write_template(outputs.folder)))
 
 
 @study(
@@ -163,7 +156,6 @@ class Reporting:
     ),
     figures=(*recognition.FIGURES, *continuous.FIGURES, *system_scores.FIGURES),
     subcommand=False,
-    report=report_beside(__name__),
 )
 @grouped
 def evaluate(
@@ -226,7 +218,7 @@ def evaluate(
     from keydyn.keystrokes.one_sample import recorded_samples
     from keydyn.lab.frame.score_datasets import rank_rows, score_rows
     from keydyn.lab.own_recordings.decisions import decided
-    from keydyn.lab.own_recordings.report import failures_facts, learnt_from, own_rows, twice_facts, write
+    from keydyn.lab.own_recordings.report import failures_facts, learnt_from, own_rows, twice_facts
     from keydyn.lab.recognition.report import DETECTORS, draw_densities
     from keydyn.lab.standard_report.groups import groups_of
     from keydyn.lab.standard_report.recorded import recorded_facts
@@ -291,8 +283,4 @@ def evaluate(
             **({} if stated is None else {"standard": {"stated": stated}, "recorded": recorded_facts(whole)}),
         }
 
-    def with_densities(outputs: Outputs, measured: ScoresAndRanks, facts: Facts) -> list[Table]:
-        draw_densities(outputs, rows[:1])
-        return write(outputs, measured, facts)
-
-    return reporting.with_template(Plan(work, facts, with_densities, warnings))
+    return reporting.with_template(Plan(work, facts, warnings, (partial(draw_densities, rows[:1]),)))

@@ -16,7 +16,7 @@ from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
 from keydyn.lab.drawing.curves import user_curves_figure
 from keydyn.lab.drawing.panels import Curve, intervals_figure
 from keydyn.lab.frame.names import figures_of, of_all, percent, span
-from keydyn.lab.frame.outputs import Outputs, read_ranks, read_scores, read_table
+from keydyn.lab.frame.outputs import Outputs, read_frames, read_ranks, read_scores
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.score_datasets import ranked_of, scored_of
 from keydyn.lab.frame.study import ResultsPage, Values
@@ -46,7 +46,6 @@ from keydyn.lab.population.worst_users import worst_of, worst_table, worst_users
 from keydyn.lab.recognition.report import lead_of
 from keydyn.lab.recognition.tables import error_rates_table, recognition_figures
 
-USERS, CHANGES = "user_figures", "typing_changes"
 RATES = ("eer", "fnmr_at_fmr_10", "fnmr_at_fmr_1", "fnmr_at_fmr_0.1")
 LEARNT = (
     "With every protocol, the population and all its settings are learnt from training samples alone. In "
@@ -103,8 +102,7 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
     seed = facts.get("seed", 0)
     outputs.scores(measured.scores)
     outputs.ranks(measured.ranks)
-    outputs.frame(measured.users, USERS)
-    outputs.frame(measured.changes, CHANGES)
+    outputs.frames(user_figures=measured.users, typing_changes=measured.changes)
     scored = scored_of(measured.scores)
     figures = recognition_figures(scored, seed)
     watched = {key: continuous(ranks, seed=seed) for key, ranks in ranked_of(measured.ranks).items()}
@@ -136,8 +134,8 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
 
 def read(folder: Path) -> Measured:
     """All that a run kept in its folder."""
-    users, changes = (read_table(folder / f"{name}.parquet").to_pandas() for name in (USERS, CHANGES))
-    return Measured(read_scores(folder), read_ranks(folder), users, changes)
+    frames = read_frames(folder, ("user_figures", "typing_changes"))
+    return Measured(read_scores(folder), read_ranks(folder), *frames.values())
 
 
 def _closed_and_open(outputs: Outputs, users: Users, seed: int) -> Picture:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from keydyn.lab.frame.chosen import DataOption, DatasetOption, SeedOption, chosen_rows, recognition_facts
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 
 @study(
@@ -20,7 +20,6 @@ from keydyn.lab.frame.study import Plan, report_beside, study
         *("population_parts", "population_changes"),
     ),
     frames=("user_figures", "typing_changes"),
-    report=report_beside(__name__),
 )
 def population(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
     """Compare the population model with the POHMM: few samples, keys or people, and without each part.
@@ -31,12 +30,10 @@ def population(dataset: DatasetOption = None, data: DataOption = None, seed: See
     `keydyn study population --dataset fable --dataset essay`
     """
     from keydyn.lab.population.measurements import DATASETS, DETECTORS, run_population
-    from keydyn.lab.population.report import write
 
     rows, warnings = chosen_rows(dataset, data, DATASETS)
     return Plan(
         partial(run_population, rows, seed),
         lambda measured: recognition_facts(rows, DETECTORS, seed, measured.scores),
-        write,
         warnings,
     )

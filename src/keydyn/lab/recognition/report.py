@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -46,6 +45,7 @@ from keydyn.lab.recognition.tables import (
 )
 from keydyn.model import POHMM
 
+read = read_scores
 DETECTORS = ("manhattan", "manhattan-scaled", "svm", "hmm", "pohmm", "pohmm-recommended")
 VECTOR_DETECTORS = ("manhattan", "manhattan-scaled", "svm")
 LONG_TEXT = {"fable", "essay"}
@@ -80,11 +80,6 @@ def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[T
     verdict, sections, for_terminal = recognition_sections(outputs, table, facts)
     outputs.report("Identification and verification", [verdict, *lead_of(facts)], sections, facts)
     return for_terminal
-
-
-def read(folder: Path) -> pa.Table:
-    """The scores that a run kept in its folder."""
-    return read_scores(folder)
 
 
 def recognition_sections(
@@ -128,7 +123,7 @@ def recognition_sections(
     return verdict_of(measured, opened), sections, tables[2:]
 
 
-def draw_densities(outputs: Outputs, rows: Sequence[Row]) -> None:
+def draw_densities(rows: Sequence[Row], outputs: Outputs) -> None:
     """The marginal-density figure: the first user of each dataset, fitted to all of that user's samples."""
     typists = []
     for row in rows:

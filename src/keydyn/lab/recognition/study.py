@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keydyn.lab.frame.chosen import (
     DataOption,
@@ -14,13 +14,7 @@ from keydyn.lab.frame.chosen import (
     known_detectors,
     recognition_facts,
 )
-from keydyn.lab.frame.study import Facts, Plan, report_beside, study
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from keydyn.lab.frame.outputs import Outputs
-    from keydyn.lab.frame.tables import Table
+from keydyn.lab.frame.study import Plan, study
 
 TABLES = (
     *("identification", "verification", "recognition", "ranks"),
@@ -29,7 +23,7 @@ TABLES = (
 FIGURES = ("roc", "det", "cmc", "open_set", "marginal_density")
 
 
-@study("recognition", tables=TABLES, figures=FIGURES, in_the_paper=True, report=report_beside(__name__))
+@study("recognition", tables=TABLES, figures=FIGURES, in_the_paper=True)
 def recognition(
     dataset: DatasetOption = None,
     detector: DetectorOption = None,
@@ -44,18 +38,14 @@ def recognition(
     `keydyn study recognition --dataset fable --detector pohmm --detector hmm`
     """
     from keydyn.lab.frame.score_datasets import score_rows
-    from keydyn.lab.recognition.report import DETECTORS, draw_densities, write
+    from keydyn.lab.recognition.report import DETECTORS, draw_densities
 
     detectors = known_detectors(detector) or list(DETECTORS)
     rows, warnings = chosen_rows(dataset, data)
 
-    def with_densities(outputs: Outputs, scores: pa.Table, facts: Facts) -> list[Table]:
-        draw_densities(outputs, rows)
-        return write(outputs, scores, facts)
-
     return Plan(
         partial(score_rows, rows, detectors),
         lambda scores: recognition_facts(rows, detectors, seed, scores),
-        with_densities,
         warnings,
+        (partial(draw_densities, rows),),
     )

@@ -6,17 +6,17 @@ from functools import partial
 from typing import Any
 
 from keydyn.lab.frame.chosen import DataOption, DatasetOption, chosen_rows, recognition_facts
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 
-@study("recommended", tables=("choices", "candidates"), report=report_beside(__name__))
+@study("recommended", tables=("choices", "candidates"))
 def recommended(dataset: DatasetOption = None, data: DataOption = None) -> Plan[Any]:
     """Choose the recommended settings, for each dataset from the others alone. Takes a few minutes.
 
     Example: `keydyn study recommended --data recordings/`
     """
-    from keydyn.lab.recommended.report import check_rows, try_candidates, write
+    from keydyn.lab.recommended.report import check_rows, try_candidates
 
     rows, warnings = chosen_rows(dataset, data)
     check_rows(rows)
-    return Plan(partial(try_candidates, rows), lambda _: recognition_facts(rows, [], 0), write, warnings)
+    return Plan(partial(try_candidates, rows), lambda _: recognition_facts(rows, [], 0), warnings)

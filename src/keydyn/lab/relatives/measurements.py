@@ -1,9 +1,9 @@
 """What the study of relatives measures, part by part: every score and rank, and what lost contexts cost.
 
-Contexts that get lost (docs/decisions/0023): an event that loses its key name has no context. To the POHMM its
-event type is missing, to the partially-HMM its label. The context-HMM and the partly-HMM have no key names;
-their context is the event before, which is withheld from them if it lost its name. Times are never lost: all
-models score the same values.
+An event that loses its key name has no context (docs/decisions/0023). To the POHMM its event type is missing,
+to the partially-HMM its label. The context-HMM and the partly-HMM have no key names; their context is the
+event before, which is withheld from them if it lost its name. Times are never lost: all models score the same
+values.
 """
 
 from __future__ import annotations

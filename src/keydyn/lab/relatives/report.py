@@ -18,7 +18,7 @@ from keydyn.evaluation.rates.verification import recognition
 from keydyn.figures.style import house_style, text_of
 from keydyn.lab.drawing.panels import Curve, RowsOfPanels, rows_figure
 from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, of_all, percent, span
-from keydyn.lab.frame.outputs import Outputs, read_ranks, read_scores, read_table
+from keydyn.lab.frame.outputs import Outputs, read_frames, read_ranks, read_scores
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.score_datasets import ranked_of, scored_of
 from keydyn.lab.frame.study import ResultsPage, Values
@@ -92,7 +92,7 @@ def write(
     scores, ranks, losses = measured
     outputs.scores(scores)
     outputs.ranks(ranks)
-    outputs.frame(losses, LOSSES)
+    outputs.frames(lost_context=losses)
     figures = {key: recognition(of) for key, of in scored_of(scores).items()}
     watched = {key: continuous(of, seed=facts.get("seed", 0)) for key, of in ranked_of(ranks).items()}
     times = {key: of.rejection for key, of in watched.items()}
@@ -117,7 +117,7 @@ def write(
 
 def read(folder: Path) -> tuple[pa.Table, pa.Table, pd.DataFrame]:
     """The scores, ranks and losses that a run kept in its folder."""
-    return read_scores(folder), read_ranks(folder), read_table(folder / f"{LOSSES}.parquet").to_pandas()
+    return read_scores(folder), read_ranks(folder), *read_frames(folder, [LOSSES]).values()
 
 
 def relatives_table(users: Users, times: Mapping[Key, Times]) -> Table:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from keydyn.lab.frame.chosen import DataOption, DatasetOption, SeedOption, chosen_rows, recognition_facts
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 
 @study(
@@ -14,7 +14,6 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     tables=("relatives", "relatives_lost_context"),
     figures=("lost_context",),
     frames=("lost_context",),
-    report=report_beside(__name__),
 )
 def relatives(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
     """Compare the POHMM with context-, partly- and partially-HMM, and with contexts missing (Section 6).
@@ -25,12 +24,10 @@ def relatives(dataset: DatasetOption = None, data: DataOption = None, seed: Seed
     `keydyn study relatives --dataset fable`
     """
     from keydyn.lab.relatives.measurements import DETECTORS, run_relatives
-    from keydyn.lab.relatives.report import write
 
     rows, warnings = chosen_rows(dataset, data)
     return Plan(
         partial(run_relatives, rows, seed),
         lambda measured: recognition_facts(rows, DETECTORS, seed, measured[0]),
-        write,
         warnings,
     )

@@ -9,7 +9,7 @@ import typer
 
 from keydyn.exit_codes import checking_options
 from keydyn.lab.frame.chosen import SeedOption
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 
 @study(
@@ -17,7 +17,6 @@ from keydyn.lab.frame.study import Plan, report_beside, study
     tables=("simulation", "errors", "slopes", "accuracy"),
     figures=("simulation", "errors", "states", "truths"),
     in_the_paper=True,
-    report=report_beside(__name__),
 )
 def simulation(
     truth: Annotated[
@@ -36,7 +35,7 @@ def simulation(
     `keydyn study simulation --truth keystrokes --truth random-7 --samples 100 --longest 10000`
     """
     from keydyn.lab.simulation.measurements import N_VALUES, true_model
-    from keydyn.lab.simulation.report import run_simulation, write
+    from keydyn.lab.simulation.report import run_simulation
 
     truths = list(dict.fromkeys(truth or ["keystrokes"]))
     with checking_options():
@@ -44,4 +43,4 @@ def simulation(
             true_model(name)
     lengths = [n for n in N_VALUES if n <= longest]
     settings = {"seed": seed, "truths": truths, "samples": samples, "lengths": lengths}
-    return Plan(partial(run_simulation, truths, lengths, samples, seed), lambda _: settings, write)
+    return Plan(partial(run_simulation, truths, lengths, samples, seed), lambda _: settings)

@@ -71,7 +71,7 @@ def plan(given: ScoreOptions, seed: int, stated: dict[str, dict[str, str]] | Non
     With `stated`, what only a person knows, a report by the standard is written too.
     """
     from keydyn.evaluation.rates.detection_cost import DetectionCost
-    from keydyn.lab.system_scores.report import digests, score_table, write
+    from keydyn.lab.system_scores.report import digests, score_table
 
     with checking_options():
         cost = DetectionCost(given.prior, given.miss_cost, given.match_cost)
@@ -91,7 +91,7 @@ def plan(given: ScoreOptions, seed: int, stated: dict[str, dict[str, str]] | Non
             **({} if stated is None else {"standard": {"stated": stated}}),
         }
 
-    return Plan(work, facts, lambda outputs, measured, known: write(outputs, measured[0], known))
+    return Plan(work, facts)
 
 
 def _read(given: ScoreOptions) -> dict[str, ScoredClaims]:

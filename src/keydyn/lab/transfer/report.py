@@ -16,7 +16,7 @@ from matplotlib.ticker import NullLocator
 from keydyn.figures.style import GREY, label_log_axis
 from keydyn.lab.drawing.panels import Curve, Panels, Pen, curves_figure, draw_curves
 from keydyn.lab.frame.names import dataset_name, listed, of_all, percent
-from keydyn.lab.frame.outputs import SCORES, Outputs, read_table
+from keydyn.lab.frame.outputs import SCORES, Outputs, read_frames, read_table
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.study import Facts, ResultsPage, Values
 from keydyn.lab.frame.tables import Table, with_interval
@@ -71,9 +71,7 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
     seed = int(facts.get("seed", 0))
     claims = measured[CLAIMS]
     outputs.scores(pa.Table.from_pandas(claims, preserve_index=False))
-    for name in (WATCHING, DISTURBED, REPEATS):
-        if name in measured:
-            outputs.frame(measured[name], name)
+    outputs.frames(**{name: frame for name, frame in measured.items() if name != CLAIMS})
     frame = rates_frame(claims, pairs_of(measured), seed)
     on_fixed = frame["dataset_to"].isin(FIXED)
     tables, sections = [], []
@@ -114,12 +112,8 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
 
 def read(folder: Path) -> Measured:
     """What a run left in its folder."""
-    frames = {CLAIMS: read_table(folder / SCORES, ("dataset_from", "rate")).to_pandas()}
-    for name in (WATCHING, DISTURBED, REPEATS):
-        path = folder / f"{name}.parquet"
-        if path.exists():
-            frames[name] = read_table(path).to_pandas()
-    return frames
+    claims = read_table(folder / SCORES, ("dataset_from", "rate")).to_pandas()
+    return {CLAIMS: claims, **read_frames(folder, (WATCHING, DISTURBED, REPEATS))}
 
 
 def pairs_of(measured: Measured) -> dict[str, Pairs]:

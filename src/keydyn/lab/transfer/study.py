@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from keydyn.lab.frame.chosen import DataOption, SeedOption
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 PlaceOption = Annotated[
     list[str] | None,
@@ -23,7 +23,6 @@ PlaceOption = Annotated[
     tables=("headline", "transfer", "fixed_texts", "disturbed", "watching"),
     figures=("stated", "genuine"),
     frames=("watching", "disturbed", "repeats"),
-    report=report_beside(__name__),
 )
 def transfer(dataset: PlaceOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
     """Do stated error rates hold away from home? All is learnt in one place, and tried in another.
@@ -37,7 +36,7 @@ def transfer(dataset: PlaceOption = None, data: DataOption = None, seed: SeedOpt
     """
     from keydyn.lab.transfer.measurements import run_transfer
     from keydyn.lab.transfer.places import chosen_places
-    from keydyn.lab.transfer.report import facts_of, write
+    from keydyn.lab.transfer.report import facts_of
 
     places, warnings = chosen_places(dataset, data)
-    return Plan(partial(run_transfer, places, seed), lambda _: facts_of(places, seed), write, warnings)
+    return Plan(partial(run_transfer, places, seed), lambda _: facts_of(places, seed), warnings)

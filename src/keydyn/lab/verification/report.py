@@ -14,7 +14,7 @@ from keydyn.evaluation.rates.likelihood_ratios import reliability
 from keydyn.lab.drawing.curves import det_figure, reliability_figure, user_curves_figure
 from keydyn.lab.drawing.panels import Curve, intervals_figure
 from keydyn.lab.frame.names import dataset_name, of_all, rate_of, rate_words, size_of, span
-from keydyn.lab.frame.outputs import Outputs, read_table
+from keydyn.lab.frame.outputs import Outputs, read_frames
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table
@@ -70,8 +70,7 @@ NESTED = (
 def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report; what the terminal shows."""
     seed = facts.get("seed", 0)
-    for name, frame in measured.items():
-        outputs.frame(frame, name)
+    outputs.frames(**measured)
     claims = measured[CLAIMS]
     main = outputs.table(decisions_table(claims, seed))
     words = [NOT_ENOUGH, NESTED]
@@ -112,8 +111,7 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
 
 def read(folder: Path) -> Measured:
     """All that a run kept in its folder."""
-    there = [name for name in FRAMES if (folder / f"{name}.parquet").exists()]
-    return {name: read_table(folder / f"{name}.parquet").to_pandas() for name in there}
+    return read_frames(folder, FRAMES)
 
 
 def _reliability(outputs: Outputs, claims: pd.DataFrame) -> Picture:

@@ -13,7 +13,7 @@ from keydyn.lab.frame.chosen import (
     chosen_rows,
     recognition_facts,
 )
-from keydyn.lab.frame.study import Plan, report_beside, study
+from keydyn.lab.frame.study import Plan, study
 
 
 @study(
@@ -30,7 +30,6 @@ from keydyn.lab.frame.study import Plan, report_beside, study
         *("claims", "identified", "watching", "choices", "speed", "attacks", "copies"),
         *("forgeries", "false_alarms", "ageing", "poisoning"),
     ),
-    report=report_beside(__name__),
 )
 def verification(dataset: DatasetOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
     """How reliable are decisions? Stated and measured error rates, watching, attacks, ageing.
@@ -44,7 +43,6 @@ def verification(dataset: DatasetOption = None, data: DataOption = None, seed: S
     from keydyn.lab.frame.published import DATASETS
     from keydyn.lab.transfer.places import free_places
     from keydyn.lab.verification.all_measurements import choices_of, protocols_of, run_verification
-    from keydyn.lab.verification.report import write
 
     rows, warnings = chosen_rows(dataset, data, DATASETS)
     simulated = [row.name for row in rows] == [SIMULATED]
@@ -55,6 +53,5 @@ def verification(dataset: DatasetOption = None, data: DataOption = None, seed: S
             recognition_facts(rows, [PopulationDetector.name], seed)
             | {"protocols": protocols_of(rows), "choices": choices_of(measured)}
         ),
-        write,
         [*warnings, *(message for message in absent if message not in warnings)],
     )

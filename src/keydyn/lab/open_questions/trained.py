@@ -1,19 +1,36 @@
-"""Detectors that are trained to tell people apart, beside those that are not: tables and a figure."""
+"""Does training that tells people apart recognise them better? A criterion, and a machine (Section 5.2)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from keydyn.detectors import HybridPOHMM
 from keydyn.evaluation.rates.confidence import Estimate, compare_with_best, mean_estimate, signed_rank_p
 from keydyn.lab.drawing.panels import intervals_figure
 from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, listed, of_all, span
+from keydyn.lab.frame.study import Values
 from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Line, Table, estimate_column, with_interval
-from keydyn.lab.open_questions.trained_scores import FIRST, RIVALS, reported, tried
+from keydyn.lab.open_questions.question import Question, QuestionFigure, QuestionTable
+from keydyn.lab.open_questions.trained_scores import (
+    ALL,
+    CRITERIA,
+    FIRST,
+    FOLDS,
+    FRAME,
+    MACHINES,
+    RIVALS,
+    STEPS,
+    STRENGTHS,
+    pieces,
+    reported,
+    tried,
+)
 from keydyn.lab.recognition.tables import p_text
 
 FIGURES = {"acc": ("Accuracy", True), "eer": ("Equal error rate", False)}
@@ -123,3 +140,84 @@ def settings_words(table: pd.DataFrame, detectors: Sequence[str]) -> str:
         ((most, count),) = different.most_common(1)
         parts.append(f"{most} for {detector_name(detector)} on {of_all(count, len(own), 'dataset')}")
     return f"the other recordings choose {listed(parts)}"
+
+
+def _question(name: str, which: tuple[Sequence[str], str], **said: Any) -> Question:
+    """What trained detectors, by some enrolments, gain over models that nothing has trained.
+
+    Of what is `said`, `compared` and `tried` are titles of the tables, each with a sentence on how to read
+    it; the rest are attributes of the question.
+    """
+    (title, reading), (title_of_all, reading_of_all) = said.pop("compared"), said.pop("tried")
+    settings, caption = f"{name}_settings", said.pop("caption")
+
+    def answer(values: Values) -> tuple[str, str]:
+        """What the detectors change; and where the least error rate is."""
+        found = values[name]
+        return (
+            "; ".join(gain_words(found, detector) for detector in which[0]) + ".",
+            f"{best_words(found)}; {settings_words(found, which[0])}.",
+        )
+
+    return Question(
+        pieces=pieces,
+        frames=(FRAME,),
+        tables={
+            name: QuestionTable(
+                lambda measured, seed: compared(name, title, measured[FRAME], *which, seed), reading
+            ),
+            settings: QuestionTable(
+                lambda measured, _: settings_tried(settings, title_of_all, measured[FRAME], *which),
+                reading_of_all,
+            ),
+        },
+        answer=answer,
+        figures={
+            name: QuestionFigure(
+                lambda values: draw_compared(values[name]),
+                f"{caption} Bars are 95 % intervals over users.",
+                "A panel for each dataset, with a dot and an interval for each detector.",
+            )
+        },
+        **said,
+    )
+
+
+CRITERION = _question(
+    "criterion",
+    (tuple(kind.name for kind in CRITERIA), FIRST),
+    title="A discriminative criterion",
+    asks="Do models recognise people better that are trained to tell them apart?",
+    compared=(
+        "Training by a criterion that tells people apart",
+        "Compare the two criteria with the recommended POHMM, from which their training starts.",
+    ),
+    tried=("Every strength that was tried", "Each line is a criterion and its strength; lower is better."),
+    caption="Equal error rates of POHMMs trained by each person's own likelihood and by two criteria that "
+    "compare people, and of the population model.",
+    method=(
+        "The models of all people start from the recommended POHMM of each, fitted to that person's samples, "
+        f"and take at most {STEPS} steps of a quasi-Newton search along the gradient of the criterion over "
+        "all people's training samples. Training takes long, so that all detectors of this question are "
+        "compared on the first enrolments alone "
+        f"({', '.join(f'{name}: {n}' for name, n in FOLDS.items() if name != 'simulated')}).",
+    ),
+    settings={"strength and lean": STRENGTHS, "steps": STEPS, "enrolments": FOLDS},
+)
+HYBRID = _question(
+    "hybrid",
+    ((HybridPOHMM.name,), ALL),
+    title="A hybrid",
+    asks="Does a discriminative machine on what a POHMM makes of a sample recognise people better?",
+    compared=(
+        "A machine on a POHMM's vectors",
+        "Compare the hybrid with the POHMMs and with the population model.",
+    ),
+    tried=("Every machine that was tried", "Each line is a machine; lower is better."),
+    caption="Equal error rates of the hybrid, of POHMMs and of the population model.",
+    method=(
+        "The hybrid's POHMM is fitted to everyone's training samples, and a support vector machine tells the "
+        "vectors of a person's samples from those of all others; both learn from training samples alone.",
+    ),
+    settings={"kernel, C and γ": MACHINES},
+)
