@@ -9,8 +9,13 @@ import pytest
 from keydyn.evaluation.protocols.protocol import LeaveOneOut, MonacoTappert
 from keydyn.evaluation.scores import Scores
 from keydyn.keystrokes import Samples
-from keydyn.lab.population.changed_typing import typing_changes
-from keydyn.lab.population.worst_users import worst_of, worst_table, worst_users, worst_words
+from keydyn.lab.population.changed_typing import (
+    typing_changes,
+    worst_of,
+    worst_table,
+    worst_users,
+    worst_words,
+)
 from tests.population.simulated import people
 
 PROTOCOL = MonacoTappert((0, 20), (20, 60))

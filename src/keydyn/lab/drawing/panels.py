@@ -19,6 +19,7 @@ from keydyn.arrays import Floats
 from keydyn.evaluation.rates.confidence import Estimate
 from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
 from keydyn.lab.frame.names import dataset_name, detector_name
+from keydyn.lab.frame.tables import estimate_of
 
 # Filled and empty, so that they differ in grey too.
 SIGNS = (("o", COLOURS[0], COLOURS[0]), ("s", COLOURS[1], "white"), ("^", COLOURS[2], COLOURS[2]))
@@ -29,6 +30,8 @@ LETTERS = 20  # per line of the label
 # Dataset → series, such as "closed set" and "open set" → detector → estimate; one without a value is drawn
 # as words.
 Estimates = Mapping[str, Mapping[str, Mapping[str, Estimate]]]
+# What a row of a frame is called in a panel.
+Naming = Callable[[Mapping[Any, Any]], str]
 
 
 def intervals_figure(panels: Estimates, label: str) -> Figure:
@@ -142,6 +145,37 @@ class Curve:
 
 
 Panels = Mapping[str, Mapping[str, Curve]]
+# Column of panels → row of panels → line → curve
+RowsOfPanels = Mapping[Any, Mapping[str, Mapping[str, Curve]]]
+
+
+def curves_of(frame: pd.DataFrame, x: str, figures: Mapping[str, str], lines: str = "") -> RowsOfPanels:
+    """Dataset → title → line → curve: of each title the column of the frame, with its band, over `x`.
+
+    A line is a value of the column `lines`; without it, there is one line, the population model.
+    """
+    return {
+        str(dataset): {
+            title: {
+                str(name): Curve.of(rows, x, figure)
+                for name, rows in (some.groupby(lines, sort=False) if lines else [("population", some)])
+            }
+            for title, figure in figures.items()
+        }
+        for dataset, some in frame.groupby("dataset", sort=False)
+    }
+
+
+def estimates_of(
+    frame: pd.DataFrame, series: Mapping[str, str], name: Naming, scale: float = 1.0
+) -> Estimates:
+    """Dataset → series → name → estimate: of each series the column of the frame, with its interval."""
+    panels: dict[str, dict[str, dict[str, Estimate]]] = {}
+    for row in frame.to_dict("records"):
+        for title, figure in series.items():
+            of_series = panels.setdefault(str(row["dataset"]), {}).setdefault(title, {})
+            of_series[name(row)] = estimate_of(row, figure).times(scale)
+    return panels
 
 
 def pens_of(names: Iterable[str]) -> dict[str, Pen]:
@@ -213,10 +247,6 @@ def curves_figure(
         label_outer(every, *labels)
         legend_below(figure, pens, markers)
         return figure
-
-
-# Column of panels → row of panels → line → curve
-RowsOfPanels = Mapping[Any, Mapping[str, Mapping[str, Curve]]]
 
 
 def rows_figure(

@@ -23,6 +23,7 @@ from keydyn.evaluation.protocols.running import (
     scores_and_ranks,
     scores_of,
 )
+from keydyn.evaluation.rates.verification import recognition
 from keydyn.evaluation.scores import Queries, Scores
 from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts, detector_settings
@@ -35,6 +36,12 @@ SCORE_COLUMNS = (
 )
 # (dataset, detector) → its scores
 Scored = dict[tuple[str, str], Scores]
+
+
+def user_figures(scores: Scores, *more: str) -> pd.DataFrame:
+    """user (as text), acc, eer and more: what is kept of each user's figures."""
+    users = recognition(scores)[["acc", "eer", *more]]
+    return users.rename_axis("user").reset_index().astype({"user": str})
 
 
 def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> pa.Table:

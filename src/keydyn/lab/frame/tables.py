@@ -205,6 +205,11 @@ def figure_column(title: str, name: str, *digits: int) -> Column:
     return Column(title, name, lambda figure: NONE if figure is None else figure.text(*digits))
 
 
+def estimate_of(row: Line, name: str) -> Estimate:
+    """The figure NAME of a line with its interval NAME_low to NAME_high."""
+    return Estimate(*(row[column] for column in with_interval(name)))
+
+
 def with_interval(name: str) -> tuple[str, str, str]:
     """The columns of a figure: NAME with its interval NAME_low to NAME_high."""
     return name, f"{name}_low", f"{name}_high"

@@ -15,7 +15,7 @@ from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.rates.confidence import mean_estimate, signed_rank_p
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.drawing.curves import user_curves_figure
-from keydyn.lab.drawing.panels import Curve
+from keydyn.lab.drawing.panels import curves_of
 from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.lab.frame.names import dataset_name, listed, percent
 from keydyn.lab.frame.recordings import Row
@@ -164,16 +164,8 @@ def same_text_table(measured: Frames, seed: int) -> Table | None:
 
 def draw(values: Values) -> Figure:
     """Accuracy and equal error rates by the number of keys, a column for each dataset."""
-    panels = {
-        str(dataset): {
-            title: {
-                str(name): Curve.of(of, "keys", figure) for name, of in rows.groupby("evidence", sort=False)
-            }
-            for figure, title in FIGURES.items()
-        }
-        for dataset, rows in values[ALL].groupby("dataset", sort=False)
-    }
-    return user_curves_figure(panels, "keys typed")
+    figures = {title: figure for figure, title in FIGURES.items()}
+    return user_curves_figure(curves_of(values[ALL], "keys", figures, "evidence"), "keys typed")
 
 
 def answer(values: Values) -> tuple[str, str]:

@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from keydyn.detectors.markov import RecommendedPOHMM
-from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
+from keydyn.evaluation.rates.confidence import mean_estimate
 from keydyn.lab.drawing.curves import user_curves_figure
-from keydyn.lab.drawing.panels import Curve, intervals_figure
+from keydyn.lab.drawing.panels import curves_of, estimates_of, intervals_figure
 from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.lab.frame.names import dataset_name, listed, percent
 from keydyn.lab.frame.recordings import Row
@@ -193,27 +193,15 @@ def template_table(measured: Frames, seed: int) -> Table | None:
 
 def draw_recovered(values: Values) -> Figure:
     """Keys recovered with timings and without, for each attacker."""
-    panels: dict[str, dict[str, dict[str, Estimate]]] = {}
-    for row in values[NAME].to_dict("records"):
-        attacker = f"{row['source']}, {row['text']}"
-        series = panels.setdefault(row["dataset"], {})
-        for title, name in (("with timings", "top_1"), ("without", "alone_top_1")):
-            estimate = Estimate(row[name], row[f"{name}_low"], row[f"{name}_high"]).times(100.0)
-            series.setdefault(title, {})[attacker] = estimate
+    series = {"with timings": "top_1", "without": "alone_top_1"}
+    panels = estimates_of(values[NAME], series, lambda row: f"{row['source']}, {row['text']}", 100.0)
     return intervals_figure(panels, "keys recovered, %")
 
 
 def draw_grain(values: Values) -> Figure:
     """Keys recovered by how far times are rounded."""
     titles = {"keys recovered": "top_1", "among five guesses": "top_5"}
-    panels = {
-        str(dataset): {
-            title: {str(who): Curve.of(of, "grain", name) for who, of in rows.groupby("source", sort=False)}
-            for title, name in titles.items()
-        }
-        for dataset, rows in values[BY_GRAIN].groupby("dataset", sort=False)
-    }
-    return user_curves_figure(panels, "times rounded to, ms")
+    return user_curves_figure(curves_of(values[BY_GRAIN], "grain", titles, "source"), "times rounded to, ms")
 
 
 def answer(values: Values) -> tuple[str, str]:

@@ -11,11 +11,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from keydyn.detectors import HybridPOHMM
-from keydyn.evaluation.rates.confidence import Estimate, compare_with_best, mean_estimate, signed_rank_p
-from keydyn.lab.drawing.panels import intervals_figure
+from keydyn.evaluation.rates.confidence import compare_with_best, mean_estimate, signed_rank_p
+from keydyn.lab.drawing.panels import estimates_of, intervals_figure
 from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, listed, of_all, span
 from keydyn.lab.frame.study import Values
-from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Line, Table, estimate_column, with_interval
+from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Line, Table, estimate_column
 from keydyn.lab.open_questions.question import Question, QuestionFigure, QuestionTable
 from keydyn.lab.open_questions.trained_scores import (
     ALL,
@@ -95,11 +95,7 @@ def settings_tried(
 
 def draw_compared(table: pd.DataFrame) -> Figure:
     """Equal error rates by dataset and detector."""
-    panels: dict[str, dict[str, dict[str, Estimate]]] = {}
-    for row in table.to_dict("records"):
-        estimate = Estimate(*(row[name] for name in with_interval("eer")))
-        of_dataset = panels.setdefault(str(row["dataset"]), {"": {}})
-        of_dataset[""][str(row["detector"])] = estimate
+    panels = estimates_of(table, {"": "eer"}, lambda row: str(row["detector"]))
     return intervals_figure(panels, "equal error rate, mean over users")
 
 

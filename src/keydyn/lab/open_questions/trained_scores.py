@@ -18,12 +18,11 @@ import pandas as pd
 from keydyn.detectors import Detector, HybridPOHMM
 from keydyn.detectors.markov import RecommendedPOHMM
 from keydyn.evaluation.protocols.running import enrolments, n_templates, scores_of
-from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Piece
-from keydyn.lab.frame.score_datasets import detector_for, inputs_of
+from keydyn.lab.frame.score_datasets import detector_for, inputs_of, user_figures
 from keydyn.lab.recommended.report import choices
 from keydyn.lab.relatives.measurements import FirstFolds
 from keydyn.model import POHMMClassifier, TrainingCriterion
@@ -146,8 +145,7 @@ def found(row: Row, candidate: str, detector: Detector) -> pd.DataFrame:
     frames = []
     for which in (FIRST,) if together else (FIRST, ALL):
         some = enrolled[:first] if which == FIRST else enrolled
-        users = recognition(scores_of(protocol, some, row.samples))[["acc", "eer"]]
-        table = users.rename_axis("user").reset_index().astype({"user": str})
+        table = user_figures(scores_of(protocol, some, row.samples))
         labels = {"dataset": row.name, "detector": detector.name, "candidate": candidate}
         frames.append(table.assign(**labels, enrolments=which))
     return pd.concat(frames, ignore_index=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # A folder is not a recording.
 NO_FILE = Path()
 OWN_TABLES = ("decisions", "failures_to_acquire", "failures_to_enrol", "groups", "group_differences")
-# As in keydyn.lab.standard_report.page, which needs the numerical stack.
+# What the standard report has beside them.
 STANDARD_TABLES = (
     *("facts_test", "facts_people", "facts_recording", "facts_system", "facts_limits"),
     *("recorded", "noticed", "left_out", "left_out_by_user", "operating_points"),

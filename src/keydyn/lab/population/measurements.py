@@ -36,7 +36,6 @@ from keydyn.evaluation.protocols.running import (
     scores_and_ranks,
     scores_of,
 )
-from keydyn.evaluation.rates.verification import recognition
 from keydyn.evaluation.scores import Mask
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.recordings import Row, stream
@@ -47,6 +46,7 @@ from keydyn.lab.frame.score_datasets import (
     score_table,
     scored_and_ranked,
     together,
+    user_figures,
     with_limited,
 )
 from keydyn.lab.own_recordings.report import OPEN
@@ -120,12 +120,7 @@ def enrolment_order(split: Split, samples: Samples) -> Integers:
 def newcomer_figures(prepared: Prepared, row: Row, n: int | None = None) -> pd.DataFrame:
     """user, acc and eer of all who are asked: each detector with the people that are asked with it."""
     enrolled = [one for detector, people in prepared for one in enrolments_with(detector, row, people, n)]
-    return user_figures(recognition(scores_of(row.protocol, enrolled, row.samples)))
-
-
-def user_figures(users: pd.DataFrame) -> pd.DataFrame:
-    """user (as text), acc and eer: what is kept of each user's figures."""
-    return users[["acc", "eer"]].rename_axis("user").reset_index().astype({"user": str})
+    return user_figures(scores_of(row.protocol, enrolled, row.samples))
 
 
 POPULATION = PopulationDetector.name
@@ -261,7 +256,7 @@ def _closed(row: Row, detector: Detector) -> tuple[Found, ...]:
     n_keys = [*(n for n in N_KEYS if n < longest), longest]
     first = scores_after(row.protocol, enrolled, row.samples, n_keys)
     frames = [
-        _labelled(KEYSTROKES, row, detector, user_figures(recognition(of)), number=n)
+        _labelled(KEYSTROKES, row, detector, user_figures(of), number=n)
         for n, of in zip(n_keys, first, strict=True)
     ]
     return (*scored_and_ranked(row, detector, enrolled), pd.concat(frames, ignore_index=True))
@@ -310,7 +305,7 @@ def _part(row: Row, part: str, detector: Detector) -> Found:
     enrolled = enrolments(row.protocol, detector, row.samples)
     scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
     times = user_times(continuous(ranks, replicates=1))
-    frame = _labelled(PARTS, row, detector, user_figures(recognition(scores)), setting=part)
+    frame = _labelled(PARTS, row, detector, user_figures(scores), setting=part)
     return frame.assign(amrt=times.loc[frame["user"]].to_numpy())
 
 

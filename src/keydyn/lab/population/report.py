@@ -14,13 +14,14 @@ from keydyn.evaluation.continuous.rejection import continuous
 from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
 from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
 from keydyn.lab.drawing.curves import user_curves_figure
-from keydyn.lab.drawing.panels import Curve, intervals_figure
+from keydyn.lab.drawing.panels import curves_of, intervals_figure
 from keydyn.lab.frame.names import figures_of, of_all, percent, span
 from keydyn.lab.frame.outputs import Outputs, read_frames, read_ranks, read_scores
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.score_datasets import ranked_of, scored_of
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table
+from keydyn.lab.population.changed_typing import worst_of, worst_table, worst_users, worst_words
 from keydyn.lab.population.measurements import (
     DRAWS,
     ENROLMENT,
@@ -42,7 +43,6 @@ from keydyn.lab.population.tables import (
     significance_table,
     users_of,
 )
-from keydyn.lab.population.worst_users import worst_of, worst_table, worst_users, worst_words
 from keydyn.lab.recognition.report import lead_of
 from keydyn.lab.recognition.tables import error_rates_table, recognition_figures
 
@@ -161,15 +161,11 @@ def _curves(outputs: Outputs, measured: pd.DataFrame, what: str, seed: int) -> S
     frame = curve_frame(measured, what, seed)
     if what == PEOPLE:
         fewest = frame.groupby("dataset")["setting"].transform("first")
-        lines = pd.Series(np.where(frame["setting"] == fewest, "one sample enrols", "all samples enrol"))
+        lines = np.where(frame["setting"] == fewest, "one sample enrols", "all samples enrol")
     else:
-        lines = frame["detector"]
-    panels: dict[str, dict[str, dict[str, Curve]]] = {}
-    for (dataset, line), of in frame.groupby(["dataset", lines], sort=False):
-        for metric, name in (("acc", "accuracy"), ("eer", "equal error rate")):
-            panels.setdefault(str(dataset), {}).setdefault(name, {})[str(line)] = Curve.of(
-                of, "number", metric
-            )
+        lines = frame["detector"].to_numpy()
+    figures = {"accuracy": "acc", "equal error rate": "eer"}
+    panels = curves_of(frame.assign(line=lines), "number", figures, "line")
     picture = outputs.figure(
         user_curves_figure(panels, label),
         f"population_{what}",

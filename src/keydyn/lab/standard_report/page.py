@@ -32,11 +32,6 @@ PAGE, JSON = STANDARD
 # Tables of the usual reports that are shown here too.
 SHOWN_TOO = ("error_rates", "rates", "ranks", "systems")
 STANDARDS = ("ISO/IEC 19795-1", "ISO/IEC 30107-3")
-TABLES = (
-    *(f"facts_{section}" for section in QUESTIONS),
-    *("recorded", "noticed", "left_out", "left_out_by_user", "operating_points"),
-    *("presentation_attacks", "limits"),
-)
 # What run.json says that is the same whenever and wherever the same input is evaluated.
 LASTING = (
     *("version", "file", "data", "reading", "seed", "sensors", "protocols", "detectors"),
@@ -97,10 +92,8 @@ def write_standard(
     claims = limits_table(points, {one["attack"]: one["shares"] for one in attacks})
     shown = [claims] if len(claims.frame) else []
     sections.append(Section("Claims", _claims(claims), shown))
-    written = {table.name: table for section in sections for table in section.tables}
-    for name, table in written.items():
-        if name in TABLES:
-            outputs.table(table)
+    for table in (table for section in sections for table in section.tables):
+        outputs.table(table)
     of = facts.get("file") or listed([detector_name(name) for name in facts.get("systems", [])])
     title = stated.get("test", {}).get("title") or f"Test report: {of}"
     lasting = {name: facts[name] for name in LASTING if name in facts}

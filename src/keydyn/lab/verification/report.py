@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from keydyn.arrays import Floats
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.evaluation.rates.error_curve import ErrorCurve, common_grid
 from keydyn.evaluation.rates.likelihood_ratios import reliability
 from keydyn.lab.drawing.curves import det_figure, reliability_figure, user_curves_figure
-from keydyn.lab.drawing.panels import Curve, intervals_figure
+from keydyn.lab.drawing.panels import Curve, curves_of, intervals_figure
 from keydyn.lab.frame.names import dataset_name, of_all, rate_of, rate_words, size_of, span
 from keydyn.lab.frame.outputs import Outputs, read_frames
 from keydyn.lab.frame.report import Picture, Section
@@ -114,13 +115,17 @@ def read(folder: Path) -> Measured:
     return read_frames(folder, FRAMES)
 
 
+def ratios_of(claims: pd.DataFrame) -> dict[str, tuple[Floats, Floats]]:
+    """The log-ratios of genuine and of strangers' claims with whole samples, by dataset."""
+    return {
+        str(dataset): (of.loc[of["genuine"], "llr"].to_numpy(), of.loc[~of["genuine"], "llr"].to_numpy())
+        for dataset, of in whole(claims).groupby("dataset", sort=False)
+    }
+
+
 def _reliability(outputs: Outputs, claims: pd.DataFrame) -> Picture:
-    panels = {}
-    for dataset, of in whole(claims).groupby("dataset", sort=False):
-        genuine, others = (of.loc[of["genuine"] == kind, "llr"].to_numpy() for kind in (True, False))
-        panels[str(dataset)] = reliability(genuine, others)
     return outputs.figure(
-        reliability_figure(panels),
+        reliability_figure({name: reliability(*ratios) for name, ratios in ratios_of(claims).items()}),
         "reliability",
         "Reliability, open set: likelihood ratios as stated and as observed, in ten bins of equal weight. On "
         "the line a ratio is what it says.",
@@ -130,12 +135,9 @@ def _reliability(outputs: Outputs, claims: pd.DataFrame) -> Picture:
 
 def _det(outputs: Outputs, claims: pd.DataFrame) -> Picture:
     grid = common_grid()
-    panels = {}
-    for dataset, of in whole(claims).groupby("dataset", sort=False):
-        genuine, others = (of.loc[of["genuine"] == kind, "llr"].to_numpy() for kind in (True, False))
-        panels[str(dataset)] = {"population": Curve(grid, ErrorCurve.of(genuine, others).fnmr_on(grid))}
+    curves = {name: Curve(grid, ErrorCurve.of(*of).fnmr_on(grid)) for name, of in ratios_of(claims).items()}
     return outputs.figure(
-        det_figure(panels),
+        det_figure({name: {"population": curve} for name, curve in curves.items()}),
         "decisions_det",
         "Detection error trade-off, open set: calibrated ratios of all claims, one threshold for everybody.",
         "A panel for each dataset with one falling line.",
@@ -146,13 +148,8 @@ def _by_keys(outputs: Outputs, frame: pd.DataFrame) -> Picture:
     # A short text has one length only, and no curve; it is shown if nothing else is there.
     several = frame[frame.groupby("dataset")["keys"].transform("size") > 1]
     frame = several if len(several) else frame
-    panels = {
-        str(dataset): {
-            title: {"population": Curve.of(of, "keys", name)}
-            for title, name in (("genuine accepted", "genuine_accepted"), ("strangers accepted", "fmr"))
-        }
-        for dataset, of in frame.sort_values("keys", kind="stable").groupby("dataset", sort=False)
-    }
+    figures = {"genuine accepted": "genuine_accepted", "strangers accepted": "fmr"}
+    panels = curves_of(frame.sort_values("keys", kind="stable"), "keys", figures)
     return outputs.figure(
         user_curves_figure(panels, "keys typed"),
         "decisions_by_keys",
@@ -180,12 +177,8 @@ def _watching(outputs: Outputs, frame: pd.DataFrame) -> list[Picture]:
 
 def _ageing(outputs: Outputs, frame: pd.DataFrame) -> Picture:
     titles = {"genuine accepted": "genuine", "impostors accepted": "impostor"}
-    panels = {
-        title: {str(kind): Curve.of(of, "sitting", name) for kind, of in frame.groupby("kind", sort=False)}
-        for title, name in titles.items()
-    }
     return outputs.figure(
-        user_curves_figure({"password": panels}, "sitting"),
+        user_curves_figure(curves_of(frame.assign(dataset="password"), "sitting", titles, "kind"), "sitting"),
         "ageing",
         "Password, open set: shares accepted sitting by sitting after enrolment in the first, with 95 % "
         "bands over people.",

@@ -6,10 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from keydyn.evaluation.rates.confidence import Estimate
-from keydyn.lab.drawing.panels import Estimates
+from keydyn.lab.drawing.panels import Estimates, estimates_of
 from keydyn.lab.frame.names import dataset_name, listed
-from keydyn.lab.frame.tables import DATASET, Column, Line, Table, estimate_column
+from keydyn.lab.frame.tables import DATASET, Column, Line, Table, estimate_column, estimate_of
 
 # Figure of the frame → heading, decimals, scale
 HEADINGS = {
@@ -70,12 +69,9 @@ def watching_table(frame: pd.DataFrame) -> Table:
 def watching_panels(frame: pd.DataFrame, name: str) -> Estimates:
     """For `intervals_figure`: a panel per dataset and rate, a row per way; `name` is one of `DRAWN`."""
     what, _, scale = DRAWN[name]
-    panels: dict[str, dict[str, dict[str, Estimate]]] = {}
-    for row in _rows(frame):
-        panel = panels.setdefault(_panel(row), {})
-        for who, title in WHO.items():
-            panel.setdefault(title, {})[row["way"]] = _estimate(row, f"{who}_{what}").times(scale)
-    return panels
+    panels = frame.assign(dataset=[_panel(row) for row in _rows(frame)])
+    series = {title: f"{who}_{what}" for who, title in WHO.items()}
+    return estimates_of(panels, series, lambda row: str(row["way"]), scale)
 
 
 def watching_words(frame: pd.DataFrame) -> list[str]:
@@ -98,9 +94,9 @@ def watching_words(frame: pd.DataFrame) -> list[str]:
 def _soonest(of: pd.DataFrame) -> str:
     ordered = of.sort_values("change_mean", kind="stable")
     first, *others = _rows(ordered)
-    mean, median = _estimate(first, "change_mean"), _estimate(first, "change_median")
-    unnoticed = _estimate(first, "change_unnoticed")
-    found = ", ".join(f"{row['way']} {_estimate(row, 'change_mean').text()}" for row in others)
+    mean, median = estimate_of(first, "change_mean"), estimate_of(first, "change_median")
+    unnoticed = estimate_of(first, "change_unnoticed")
+    found = ", ".join(f"{row['way']} {estimate_of(row, 'change_mean').text()}" for row in others)
     rest = f" The other ways need on average: {found}." if others else ""
     close = [row["way"] for row in others if row["change_mean_low"] <= first["change_mean_high"]]
     verdict = f" The interval of its mean overlaps that of {listed(close)}." if close else ""
@@ -114,10 +110,6 @@ def _soonest(of: pd.DataFrame) -> str:
 def _panel(row: dict[str, Any]) -> str:
     rate = row["target_per_hour"]
     return f"{dataset_name(row['dataset'])}, {rate:g} lock-out{'' if rate == 1 else 's'} per hour"
-
-
-def _estimate(row: dict[str, Any], figure: str) -> Estimate:
-    return Estimate(row[figure], row[f"{figure}_low"], row[f"{figure}_high"])
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn.lab.drawing.panels import Curve
-from keydyn.lab.drawing.score_plots import (
+from keydyn.lab.system_scores.figures import (
     PriorErrors,
     ape_figure,
     attacks_figure,
