@@ -22,7 +22,7 @@ def known():
 def test_one_pass_gives_what_single_questions_give(known):
     """Of more templates than are worked on together, with terms of some in the second block."""
     model, templates, samples = known
-    many, K = templates * 20, TEMPLATES + 3
+    many, K = templates * 30, TEMPLATES + 3
     scores, terms = model.score_terms(many[:K], samples, model.side_by_side(many[K:]))
     np.testing.assert_array_equal(scores, model.log_likelihoods(many, samples))
     events = model.event_log_likelihoods(many[:K], samples)

@@ -24,7 +24,7 @@ LEAST_DENSITY = 1e-300
 # Densities of a sample's events are multiplied down to this product, or up to one divided by it.
 SMALLEST_PRODUCT = 1e-200
 # What is known of this many templates fits into the fastest memory.
-TEMPLATES = 64
+TEMPLATES = 128
 
 
 class TemplateColumns(NamedTuple):
@@ -105,11 +105,13 @@ class Event(NamedTuple):
 class Block(NamedTuple):
     """Templates that are worked on together: the first, how many, and how many of them in detail.
 
-    The first `own` are rows from `row` on; `beside` is the column of the next.
+    The first `own` are rows from `row` on; `beside` is the column of the next. Loops go over whole `eights`,
+    which are the machine's lanes.
     """
 
     begin: int
     size: int
+    eights: int
     detailed: int
     own: int
     row: int
@@ -128,14 +130,13 @@ class Work(NamedTuple):
     # (T,) the logarithm of the sample's density is `total` + ln `running`
     total: Floats
     running: Floats
-    # (F, T) what each feature adds to it, and e − d, in detail
-    terms: Floats
-    gap: Floats
+    terms: Floats  # (F, T) what each feature adds to it, in detail
+    gap: Floats  # (F, T) e − d
     # (F, 3, T) and (F, T) the templates' own
     slopes: Floats
     per_gain: Floats
     # Room
-    e: Floats
+    dense: Floats
     likely: Floats
     factor: Floats
     density: Floats
@@ -189,7 +190,7 @@ def score(
             size = min(TEMPLATES, U - begin)
             own = max(min(K - begin, size), 0)
             detailed = max(min(size, max(n_terms, n_residuals) - begin), 0)
-            block = Block(begin, size, detailed, own, row + begin, max(begin - K, 0))
+            block = Block(begin, size, (size + 7) // 8, detailed, own, row + begin, max(begin - K, 0))
             _lay_out(templates, work, block)
             _begin_sample(shared, work, block)
             if position > 0:
@@ -210,12 +211,12 @@ def score(
                 if asked.states.size > 0 and begin == 0:
                     for s in range(asked.states.shape[1]):
                         asked.states[n, s] = work.alpha[s, 0]
-                _add_term(work, block)
                 for f in range(F):
                     for u in range(min(size, n_terms - begin)):
                         asked.terms[n, f, begin + u] = work.terms[f, u]
                     for u in range(min(size, n_residuals - begin)):
-                        asked.residuals[n, f, begin + u] = work.gap[f, u]
+                        away = work.gap[f, u] if not np.isnan(event.y[f]) else np.nan
+                        asked.residuals[n, f, begin + u] = away
             if going and position + offsets[q + 1] > offsets[q]:
                 for k in range(len(work.left)):
                     for u in range(size):
@@ -227,10 +228,10 @@ def score(
 
 @merged
 def _lay_out(templates: Templates, work: Work, block: Block) -> None:
-    """The slopes and gains of the templates of a block."""
+    """The slopes and gains of the templates of a block; lanes without a template have some of no use."""
     own, beside = templates
-    for u in range(block.size):
-        row, column = block.row + u, block.beside + u - block.own
+    for u in range(8 * block.eights):
+        row, column = block.row + u, block.beside + min(u, block.size - 1) - block.own
         for f in range(len(work.per_gain)):
             work.per_gain[f, u] = own.per_gain[row, f] if u < block.own else beside.per_gain[f, column]
             for j in range(3):
@@ -250,13 +251,13 @@ def _tell_nothing(asked: Asked, n: int, block: Block) -> None:
 @merged
 def _begin_sample(shared: Shared, work: Work, block: Block) -> None:
     """Nothing came before: d = 0, P = 1/η."""
-    for u in range(block.size):
+    for u in range(8 * block.eights):
         work.total[u], work.running[u] = 0.0, 1.0
     for k in range(len(work.left)):
-        for u in range(block.size):
+        for u in range(8 * block.eights):
             work.left[k, u] = 0.0
     for f in range(len(shared.tempo)):
-        for u in range(block.size):
+        for u in range(8 * block.eights):
             work.unsure[f, u] = shared.tempo[f]
 
 
@@ -264,23 +265,21 @@ def _begin_sample(shared: Shared, work: Work, block: Block) -> None:
 def _step(event: Event, templates: Templates, shared: Shared, work: Work, block: Block) -> None:
     """Σ_s α⁻_s Π_f t(e_f) of one event, in `density`; then the hidden states and the tempo after it."""
     _predict_states(event, shared, work, block)
-    for u in range(block.size):
+    for u in range(8 * block.eights):
         work.factor[u], work.density[u] = 1.0, 0.0
     for f in range(len(event.y)):
         if np.isnan(event.y[f]):
-            for u in range(block.size):
+            for u in range(8 * block.eights):
                 work.r[event.place, f, u] = 0.0
-            for u in range(block.detailed):
-                work.terms[f, u], work.gap[f, u] = 0.0, np.nan
         else:
             _take_residual(event, templates, shared.parents, work, block, f)
-            _weigh_states(shared, work, block, f)
-            _tell_detail(work, block, f)
+    for u in range(block.detailed):
+        _tell_detail(event.y, shared, work, u)
+    for s in range(len(shared.start)):
+        _weigh_state(event.y, shared, work, block, s)
     _filter_states(shared, work, block)
     for f in range(len(event.y)):
-        if not np.isnan(event.y[f]):
-            _follow_tempo(shared, work, block, f)
-        _forget_tempo(shared, work, block, f)
+        _follow_tempo(event.y[f], shared, work, block, f)
 
 
 @merged
@@ -289,12 +288,12 @@ def _predict_states(event: Event, shared: Shared, work: Work, block: Block) -> N
     alpha, likely = work.alpha, work.likely
     for s in range(len(shared.start)):
         at_first = shared.start[s] if event.before < 0 else 0.0
-        for u in range(block.size):
+        for u in range(8 * block.eights):
             likely[s, u] = at_first
         if event.before >= 0:
             for i in range(len(shared.start)):
                 rate = shared.transitions[event.before, event.key, i, s]
-                for u in range(block.size):
+                for u in range(8 * block.eights):
                     likely[s, u] += alpha[i, u] * rate
 
 
@@ -302,9 +301,9 @@ def _predict_states(event: Event, shared: Shared, work: Work, block: Block) -> N
 def _take_residual(
     event: Event, templates: Templates, parents: Integers, work: Work, block: Block, f: int
 ) -> None:
-    """r = (y − μ) / scale, and e = (r − Σ β clip(parent)) / g; `factor` collects the scales."""
+    """r = (y − μ) / scale, and e − d with e = (r − Σ β clip(parent)) / g; `factor` collects the scales."""
     own, beside = templates
-    r, e, factor, per_gain = work.r, work.e, work.factor, work.per_gain
+    r, gap, factor, per_gain = work.r, work.gap, work.factor, work.per_gain
     y, c, now = event.y[f], event.cell[f], event.place
     for u in range(block.own):
         r[now, f, u] = (y - own.mean[block.row + u, c]) * own.per_scale[block.row + u, c]
@@ -313,102 +312,117 @@ def _take_residual(
         v = block.own + u
         r[now, f, v] = (y - beside.mean[c, block.beside + u]) * beside.per_scale[c, block.beside + u]
         factor[v] *= beside.per_scale[c, block.beside + u] * per_gain[f, v]
-    for u in range(block.size):
-        e[f, u] = r[now, f, u]
+    for u in range(8 * block.eights):
+        gap[f, u] = r[now, f, u]
     for j in range(3):
         of, then = parents[f, j, 0], (now + 3 - parents[f, j, 1]) % 3
         if of >= 0:
-            for u in range(block.size):
-                e[f, u] -= work.slopes[f, j, u] * min(max(r[then, of, u], -CLIP), CLIP)
-    for u in range(block.size):
-        e[f, u] *= per_gain[f, u]
-
-
-@merged
-def _weigh_states(shared: Shared, work: Work, block: Block, f: int) -> None:
-    """Student t with an even ν: (1 + z²/(ν v)) to the power −(ν + 1)/2, divided by √v, v = c² + 1/P."""
-    e, d, unsure, likely, ratio = work.e, work.d, work.unsure, work.likely, work.ratio
-    for s in range(len(shared.start)):
-        location, square = shared.location[s, f], shared.width[s, f] * shared.width[s, f]
-        degrees, constant, per_degree = shared.degrees[s], shared.constant[s], 1.0 / shared.degrees[s]
-        for u in range(block.size):
-            gap = e[f, u] - d[f, u] - location
-            spread = square + unsure[f, u]
-            per_root = 1.0 / math.sqrt(spread + gap * gap * per_degree)
-            ratio[u] = spread * per_root * per_root
-            likely[s, u] *= constant * per_root
-        for _ in range(degrees // 2):
-            for u in range(block.size):
-                likely[s, u] *= ratio[u]
-
-
-@merged
-def _tell_detail(work: Work, block: Block, f: int) -> None:
-    """What the feature adds to the event's term, and e − d; `density` has the term so far."""
+            for u in range(8 * block.eights):
+                gap[f, u] -= work.slopes[f, j, u] * min(max(r[then, of, u], -CLIP), CLIP)
+    for u in range(8 * block.eights):
+        gap[f, u] = gap[f, u] * per_gain[f, u] - work.d[f, u]
     for u in range(block.detailed):
-        dense = 0.0
-        for s in range(len(work.likely)):
-            dense += work.likely[s, u]
-        term = math.log(max(dense * work.factor[u], LEAST_DENSITY))
-        work.terms[f, u], work.density[u] = term - work.density[u], term
-        work.gap[f, u] = work.e[f, u] - work.d[f, u]
+        work.terms[f, u] = factor[u]
+
+
+@merged
+def _tell_detail(y: Floats, shared: Shared, work: Work, u: int) -> None:
+    """What each feature adds to the event's term under a template; `terms` has the scales so far."""
+    terms, dense = work.terms, work.dense
+    for f in range(len(y)):
+        dense[f, u] = 0.0
+    for s in range(len(shared.start)):
+        part = work.likely[s, u]
+        for f in range(len(y)):
+            if not np.isnan(y[f]):
+                spread = shared.width[s, f] * shared.width[s, f] + work.unsure[f, u]
+                away = work.gap[f, u] - shared.location[s, f]
+                ratio = spread / (spread + away * away / shared.degrees[s])
+                part *= shared.constant[s] * math.sqrt(ratio / spread) * ratio ** (shared.degrees[s] // 2)
+            dense[f, u] += part
+    last = 0.0
+    for f in range(len(y)):
+        term = last if np.isnan(y[f]) else math.log(max(dense[f, u] * terms[f, u], LEAST_DENSITY))
+        terms[f, u], last = term - last, term
+
+
+@merged
+def _weigh_state(y: Floats, shared: Shared, work: Work, block: Block, s: int) -> None:
+    """Student t with an even ν: (1 + z²/(ν v)) to the power −(ν + 1)/2, divided by √v, v = c² + 1/P.
+
+    Of all features together, because roots and quotients take long.
+    """
+    gap, unsure, likely, ratio, product = work.gap, work.unsure, work.likely, work.ratio, work.product
+    per_degree, constant = 1.0 / shared.degrees[s], 1.0
+    for u in range(8 * block.eights):
+        ratio[u], product[u] = 1.0, 1.0
+    for f in range(len(y)):
+        if not np.isnan(y[f]):
+            location, square = shared.location[s, f], shared.width[s, f] * shared.width[s, f]
+            constant *= shared.constant[s]
+            for u in range(8 * block.eights):
+                away = gap[f, u] - location
+                spread = square + unsure[f, u]
+                ratio[u] *= spread
+                product[u] *= spread + away * away * per_degree
+    for u in range(8 * block.eights):
+        per_root = 1.0 / math.sqrt(product[u])
+        ratio[u] *= per_root * per_root
+        likely[s, u] *= constant * per_root
+    for _ in range(shared.degrees[s] // 2):
+        for u in range(8 * block.eights):
+            likely[s, u] *= ratio[u]
+    for u in range(8 * block.eights):
+        work.density[u] += likely[s, u]
 
 
 @merged
 def _filter_states(shared: Shared, work: Work, block: Block) -> None:
-    """α, and the density of the event."""
+    """α, and the density of the event, which is added to its sample.
+
+    Densities are multiplied while that is safe; logarithms take long. Where no state is likely at all, each
+    is as likely as at first.
+    """
     alpha, likely, density, per_density = work.alpha, work.likely, work.density, work.weight
-    for u in range(block.size):
-        density[u] = 0.0
-    for s in range(len(shared.start)):
-        for u in range(block.size):
-            density[u] += likely[s, u]
-    for u in range(block.size):
-        per_density[u] = 1.0 / density[u] if density[u] > 0.0 else 0.0
-    for s in range(len(shared.start)):
-        start = shared.start[s]
-        for u in range(block.size):
-            alpha[s, u] = likely[s, u] * per_density[u] if density[u] > 0.0 else start
-    for u in range(block.size):
+    running, product, total = work.running, work.product, work.total
+    for u in range(8 * block.eights):
+        per_density[u] = 1.0 / (density[u] + LEAST_DENSITY)
         density[u] = max(density[u] * work.factor[u], LEAST_DENSITY)
-
-
-@merged
-def _add_term(work: Work, block: Block) -> None:
-    """Add the event to its sample: densities are multiplied while that is safe; logarithms take long."""
-    density, running, total = work.density, work.running, work.total
-    for u in range(block.size):
-        product = running[u] * density[u]
-        if product < SMALLEST_PRODUCT or product > 1.0 / SMALLEST_PRODUCT:
-            total[u] += math.log(running[u]) + math.log(density[u])
-            product = 1.0
-        running[u] = product
-
-
-@merged
-def _follow_tempo(shared: Shared, work: Work, block: Block, f: int) -> None:
-    """P += Σ_s w_s and d += Σ_s w_s z / P, with w_s = α_s (ν_s + 1)/(ν_s + z²/c_s²)/c_s²."""
-    e, d, unsure, alpha, weight, product = work.e, work.d, work.unsure, work.alpha, work.weight, work.product
-    for u in range(block.size):
-        weight[u], product[u] = 0.0, 0.0
     for s in range(len(shared.start)):
+        least = shared.start[s] * LEAST_DENSITY
+        for u in range(8 * block.eights):
+            alpha[s, u] = (likely[s, u] + least) * per_density[u]
+    unsafe = 0
+    for u in range(8 * block.eights):
+        product[u] = running[u] * density[u]
+        unsafe += product[u] < SMALLEST_PRODUCT or product[u] > 1.0 / SMALLEST_PRODUCT
+    for u in range(8 * block.eights):
+        if unsafe and (product[u] < SMALLEST_PRODUCT or product[u] > 1.0 / SMALLEST_PRODUCT):
+            total[u] += math.log(running[u]) + math.log(density[u])
+            product[u] = 1.0
+        running[u] = product[u]
+
+
+@merged
+def _follow_tempo(y: float, shared: Shared, work: Work, block: Block, f: int) -> None:
+    """P += Σ_s w_s and d += Σ_s w_s z / P, with w_s = α_s (ν_s + 1)/(ν_s + z²/c_s²)/c_s².
+
+    Then some of it is forgotten: d ← (1 − φ) d and 1/P ← (1 − φ)²/P + (1 − (1 − φ)²) η.
+    """
+    gap, d, unsure, alpha, weight, product = work.gap, work.d, work.unsure, work.alpha, work.weight, work.product
+    for u in range(8 * block.eights):
+        weight[u], product[u] = 0.0, 0.0
+    for s in range(len(shared.start) if not np.isnan(y) else 0):
         location, nu = shared.location[s, f], shared.degrees[s] + 1.0
         square = shared.degrees[s] * shared.width[s, f] * shared.width[s, f]
-        for u in range(block.size):
-            gap = e[f, u] - d[f, u] - location
-            part = alpha[s, u] * nu / (square + gap * gap)
+        for u in range(8 * block.eights):
+            away = gap[f, u] - location
+            part = alpha[s, u] * nu / (square + away * away)
             weight[u] += part
-            product[u] += part * gap
-    for u in range(block.size):
-        unsure[f, u] /= 1.0 + unsure[f, u] * weight[u]
-        d[f, u] += unsure[f, u] * product[u]
-
-
-@merged
-def _forget_tempo(shared: Shared, work: Work, block: Block, f: int) -> None:
-    """d ← (1 − φ) d and 1/P ← (1 − φ)²/P + (1 − (1 − φ)²) η."""
+            product[u] += part * away
     kept = (1.0 - FORGET) ** 2
-    d, unsure, renewed = work.d, work.unsure, (1.0 - kept) * shared.tempo[f]
-    for u in range(block.size):
-        d[f, u] *= 1.0 - FORGET
-        unsure[f, u] = kept * unsure[f, u] + renewed
+    renewed = (1.0 - kept) * shared.tempo[f]
+    for u in range(8 * block.eights):
+        known = unsure[f, u] / (1.0 + unsure[f, u] * weight[u])
+        d[f, u] = (1.0 - FORGET) * (d[f, u] + known * product[u])
+        unsure[f, u] = kept * known + renewed
