@@ -17,7 +17,7 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.comparisons import Comparisons
 from keydyn.decisions.decision import Evidence, evidence
 from keydyn.decisions.liveness.copies import Fingerprints, copy_evidence
-from keydyn.decisions.liveness.not_typed import not_typed, remarks, tick_of, times_of
+from keydyn.decisions.liveness.not_typed import SampleTimes, not_typed, remarks
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.keystrokes.one_sample import without_impossible
@@ -232,7 +232,7 @@ def enrolment_quality(
         copied = float(copy_evidence(sample, earlier, secret)[0])
     counts = _counts(sample, background)
     reasons = [*not_typed(sample, copied), *counts.shortage()]
-    tick = tick_of(times_of(sample))
+    tick = SampleTimes.of(sample).tick
     remarked = (*_missing_times(sample), *remarks(sample, counts))
     return EnrolmentQuality(counts.keystrokes, counts.known, tick, tuple(reasons), remarked)
 
@@ -248,7 +248,7 @@ def _counts(sample: Samples, background: Background | None) -> Evidence:
 
 def _missing_times(sample: Samples) -> list[str]:
     """Times that were not recorded, or that no hand makes."""
-    intervals, holds = (int(count) for count in np.isnan(times_of(sample)).sum(axis=0))
+    intervals, holds = (int(count) for count in np.isnan(SampleTimes.of(sample).times).sum(axis=0))
     # A sample's first interval is always missing.
     found = [
         f"{n} {name}{'' if n == 1 else 's'}"

@@ -235,7 +235,7 @@ class Verifier(EnrolledPeople):
         typed = recorded_samples(samples, self.sensors)
         templates = {user: one.template for user, one in state.people.items()}
         scores = background.scores(templates, typed, state.together())
-        each = zip(_each(typed), scores, strict=True)
+        each = zip(typed, scores, strict=True)
         return [self._identification(background, state.people, sample, own) for sample, own in each]
 
     def watch(self, user: str, level: float | None = None) -> Watch:
@@ -322,13 +322,13 @@ class Verifier(EnrolledPeople):
         scores, terms = background.explained_scores(user, one.template, samples)
         counts = evidence(samples, one.template)
         meanings = background.calibrations.at(one.keys).meanings(scores, _telling(counts))
-        copies = copy_evidence(samples, one.fingerprints, self.secret).tolist()
         answers, ends = self.at.answers(meanings), samples.sequences.offsets.tolist()
         llr, rates, low, high, _ = (each.tolist() for each in meanings)
         found = []
-        for n, sample in enumerate(_each(samples)):
+        for n, sample in enumerate(samples):
             by_hand = typed_in_name_of(one.template, sample)
-            answer, reasons = self._answer(sample, counts[n], copies[n], answers[n], by_hand)
+            (copied,) = copy_evidence(sample, one.fingerprints, self.secret).tolist()
+            answer, reasons = self._answer(sample, counts[n], copied, answers[n], by_hand)
             own = None if terms is None else terms[ends[n] : ends[n + 1]]
             spoke, rate = _loudest(one.template, sample, own), (rates[n], (low[n], high[n]))
             score = float(scores[n])
@@ -374,11 +374,6 @@ class Verifier(EnrolledPeople):
 def _telling(counts: list[Evidence]) -> Integers:
     """(n,) keystrokes that tell something: those of keys that the detector knows."""
     return np.array([max(one.known, 1) for one in counts])
-
-
-def _each(samples: Samples) -> list[Samples]:
-    """The samples one by one."""
-    return [samples] if len(samples) == 1 else [samples[[n]] for n in range(len(samples))]
 
 
 def _loudest(template: Detector, sample: Samples, terms: Floats | None) -> tuple[Spokes, Spokes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -207,6 +207,10 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __iter__(self) -> Iterator[Samples]:
+        """The samples one by one; a single one is itself, with what it keeps."""
+        return iter([self]) if len(self) == 1 else (self[n : n + 1] for n in range(len(self)))
 
     def __getitem__(self, which: Any) -> Samples:
         """Some of the samples, given as a slice, an array of numbers or a boolean array."""

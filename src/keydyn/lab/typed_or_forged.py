@@ -18,7 +18,7 @@ from keydyn import files
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.liveness.hands import ANYONE, CLAIMED, LEAN, Hands, K, with_manner
 from keydyn.decisions.liveness.measures import measured
-from keydyn.decisions.liveness.not_typed import tick_of, times_of
+from keydyn.decisions.liveness.not_typed import SampleTimes, times_of
 from keydyn.keystrokes.samples import Names, Samples
 from keydyn.lab.forgeries import STOLEN, Forger, forgers
 from keydyn.lab.forgeries.made_up import made_up
@@ -139,7 +139,7 @@ def material(
     codes, users = place.people
     for u in range(len(users)):
         recorded = place[codes == u]
-        tick = tick_of(times_of(recorded))
+        tick = SampleTimes.among(times_of(recorded)).tick
         for fine in (False, True) if tick else (True,):
             mine = made_fine(recorded, tick, random) if fine and tick else recorded
             first, second = mine[: len(mine) // 2], mine[len(mine) // 2 :]

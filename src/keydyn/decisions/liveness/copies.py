@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers, compiled, inner
-from keydyn.decisions.liveness.not_typed import SampleTimes, tick_of, times_of
+from keydyn.decisions.liveness.not_typed import SampleTimes, times_of
 from keydyn.files import marked, unmarked
 from keydyn.keystrokes.samples import Samples
 from keydyn.short_repr import short_repr
@@ -158,13 +158,10 @@ def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Float
     if len(known.hashes) == 0:
         check_secret(secret)
         return evidence
-    probes = _probes(samples, secret, MOVES)
-    ends = np.searchsorted(probes.sample, np.arange(len(samples) + 1)).tolist()
-    for s, mine in enumerate(map(slice, ends[:-1], ends[1:])):
-        if mine.start < mine.stop:
-            x, kind, hashes = probes.times[mine], probes.kind[mine], probes.hashes[:, mine]
-            tick = SampleTimes.of(samples).tick if len(samples) == 1 else tick_of(x)
-            whole = _evidence(np.ascontiguousarray(hashes), known, Fresh.of(x, kind, tick))[:, :, 0]
+    for s, sample in enumerate(samples):
+        probes, tick = _probes(sample, secret, MOVES), SampleTimes.of(sample).tick
+        if len(probes.times):
+            whole = _evidence(probes.hashes, known, Fresh.of(probes.times, probes.kind, tick))[:, :, 0]
             by_keys, by_place = whole.max(axis=1).tolist()
             evidence[s] = max(by_keys, by_place - BY_PLACE) - math.log(len(known))
     return evidence
@@ -201,12 +198,15 @@ def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
 def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
     sequences = samples.sequences
     names = ["", *map(str, sequences.event_types.tolist())]
-    words = np.array(list(map(word_of(secret), names)), dtype=np.uint64)[sequences.codes + 1]
+    words = np.fromiter(map(word_of(secret), names), np.uint64, len(names))[sequences.codes + 1]
     number = np.repeat(np.arange(len(samples)), sequences.lengths)
     place = np.arange(len(words)) - sequences.offsets[number]
     context = np.zeros((KEYS, 2, len(words)), dtype=np.uint64)
     for back in range(KEYS):
-        context[back, 0, back:] = words[: len(words) - back] * (place[back:] >= back)
+        context[back, 0, back:] = words[: len(words) - back]
+    if len(samples) > 1:
+        # No key of the sample before counts.
+        context[:, 0] *= place >= np.arange(KEYS)[:, None]
     context[0, 1] = 1 + place
     times = SampleTimes.of(samples).times if len(samples) == 1 else times_of(samples)
     key = key_for(PURPOSE, secret)
@@ -257,7 +257,7 @@ def fill_copy_evidence(
     while size < 2 * v * m:
         size *= 2
     last = np.uint32(size - 1)
-    first, following = np.empty(size, dtype=np.int64), np.empty(v * m, dtype=np.int64)
+    first, following = np.empty(size, dtype=np.int32), np.empty(v * m, dtype=np.int32)
     nearest, lost = np.empty(v, dtype=np.int64), np.empty(v)
     scale, expected = np.empty(v), np.empty(v)
     for time in range(v):
@@ -347,6 +347,7 @@ def check_secret(secret: bytes) -> None:
         raise ValueError(f"the secret must be {SHORTEST_SECRET} to {LONGEST_SECRET} bytes")
 
 
+@lru_cache(maxsize=64)
 def key_for(purpose: str, secret: bytes) -> tuple[int, int]:
     """The two words of a key for one purpose, derived from the secret."""
     check_secret(secret)
@@ -378,6 +379,7 @@ def siphash(blocks: Words, key: tuple[int, int]) -> Words:
     return hashes
 
 
+@lru_cache(maxsize=64)
 def start_of(key: tuple[int, int]) -> Words:
     """The four words that a hash begins with."""
     return np.array([word ^ part for word, part in zip(START, (*key, *key), strict=True)], dtype=np.uint64)

@@ -91,7 +91,7 @@ class Hands:
 
     def standardised(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n, K) measures in people's deviations at these numbers of keys, beside the person's manner."""
-        return np.clip(self.away(values, manner) / self.deviations(keys), -FURTHEST, FURTHEST)
+        return _limited(self.away(values, manner) / self.deviations(keys))
 
     def deviations(self, keys: Integers) -> Floats:
         """(n, K) people's standard deviations at these numbers of keys."""
@@ -103,19 +103,30 @@ class Hands:
         if manner is None:
             return away
         enrolled, typed = manner[..., 1:], manner[..., :1]
-        own = np.clip(enrolled - self.enrolled, -self.reach, self.reach)
+        own = np.minimum(np.maximum(enrolled - self.enrolled, -self.reach), self.reach)
         return np.asarray(away - typed / (typed + LEAN) * self.follows * own)
 
     def terms(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n, P) what the weights are of: measures, how unusual all are together, the length."""
-        z = self.standardised(values, keys, manner)
-        unusual = np.log1p(np.einsum("nk,kl,nl->n", z, self.precision, z) / K)[:, None]
-        longer = np.log(np.clip(keys, SHORTEST, LONGEST) / USUAL)[:, None]
-        return np.hstack([z, unusual, longer * unusual, longer, np.ones_like(unusual)])
+        return self._terms(self.standardised(values, keys, manner), keys)
+
+    def _terms(self, z: Floats, keys: Integers) -> Floats:
+        terms = np.ones((len(z), K + 4))
+        terms[:, :K] = z
+        terms[:, K] = unusual = np.log1p(((z @ self.precision) * z).sum(axis=1) / K)
+        terms[:, K + 2] = longer = np.log(np.minimum(np.maximum(keys, SHORTEST), LONGEST) / USUAL)
+        terms[:, K + 1] = longer * unusual
+        return terms
 
     def llr(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n,) natural logarithms of the likelihood ratios of typed against forged."""
-        return self.weighed(values, keys, manner) - self.too_even(values, keys, manner)
+        terms, even = self._parts(values, keys, manner)
+        return np.asarray(terms.sum(axis=1) - even)
+
+    def _parts(self, values: Floats, keys: Integers, manner: Floats | None) -> tuple[Floats, Floats]:
+        """(n, P) what each term adds to the ratios, and (n,) what `too_even` takes from them."""
+        z = self.away(values, manner) / self.deviations(keys)
+        return self._terms(_limited(z), keys) * self.weights, _too_even(z)
 
     def weighed(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n,) what was learnt of the ratios, of which levels are."""
@@ -123,8 +134,7 @@ class Hands:
 
     def too_even(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n,) nats against a hand where times hardly vary, as with those that a model expects."""
-        low = -(self.away(values, manner) / self.deviations(keys))[:, SPREADS]
-        return np.asarray(STEEP * np.maximum(low - TOO_EVEN, 0.0).sum(axis=1))
+        return _too_even(self.away(values, manner) / self.deviations(keys))
 
     def rate(self, llr: float, keys: int, coarse: bool) -> float:
         """The share of people's samples whose ratio is as low."""
@@ -144,16 +154,13 @@ class Hands:
         """Whether a hand typed each of these samples, as a population, and a template of it, see them."""
         values, keys = measured(people, samples, template)
         lengths = samples.sequences.lengths
-        manner = manner_of(template)
-        terms = self.terms(values, keys, manner) * self.weights
-        even = self.too_even(values, keys, manner)
-        found = []
-        for n, llr in enumerate((terms.sum(axis=1) - even).tolist()):
-            known = int(keys[n])
+        terms, even = self._parts(values, keys, manner_of(template))
+        ratios, found = (terms.sum(axis=1) - even).tolist(), []
+        for n, one in enumerate(samples):
+            llr, known = ratios[n], int(keys[n])
             if known < max(LEAST_KEYS, LEAST_KNOWN_SHARE * int(lengths[n])):
                 found.append(NOT_JUDGED)
                 continue
-            one = samples if len(samples) == 1 else samples[[n]]
             rate = self.rate(llr, known, SampleTimes.of(one).tick > 0.0)
             if llr < 0.0 and rate <= alarms:
                 loudest = SPREAD if even[n] > 0.0 else _loudest(terms[n])
@@ -165,6 +172,16 @@ class Hands:
     def packed(self) -> bytes:
         """The contents of a file."""
         return HANDS.packed({"measures": list(MEASURES)}, {name: getattr(self, name) for name in NAMES})
+
+
+def _limited(z: Floats) -> Floats:
+    """Measures in deviations, up to the furthest that counts."""
+    return np.minimum(np.maximum(z, -FURTHEST), FURTHEST)
+
+
+def _too_even(z: Floats) -> Floats:
+    """(n,) nats against a hand, of measures in deviations."""
+    return np.asarray(STEEP * np.maximum(-z[:, SPREADS] - TOO_EVEN, 0.0).sum(axis=1))
 
 
 def _loudest(terms: Floats) -> int:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from keydyn.arrays import Floats
+from keydyn.arrays import Floats, plain, within, without_counting
 from keydyn.decisions.decision import Evidence
-from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK, on_grid
+from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.features import HOLD, INTERVAL
 
-# Clocks that are coarse beside typing: the timer interrupt, a screen's refresh, a hundredth of a second.
-TICKS = (SYSTEM_TICK, 1000 / 60, 10.0)
+# Clocks that are coarse beside typing: a hundredth of a second, the timer interrupt, a screen's refresh.
+TICKS = (10.0, SYSTEM_TICK, 1000 / 60)
 # By chance a fifth of all times are within 1 ms of a multiple of 10 ms.
 ON_TICK = 0.8
 # Equal times are on any grid; a clock shows at least this many different ones.
@@ -39,19 +40,33 @@ LEAST_SPREAD, MOST_SPREAD = (0.019, 0.012), (0.19, 0.09)
 
 
 class SampleTimes(NamedTuple):
-    """One sample's intervals and holds, (N, 2), and the clock's tick, 0 if it is fine; milliseconds."""
+    """A sample's times, and what shows in them whether hands made them.
+
+    `times` are intervals and holds, (N, 2), and `tick` is that of the clock, 0 if it is fine; milliseconds.
+    `spread` is how much intervals and holds vary, in units of the least that people show, and `pasted` says
+    whether half of the keys came too fast to have been typed.
+    """
 
     times: Floats
     tick: float
+    spread: tuple[float, float]
+    pasted: bool
 
     @classmethod
     def of(cls, sample: Samples) -> SampleTimes:
         """Those of a single sample, which keeps them for the next question."""
         if "times" not in sample.kept:
-            times = times_of(sample)
-            sample.kept["times"] = cls(times, tick_of(times))
+            sample.kept["times"] = cls.among(times_of(sample))
         found: SampleTimes = sample.kept["times"]
         return found
+
+    @classmethod
+    def among(cls, times: Floats) -> SampleTimes:
+        """What shows in these times."""
+        signs = np.empty(4)
+        fill_signs(plain(times), np.empty(DIFFERENT), signs)
+        tick, intervals, holds, pasted = signs.tolist()
+        return cls(times, tick, (intervals, holds), pasted > 0.0)
 
 
 def times_of(samples: Samples) -> Floats:
@@ -66,16 +81,64 @@ def times_of(samples: Samples) -> Floats:
     return times
 
 
-def tick_of(times: Floats) -> float:
-    """The tick that most of a sample's times fall on, milliseconds; 0 if they fall on no coarse one."""
-    known = times[np.isfinite(times)]
-    if len(known) == 0:
-        return 0.0
-    shares = on_grid(known[:, None], np.array(TICKS), NEAR).mean(axis=0)
-    share, tick = max(zip(shares.tolist(), TICKS, strict=True))
-    if share < ON_TICK:
-        return 0.0
-    return tick if len(np.unique(np.round(known / tick))) >= DIFFERENT else 0.0
+@without_counting
+def fill_signs(times: Floats, room: Floats, signs: Floats) -> None:
+    """Of times, (N, 2), the tick, the spreads of intervals and of holds, and whether keys were pasted."""
+    signs[0] = tick = _tick(times, room)
+    for f in range(2):
+        n, total, mean, squares = 0, 0.0, 0.0, 0.0
+        for k in range(len(times)):
+            if not np.isnan(times[k, f]):
+                x = max(times[k, f], 1.0)
+                n, total, mean = n + 1, total + x, mean + math.log(x)
+        for k in range(len(times)):
+            if not np.isnan(times[k, f]):
+                squares += (math.log(max(times[k, f], 1.0)) - mean / n) ** 2
+        signs[1 + f] = np.nan
+        if n >= FEWEST_TIMES:
+            hidden = (tick * n / total) ** 2 / 6
+            least = min(LEAST_SPREAD[f] * math.sqrt(n), MOST_SPREAD[f])
+            signs[1 + f] = math.sqrt(squares / (n - 1) + hidden) / least
+    signs[3] = 1.0 if _pasted(times) else 0.0
+
+
+@within
+def _tick(times: Floats, different: Floats) -> float:
+    """The coarse tick that most times fall on, 0 if there is none; a clock shows several different times."""
+    known, most, found = 0, 0, 0.0
+    for k in range(len(times)):
+        for f in range(2):
+            known += not np.isnan(times[k, f])
+    for tick in TICKS:
+        on, n = 0, 0
+        for k in range(len(times)):
+            for f in range(2):
+                if not np.isnan(times[k, f]):
+                    multiple = round(times[k, f] / tick)
+                    away = abs(times[k, f] - tick * multiple)
+                    # Near zero only zero itself is a multiple: no interval is shorter than the tick.
+                    on += away <= NEAR and (multiple != 0 or away == 0.0)
+                    here = n == len(different)
+                    for one in different[:n]:
+                        here = here or one == multiple
+                    if not here:
+                        different[n], n = multiple, n + 1
+        if on > 0 and on >= most:
+            most, found = on, tick if on >= ON_TICK * known and n == len(different) else 0.0
+    return found
+
+
+@within
+def _pasted(times: Floats) -> bool:
+    """Whether the median interval is too short; one that is missing counts as none, since keys came."""
+    n, below, shorter, longer = len(times) - 1, 0, 0.0, np.inf
+    for k in range(1, len(times)):
+        x = 0.0 if np.isnan(times[k, 0]) else times[k, 0]
+        if x < FASTEST:
+            below, shorter = below + 1, max(shorter, x)
+        else:
+            longer = min(longer, x)
+    return n > 1 and (2 * below > n or (2 * below == n and shorter + longer < 2.0 * FASTEST))
 
 
 def copy_reason(evidence: float) -> str | None:
@@ -93,9 +156,9 @@ def not_typed(sample: Samples, copied: float) -> list[str]:
 
 def times_reasons(times: SampleTimes) -> list[str]:
     """Reasons, in words, why these times cannot have been typed."""
-    regular = regularity_reason(_spread(times))
+    regular = regularity_reason(times.spread)
     reasons = [] if regular is None else [regular]
-    if was_pasted(times):
+    if times.pasted:
         reasons.append("pasted: keys came faster than anybody types")
     return reasons
 
@@ -112,14 +175,6 @@ def remarks(sample: Samples, counts: Evidence) -> list[str]:
     return found
 
 
-def was_pasted(times: SampleTimes) -> bool:
-    """Whether one sample's keys came too fast to have been typed."""
-    # A press always has a time, so an interval that is missing was not one of hands.
-    intervals = np.sort(np.nan_to_num(times.times[1:, 0]))
-    n = len(intervals)
-    return n > 1 and bool(intervals[(n - 1) // 2] + intervals[n // 2] < 2.0 * FASTEST)
-
-
 def spreads(samples: Samples) -> Floats:
     """(n, 2) the spread of each sample's intervals and of its holds, in units of the least that people show.
 
@@ -127,25 +182,10 @@ def spreads(samples: Samples) -> Floats:
     have hidden of it added. NaN with fewer than eight times.
     """
     times = np.split(times_of(samples), samples.sequences.offsets[1:-1])
-    return np.array([_spread(SampleTimes(rows, tick_of(rows))) for rows in times]).reshape(-1, 2)
+    return np.array([SampleTimes.among(rows).spread for rows in times]).reshape(-1, 2)
 
 
-def _spread(sample: SampleTimes) -> Floats:
-    found = np.full(2, np.nan)
-    for f in range(2):
-        column = sample.times[:, f]
-        known = np.maximum(column[np.isfinite(column)], 1.0)
-        n = len(known)
-        if n >= FEWEST_TIMES:
-            logs = np.log(known)
-            logs -= logs.sum() / n
-            hidden = (sample.tick * n / float(known.sum())) ** 2 / 6
-            least = min(LEAST_SPREAD[f] * math.sqrt(n), MOST_SPREAD[f])
-            found[f] = math.sqrt(float(logs @ logs) / (n - 1) + hidden) / least
-    return found
-
-
-def regularity_reason(spread: Floats) -> str | None:
+def regularity_reason(spread: Iterable[float]) -> str | None:
     """Why a sample with these two spreads is not believed, in words; None if it is not too regular."""
     names = [name for name, value in zip(TIMES, spread, strict=True) if value < 1.0]
     return f"too regular: the {' and the '.join(names)} vary less than anybody's" if names else None

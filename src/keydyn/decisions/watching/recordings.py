@@ -28,7 +28,7 @@ from keydyn.decisions.liveness.copies import (
     probes_of,
     word_of,
 )
-from keydyn.decisions.liveness.not_typed import SampleTimes, tick_of, times_reasons
+from keydyn.decisions.liveness.not_typed import SampleTimes, times_reasons
 from keydyn.files import marked, unmarked
 from keydyn.keystrokes.one_sample import out_of_reach
 
@@ -96,8 +96,8 @@ class Recording:
 
     def _reason(self, block: slice) -> str | None:
         """Why the keys of a block, which come after the three before it, cannot have been typed, if so."""
-        times = _times(np.array(self._press[block]), np.array(self._release[block]))[BEFORE:]
-        tick = tick_of(times)
+        typed = _times(np.array(self._press[block]), np.array(self._release[block]))[BEFORE:]
+        times, tick, *_ = seen = SampleTimes.among(typed)
         words: Words = np.array(self._words[block], dtype=np.uint64)
         context = np.stack([words[BEFORE - back : len(words) - back] for back in range(KEYS)])
         hashes = keyed_hashes(context, self._key)
@@ -108,7 +108,7 @@ class Recording:
         copied = max(part_evidence(probes, known, tick) for known in (self._known, self._seen))
         own = probes.hashes[0, :, len(MOVES) // 2].copy()
         self._seen = Fingerprints.joined([self._seen, Fingerprints(own, np.array([0, len(own)]))], BLOCKS)
-        reasons = [RECORDED] if copied > LIMIT else times_reasons(SampleTimes(times, tick))
+        reasons = [RECORDED] if copied > LIMIT else times_reasons(seen)
         return reasons[0] if reasons else None
 
     def beside(self, session: bytes) -> bytes:

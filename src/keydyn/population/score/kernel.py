@@ -409,7 +409,8 @@ def _follow_tempo(y: float, shared: Shared, work: Work, block: Block, f: int) ->
 
     Then some of it is forgotten: d ← (1 − φ) d and 1/P ← (1 − φ)²/P + (1 − (1 − φ)²) η.
     """
-    gap, d, unsure, alpha, weight, product = work.gap, work.d, work.unsure, work.alpha, work.weight, work.product
+    gap, d, unsure, alpha = work.gap, work.d, work.unsure, work.alpha
+    weight, product = work.weight, work.product
     for u in range(8 * block.eights):
         weight[u], product[u] = 0.0, 0.0
     for s in range(len(shared.start) if not np.isnan(y) else 0):
