@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # What a list of numbers may hold; None is a value that was not seen.
 _NUMBERS = {int, float, np.int64, np.float64, type(None)}
 _NONE: Mapping[str, Any] = {}
+BEYOND = "is beyond ±2⁶² ms"
 # Milliseconds. A time is possible from the shortest to the longest.
 SHORTEST = 10.0
 LONGEST_HOLD = 2_000.0
@@ -58,11 +59,14 @@ def one_sample(
     (1, 3, ['ann'])
     """
     names = _names(keys)
-    pressed = times_given(press, "timepress", len(names))
-    released = times_given(release, "timerelease", len(names))
+    pressed = _milliseconds(press, "timepress", len(names))
+    released = _milliseconds(release, "timerelease", len(names))
     starts = np.zeros(1, dtype=np.int64)
-    refuse(np.isnan(pressed), "timepress", "is missing")
-    check_times(pressed, released, starts)
+    if not _are_times(pressed, released, starts):
+        for column, times in (("timepress", pressed), ("timerelease", released)):
+            refuse(beyond(times), column, BEYOND)
+        refuse(np.isnan(pressed), "timepress", "is missing")
+        check_times(pressed, released, starts)
     check_sensor_names(tuple(sensors))
     further = {name: _numbers(values, name, len(names)) for name, values in sensors.items()}
     return _samples(names, pressed, released, SampleLabels([(user, session)], starts), further)
@@ -88,11 +92,11 @@ def _samples(
     keys: list[str], press: Floats, release: Floats, labels: SampleLabels, further: Mapping[str, Floats]
 ) -> Samples:
     """Samples of keystrokes that were checked."""
-    offsets = np.append(labels.starts, len(keys))
+    offsets = np.array([*labels.starts.tolist(), len(keys)])
     columns = {"duration": release - press, "tau": _intervals(press, offsets), **further}
     features = sorted(columns)
     codes, types = _codes(keys)
-    X = np.column_stack([columns[name] for name in features])
+    X = np.array([columns[name] for name in features]).T.copy()
     if not further or np.isfinite(X).all():
         sequences = Sequences.of_checked(X, codes, types, offsets, tuple(features), labels.names)
     else:
@@ -146,12 +150,25 @@ def _numbers(values: Any, column: str, n: int) -> Floats:
 
 def times_given(values: Any, column: str, n: int) -> Floats:
     """A caller's times as an array, one per keystroke, in milliseconds; NaN where there is None."""
-    try:
-        times = _numbers(values, column, n)
-    except OverflowError:
-        raise ValueError(f"{column} is beyond ±2⁶² ms") from None
-    refuse(beyond(times), column, "is beyond ±2⁶² ms")
+    times = _milliseconds(values, column, n)
+    refuse(beyond(times), column, BEYOND)
     return times
+
+
+def _milliseconds(values: Any, column: str, n: int) -> Floats:
+    """A caller's times as an array, in which they may be too large."""
+    try:
+        return _numbers(values, column, n)
+    except OverflowError:
+        raise ValueError(f"{column} {BEYOND}") from None
+
+
+def _are_times(press: Floats, release: Floats, starts: Integers) -> bool:
+    """Whether these are times of keystrokes in order, of samples that start there; if not, others say why."""
+    falls = press[1:] < press[:-1]
+    falls[starts[1:] - 1] = False
+    odd = falls.any() or not (np.abs(press) <= LATEST).all()
+    return not (odd or (release < press).any() or (release > LATEST).any())
 
 
 def recorded_samples(keystrokes: pd.DataFrame | Samples, sensors: tuple[str, ...] = ()) -> Samples:
@@ -198,10 +215,7 @@ def _plain(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> Samples | None
     ):
         return None
     labels = SampleLabels.of(users, sessions)
-    falls = press[1:] < press[:-1]
-    falls[labels.starts[1:] - 1] = False
-    odd = falls.any() or not (np.abs(press) <= LATEST).all() or (release < press).any()
-    if odd or (np.abs(release) > LATEST).any() or len(set(labels.names)) < len(labels.names):
+    if not _are_times(press, release, labels.starts) or len(set(labels.names)) < len(labels.names):
         return None
     return _samples(keys, press, release, labels, dict(zip(sensors, further, strict=True)))
 
@@ -248,10 +262,11 @@ def without_impossible(samples: Samples) -> Samples:
     if "tau" not in names or "duration" not in names:
         return samples
     interval, hold = names.index("tau"), names.index("duration")
-    first, X = sequences.offsets[:-1], sequences.X.copy()
+    first, X = sequences.offsets[:-1], sequences.X
     wrong_intervals, wrong_holds = impossible(X[:, interval], X[:, hold], sequences.codes, first)
     if not (wrong_intervals.any() or wrong_holds.any()):
         return samples
+    X = X.copy()
     # What stands in for a first interval is the median of the others, which may be 0.
     wrong_intervals[first] = X[first, interval] <= 0
     X[wrong_intervals, interval] = np.nan

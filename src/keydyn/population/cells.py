@@ -7,7 +7,7 @@ interval. A rare pair is the key alone. So is a pair with an unknown key, and al
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,15 +81,22 @@ def observations(samples: Samples, features: tuple[str, ...], places: Integers) 
             f"{', '.join(feature_order(samples))}"
         )
     sequences = samples.sequences
-    names = sequences.feature_names or ()
-    columns = [names.index(name) for name in features]
-    logs = np.array([samples.emission[column] == "lognormal" for column in columns])
+    columns, logs = _columns(sequences.feature_names or (), samples.emission, features)
     x = sequences.X.take(columns, axis=1)
     values = np.where(logs, np.nan, x)
     np.log(x, out=values, where=logs & (x > 0))
     # A sample's first interval is unknown, whatever stands in for it.
     values[sequences.offsets[:-1], 0] = np.nan
     return Observations(values, places[sequences.codes], np.array(sequences.offsets), logs)
+
+
+@lru_cache(maxsize=16)
+def _columns(
+    names: tuple[str, ...], emission: tuple[str, ...], features: tuple[str, ...]
+) -> tuple[Integers, Truths]:
+    """The column of each feature, and which are to be logarithms."""
+    columns = [names.index(name) for name in features]
+    return np.array(columns), np.array([emission[column] == "lognormal" for column in columns])
 
 
 @dataclass(frozen=True, eq=False)

@@ -266,9 +266,10 @@ def fill_copy_evidence(
         lost[time] = math.log(max(1.0 - min(near, NEAR), LEAST))
     for c in range(C):
         # A table of the probes: the first of each place, and the next of the same place.
+        own = probes[c].reshape(v * m)
         first[:] = -1
         for i in range(v * m):
-            place = np.int64(probes[c, i // m, i % m] & last)
+            place = np.int64(own[i] & last)
             following[i] = first[place]
             first[place] = i
         for s in range(len(offsets) - 1):
@@ -276,8 +277,8 @@ def fill_copy_evidence(
             for k in range(offsets[s], offsets[s + 1]):
                 i = first[np.int64(known[k] & last)]
                 while i >= 0:
-                    time, move = i // m, i % m
-                    if probes[c, time, move] == known[k]:
+                    if own[i] == known[k]:
+                        time, move = i // m, i % m
                         away, least = abs(move - m // 2), abs(nearest[time] - m // 2)
                         if nearest[time] == m or away < least or (away == least and move > nearest[time]):
                             nearest[time] = move
@@ -287,14 +288,15 @@ def fill_copy_evidence(
                 if nearest[time] < m:
                     share = _below(fresh, time, move + 1) - _below(fresh, time, move)
                     expected[time] = math.log(max(scale[time] * share, LEAST))
-            evidence[c, s] = -np.inf
+            whole, best = -np.inf, -np.inf
             for j in range(len(copied)):
                 ratio, part = 0.0, 0.0
                 for time in range(v):
                     gain = copied[j, nearest[time]] - expected[time]
                     ratio, part = ratio + gain, max(part, 0.0) + gain
-                    evidence[c, s, 1] = max(evidence[c, s, 1], part)
-                evidence[c, s, 0] = max(evidence[c, s, 0], ratio)
+                    best = max(best, part)
+                whole = max(whole, ratio)
+            evidence[c, s, 0], evidence[c, s, 1] = whole, best
 
 
 @inner
