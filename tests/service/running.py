@@ -18,7 +18,7 @@ from sqlalchemy import exists, select, true
 from keydyn.service import accounts
 from keydyn.service.http.app import create_app
 from keydyn.service.http.gate import HttpProtocol
-from keydyn.service.live.endpoint import UVICORN
+from keydyn.service.serving import UVICORN
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys

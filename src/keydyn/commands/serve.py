@@ -55,11 +55,11 @@ def serve(
         from keydyn.service.accounts import PAGE
         from keydyn.service.serving import (
             check_deployment,
+            compile_first,
             first_key,
             listening_on,
             page_link,
             prepare,
-            warm,
         )
         from keydyn.service.serving import serve as run
         from keydyn.service.settings import Deployment, default_database
@@ -81,7 +81,7 @@ def serve(
     with working("bringing the database up to date"):
         prepare(deployment)
     with working("loading compiled code"):
-        warm()
+        compile_first()
     # A log file is no place for a key or a link.
     watched = sys.stdout.isatty() and not as_json
     key = first_key(deployment) if watched else None

@@ -8,34 +8,50 @@ import http.client
 import logging
 import os
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import uvicorn
-from fastapi import FastAPI
 from sqlalchemy import select
 from uvicorn.supervisors import Multiprocess
 
-from keydyn.decisions import Verifier
 from keydyn.exit_codes import UsageError
-from keydyn.keystrokes import Samples, one_sample
 from keydyn.service.accounts import ALL, PAGE, new_key, new_link
 from keydyn.service.freed_memory import return_freed_memory
 from keydyn.service.http.gate import HttpProtocol, is_loopback
-from keydyn.service.live.endpoint import UVICORN
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.master_keys import open_master_keys
 from keydyn.service.storage.tables import api_keys
 from keydyn.service.wall_clock import wall_clock
+from keydyn.service.wire.watch_frames import FRAME_BYTES
 from keydyn.terminal import own_command
+
+# Imported by workers: the process that supervises several of them decides nothing.
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 # How workers learn what was decided; the metrics of several processes are counted in a folder.
 DEPLOYMENT, SHARED_METRICS = "KEYDYN_DEPLOYMENT", "PROMETHEUS_MULTIPROC_DIR"
+# Options of uvicorn for sessions, whose larger frames it refuses by itself, with 1009.
+UVICORN: dict[str, Any] = {
+    "ws": "websockets-sansio",
+    "ws_max_size": 4 * FRAME_BYTES,
+    "ws_per_message_deflate": False,
+    "ws_ping_interval": 20.0,
+    "ws_ping_timeout": 20.0,
+}
+# What a process does that only compiles; an interrupt ends it quietly.
+COMPILING = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "from keydyn.service.serving import warm; warm()"
+)
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 
@@ -180,8 +196,18 @@ def log_to_stderr() -> None:
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
+def compile_first() -> None:
+    """Have another process compile what requests run: one that compiles keeps the compiler in memory."""
+    subprocess.run([sys.executable, "-c", COMPILING], check=False)
+
+
 def warm() -> None:
     """Run everything that requests run, on times drawn at random."""
+    import numpy as np
+
+    from keydyn.decisions import Verifier
+    from keydyn.keystrokes import Samples, one_sample
+
     draw, keys = np.random.default_rng(0), list("the five boxing wizards jump quickly".replace(" ", "")) * 2
     press = np.cumsum(draw.lognormal(5.0, 0.3, (4, len(keys))), axis=1)
     release = press + draw.lognormal(4.4, 0.2, press.shape)

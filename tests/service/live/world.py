@@ -17,11 +17,12 @@ from websockets.sync.client import connect
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Targets, Verifier
-from keydyn.service.live.endpoint import UVICORN, watch_router
+from keydyn.service.live.endpoint import watch_router
 from keydyn.service.live.live_sessions import LiveSessions
 from keydyn.service.live.peer import LiveLimits
 from keydyn.service.live.session import Admitted
 from keydyn.service.problems import Problem
+from keydyn.service.serving import UVICORN
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import api_keys, profiles, tenants, users

@@ -19,14 +19,6 @@ from keydyn.service.problems import Problem
 from keydyn.service.storage.database import DatabaseUnavailableError
 from keydyn.service.wire import watch_frames
 
-# Options of uvicorn, which refuses larger frames by itself, with 1009.
-UVICORN: dict[str, Any] = {
-    "ws": "websockets-sansio",
-    "ws_max_size": 4 * watch_frames.FRAME_BYTES,
-    "ws_per_message_deflate": False,
-    "ws_ping_interval": 20.0,
-    "ws_ping_timeout": 20.0,
-}
 # How long the end of a connection may take, seconds.
 CLOSING = 2.0
 
