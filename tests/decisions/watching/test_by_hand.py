@@ -122,6 +122,19 @@ def test_averages_lock_a_session_and_hands_do_not(verifier, typed):
     assert (watch.typed.answer, watch.reason, watch.locked_at) == ("unsure", None, None)
 
 
+def test_a_block_that_ends_with_the_first_key_of_a_message_locks_its_own_session(verifier, typed):
+    last = whole(verifier, typed)[1][0][0].event
+    sessions = verifier.watch_many(list(USERS))
+    values, names = typed[1]
+    sessions.update(values[:last], names[:last], np.full(last, 1))
+    at = [0, last, 0]
+    keys = [typed[s][1][n] for s, n in enumerate(at)]
+    found = sessions.update(np.array([typed[s][0][n] for s, n in enumerate(at)]), keys, np.arange(3))
+    assert [look.session for look in found.looks] == [1]
+    assert found.locked.tolist() == [False, True, False]
+    assert sessions.locked_at.tolist() == [0, last + 1, 0]
+
+
 def test_without_alarms_it_is_said_and_nothing_is_locked(drawn, typed):
     verifier = Verifier.shipped(Targets(lockouts_per_hour=0.001, alarms=0.0))
     verifier.enrol("b", drawn[drawn.users == 1][:3])

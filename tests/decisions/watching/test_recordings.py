@@ -77,6 +77,15 @@ def test_a_state_that_was_changed_is_refused(typed):
     assert new().resume(contents) == b""
 
 
+@pytest.mark.parametrize("times", ["_press", "_release"])
+def test_a_state_with_one_time_that_is_not_finite_is_refused(typed, times):
+    recording = new()
+    recording.typed(*part(typed, 0, 120))
+    getattr(recording, times)[-3] = np.inf
+    with pytest.raises(ValueError, match="times that are not finite"):
+        new().resume(recording.beside(b""))
+
+
 def test_a_watch_is_locked_by_a_recording_and_says_so():
     verifier, frame = Verifier.shipped(), make_typists(1, 6, "free", 100, random_state=5)
     verifier.enrol("ada", frame[frame["session"] < 4].reset_index(drop=True))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
 
 from keydyn import POHMM, load
 from keydyn.model import Family, ModelFileError, family_names, register
@@ -275,3 +276,23 @@ def test_unregistered_afterwards():
         ValueError, match="emission 'rayleigh' is not known; families: categorical, exponential, gamma"
     ):
         POHMM(emission="rayleigh").fit([[1.0], [2.0]])
+
+
+def test_an_update_is_told_the_current_parameters_of_each_type(own_registries):
+    """Of each type and state, as the statistics are: without the marginals."""
+    seen = []
+
+    class Looking(Rayleigh):
+        name = "looking"
+
+        def update(self, stats, current, min_scale, count_floor):
+            seen.append((stats["count"].shape, current["power"].copy()))
+            return super().update(stats, current, min_scale, count_floor)
+
+    register(Looking)
+    X, events = np.random.default_rng(0).rayleigh(3.0, (60, 1)), [*"abc"] * 20
+    with pytest.warns(ConvergenceWarning):
+        POHMM(emission="looking", max_iter=3, tol=0.0, smoothing=None).fit(X, events=events)
+    # Marginals are updated as well, in a table of their own.
+    assert all(power.shape == shape for shape, power in seen)
+    assert (3, 2) in {shape for shape, _ in seen}

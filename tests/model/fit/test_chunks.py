@@ -91,6 +91,11 @@ def test_the_vocabulary_grows_unless_it_is_given():
     np.testing.assert_allclose(given.event_prob_, [1 / 3, 2 / 3])
     with pytest.raises(ValueError, match="first call only"):
         given.partial_fit(X, events=["a", "b"] * 20, event_types=["a", "z"])
+    # Given later, the types of a model are all that it will have.
+    later = POHMM().fit(X[:20], events=["a", "b"] * 10)
+    later.partial_fit(X[:20], events=["a", "b"] * 10, event_types=later.event_types_)
+    later.partial_fit(X[20:], events=["c", "a"] * 10)
+    assert later.event_types_.tolist() == ["a", "b"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"marginals": "exact"}, {"smoothing": None}], ids=str)

@@ -82,7 +82,7 @@ def test_sessions_that_do_not_fit_are_refused(known, wrong):
 
 
 @pytest.mark.parametrize(
-    "what", ["cells", "offsets", "classes", "slopes", "gains", "samples", "events", "terms", "residuals"]
+    "what", ["offsets", "classes", "slopes", "gains", "samples", "events", "terms", "residuals"]
 )
 def test_shapes_that_do_not_fit_are_refused(known, what):
     model, templates, samples = known
@@ -91,9 +91,8 @@ def test_shapes_that_do_not_fit_are_refused(known, what):
     laid_out = all_beside(columns)
     asked = Asked(samples=np.empty((len(samples), 6)))
     wide = np.zeros((3, 3, 6))
-    if what in ("cells", "offsets", "classes"):
+    if what in ("offsets", "classes"):
         changed = {
-            "cells": {"cell": typing.cell + len(columns.mean)},
             "offsets": {"offsets": typing.offsets[:-1]},
             "classes": {"classes": typing.classes[1:]},
         }
@@ -105,3 +104,14 @@ def test_shapes_that_do_not_fit_are_refused(known, what):
         asked = Asked(**{what: wide[0] if what in ("samples", "events") else wide})
     with pytest.raises(ValueError, match=f"differ in size: {what}$"):
         filled(typing, laid_out._replace(beside=columns), shared, asked)
+
+
+@pytest.mark.parametrize("beyond", [0, 10**6, -1])
+def test_a_single_cell_that_is_not_there_is_refused(known, beyond):
+    """Compiled code would read beside its arrays."""
+    model, templates, samples = known
+    typing, columns = model.ready_for(samples).typing, side_by_side(templates)
+    cell = typing.cell.copy()
+    cell[len(cell) // 2, 0] = len(columns.mean) + beyond if beyond >= 0 else beyond
+    with pytest.raises(ValueError, match=r"differ in size: cells$"):
+        filled(typing._replace(cell=cell), all_beside(columns), model.fitted_.shared, Asked())

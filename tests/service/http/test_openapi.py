@@ -162,6 +162,8 @@ def test_every_operation_is_explained(document):
         assert operation.get("description"), place
         headers = [one for one in operation.get("parameters", []) if one["in"] == "header"]
         assert not any(one["required"] for one in headers), place
+        for needed in operation.get("security", []):
+            assert needed.keys() <= document["components"]["securitySchemes"].keys(), place
         answers = operation["responses"]
         problems = {status for status in answers if status >= "400"}
         assert {"400", "401", "413", "422", "429", "500", "503"} <= problems, place

@@ -67,12 +67,9 @@ def answered(request: Request, problem: Problem, headers: dict[str, str] | None 
 
 def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
     """Say where a parameter does not fit, and why; the value that was sent is not repeated."""
-    found = error.errors()
-    if any(each["type"] == "json_invalid" for each in found):
-        return answered(request, Problem(400, "not-json", WORDS[400], "The body is not JSON."))
     errors = [
         {"pointer": "/" + "/".join(str(part) for part in each["loc"]), "detail": each["msg"]}
-        for each in found[:20]
+        for each in error.errors()[:20]
     ]
     detail = f"{errors[0]['pointer']}: {errors[0]['detail']}" if errors else ""
     return answered(request, Problem(422, "invalid-request", WORDS[422], detail, errors=errors))
