@@ -14,7 +14,6 @@ from keydyn.files import (
     matching,
     one_of,
     or_empty,
-    or_null,
     record,
     whole,
 )
@@ -22,7 +21,7 @@ from keydyn.files import (
 FIELDS = {
     "name": files.text,
     "count": whole(1, 9),
-    "share": or_null(files.number),
+    "share": files.number,
     "kind": one_of("a", "b"),
     "code": or_empty(matching("[0-9]{2}", "two digits")),
     "many": many(record({"open": files.truth})),
@@ -56,9 +55,9 @@ def test_fields(change, message):
         record(FIELDS)("", VALUES | change)
 
 
-def test_fields_that_may_be_absent_empty_or_null():
+def test_fields_that_may_be_absent_or_empty():
     assert record(FIELDS, complete=False)("", {"count": 1}) == {"count": 1}
-    assert record(FIELDS)("", VALUES | {"share": None, "code": ""})["share"] is None
+    assert record(FIELDS)("", VALUES | {"code": ""})["code"] == ""
     with pytest.raises(ValueError, match="it has no code, count, kind, many, share"):
         record(FIELDS)("", {"name": "x"})
 

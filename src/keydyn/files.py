@@ -105,11 +105,6 @@ def or_empty(field: Field) -> Field:
     return lambda name, value: "" if value == "" else field(name, value)
 
 
-def or_null(field: Field) -> Field:
-    """Either this field or null."""
-    return lambda name, value: None if value is None else field(name, value)
-
-
 def one_of(*values: str) -> Field:
     """One of a few words."""
 

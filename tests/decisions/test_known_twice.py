@@ -15,7 +15,7 @@ from keydyn.decisions.known_twice import (
     _level,
     twice_noticed,
 )
-from keydyn.keystrokes import quality_of
+from keydyn.keystrokes.quality import twice_in_words
 
 MINUTE = 60_000.0
 NOON = 1.48e12
@@ -121,13 +121,12 @@ def test_the_level_leaves_as_many_to_chance_as_stated():
     assert np.mean(counts) < FALSE_ALARMS + 5 * np.sqrt(FALSE_ALARMS / 20)
 
 
-def test_the_quality_report_names_them():
+def test_pairs_in_words():
     pairs = pd.DataFrame({"user": [4711, 5], "other": [4720, 6], "minutes": [4.2, np.nan]})
-    report = quality_of(people(2)).with_twice(pairs)
-    assert "users 4711 and 4720: likely the same person, recorded 4 minutes apart" in str(report)
-    assert str(report).endswith("users 5 and 6: likely the same person")
-    assert report.to_dict()["twice"][1] == {"user": 5, "other": 6, "minutes": None}
-    assert quality_of(people(2)).to_dict()["twice"] == []
+    assert twice_in_words(pairs) == [
+        "users 4711 and 4720: likely the same person, recorded 4 minutes apart",
+        "users 5 and 6: likely the same person",
+    ]
 
 
 def test_very_many_users_are_not_compared():

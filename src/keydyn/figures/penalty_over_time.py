@@ -12,7 +12,7 @@ from keydyn.arrays import Floats
 from keydyn.evaluation.continuous.penalty import WINDOW, first_above
 from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of, write_figure
 
-TITLE = "Is it still them? Rank penalty over the last {window} keys"
+TITLE = f"Is it still them? Rank penalty over the last {WINDOW} keys"
 
 
 def penalty_figure(
@@ -20,7 +20,6 @@ def penalty_figure(
     impostors: Floats,
     threshold: float,
     title: str | None = None,
-    window: int = WINDOW,
     name: str = "penalty",
 ) -> Figure:
     """`genuine` (N,) and `impostors` (N, I) are penalties key by key in the same session, or suspicions.
@@ -57,7 +56,7 @@ def penalty_figure(
             zorder=5,
             label=f"impostors rejected after {rejected:.0f} keys on average",
         )
-        axes.set_title(text_of(title) if title else TITLE.format(window=window), pad=10)
+        axes.set_title(text_of(title) if title else TITLE, pad=10)
         axes.set(xlabel="key", ylabel=name, ylim=(0.0, None))
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.margins(x=0.01)

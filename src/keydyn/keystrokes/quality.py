@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -189,7 +189,6 @@ class QualityReport:
         they fall on (the step, if no coarser one was found), `on_tick` the share of intervals up to 400 ms
         that do, and `on_system_tick` the share of all intervals within 1 ms of a multiple of 15.625 ms
     duplicates : the samples that are copies of earlier ones, and which ones they copy
-    twice : pairs of users who are likely the same person, where `keydyn.decisions.find_twice` was asked
     pause, long_hold : the number of milliseconds above which an interval is a pause and a hold is long
 
     Examples
@@ -208,13 +207,8 @@ class QualityReport:
     duplicates: pd.DataFrame
     pause: float = PAUSE
     long_hold: float = LONG_HOLD
-    twice: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["user", "other", "minutes"]))
 
     __repr__ = short_repr
-
-    def with_twice(self, pairs: pd.DataFrame) -> QualityReport:
-        """The report with pairs of users who are likely the same person, as `find_twice` gives them."""
-        return replace(self, twice=pairs)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -232,7 +226,6 @@ class QualityReport:
             "samples": _records(self.samples),
             "clocks": _records(self.clocks),
             "duplicates": _records(self.duplicates),
-            "twice": _records(self.twice.astype(object).where(self.twice.notna(), None)),
         }
 
     def __str__(self) -> str:
@@ -260,7 +253,6 @@ class QualityReport:
                 f"user {copy.user}, session {copy.session} is the same recording as "
                 f"user {copy.same_as_user}, session {copy.same_as_session}"
             )
-        lines += twice_in_words(self.twice)
         return "\n".join(lines)
 
 

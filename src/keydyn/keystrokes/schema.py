@@ -31,13 +31,11 @@ PER_MILLISECOND = {"ms": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ns": 1_000
 UNITS = ("s", *PER_MILLISECOND)
 
 
-def check_keystrokes(
-    frame: pd.DataFrame, first_line: int = 0, *, negative_holds: bool = False
-) -> pd.DataFrame:
+def check_keystrokes(frame: pd.DataFrame, *, negative_holds: bool = False) -> pd.DataFrame:
     """A copy in the schema, its columns first; a `ReadingError` names the column and the line that are wrong.
 
-    `first_line` is what the first row is called in messages: 2 for a file with a header. With
-    `negative_holds`, releases before their press pass, for the cleaning rule of that name.
+    Lines are counted from 0, as rows of frames are. With `negative_holds`, releases before their press pass,
+    for the cleaning rule of that name.
 
     Examples
     --------
@@ -46,28 +44,27 @@ def check_keystrokes(
     >>> typed = pd.DataFrame({"user": ["ann"], "session": [0], "keyname": ["a"]})
     >>> typed["timepress"], typed["timerelease"] = [50.0], [9.0]
     >>> try:
-    ...     check_keystrokes(typed, first_line=2)
+    ...     check_keystrokes(typed)
     ... except ReadingError as error:
     ...     print(error)
-    line 2: timerelease is before the press
+    line 0: timerelease is before the press
     """
-    first = Place("line", first_line)
     check_columns(frame, COLUMNS)
     if len(frame) == 0:
         raise ReadingError("there are no keystrokes")
     others = [column for column in frame.columns if column not in COLUMNS]
     checked = frame[[*COLUMNS, *others]].reset_index(drop=True)
     for column in ("user", "session", "keyname"):
-        refuse(checked[column].isna().to_numpy(), column, "is missing", first)
+        refuse(checked[column].isna().to_numpy(), column, "is missing")
     checked["keyname"] = checked["keyname"].astype(str)
     for column in ("timepress", "timerelease"):
-        checked[column] = _as_times(checked[column], column, first)
-    refuse(checked["timepress"].isna().to_numpy(), "timepress", "is missing", first)
+        checked[column] = _as_times(checked[column], column)
+    refuse(checked["timepress"].isna().to_numpy(), "timepress", "is missing")
     try:
-        _check_order(checked, first, negative_holds)
+        _check_order(checked, negative_holds)
     except TypeError:
         for column in SAMPLE:
-            refuse_unhashable(checked[column], column, first)
+            refuse_unhashable(checked[column], column)
         raise
     return checked
 
@@ -109,7 +106,7 @@ def beyond(numbers: NDArray[Any]) -> NDArray[np.bool_]:
     return (numbers > LATEST) | (numbers < -LATEST)
 
 
-def refuse_unhashable(values: pd.Series[Any], column: str, first: Place) -> None:
+def refuse_unhashable(values: pd.Series[Any], column: str, first: Place = FIRST_LINE) -> None:
     """`ReadingError` at the first value that can be no label, such as a list."""
     for n, value in enumerate(values.tolist()):
         try:
@@ -172,11 +169,11 @@ def name_parts(users: pd.Series[Any], sessions: pd.Series[Any], parts: Integers)
     return names.infer_objects()
 
 
-def _as_times(values: pd.Series[Any], column: str, first: Place) -> pd.Series[Any]:
+def _as_times(values: pd.Series[Any], column: str) -> pd.Series[Any]:
     numbers = as_numbers(values, column).astype(np.float64)
-    refuse((numbers.isna() & values.notna()).to_numpy(), column, "is not a number", first)
-    refuse(np.isinf(numbers.to_numpy()), column, "is infinite", first)
-    refuse(beyond(numbers.to_numpy()), column, "is beyond ±2⁶² ms", first)
+    refuse((numbers.isna() & values.notna()).to_numpy(), column, "is not a number")
+    refuse(np.isinf(numbers.to_numpy()), column, "is infinite")
+    refuse(beyond(numbers.to_numpy()), column, "is beyond ±2⁶² ms")
     return numbers
 
 
@@ -192,28 +189,26 @@ def _number(value: Any) -> float:
         return np.nan
 
 
-def _check_order(frame: pd.DataFrame, first: Place, negative_holds: bool) -> None:
+def _check_order(frame: pd.DataFrame, negative_holds: bool) -> None:
     starts = sample_starts(frame)
     twice = frame.loc[starts, SAMPLE].duplicated().to_numpy()
     if twice.any():
         row = int(starts[np.argmax(twice)])
         user, session = (str(frame[column].iloc[row]) for column in SAMPLE)
         problem = f"the rows of user {user}, session {session} are not contiguous"
-        raise ReadingError(problem, place=first.after(row), kind=SCATTERED)
+        raise ReadingError(problem, place=FIRST_LINE.after(row), kind=SCATTERED)
     press, release = frame["timepress"].to_numpy(), frame["timerelease"].to_numpy()
-    check_times(press, release, starts, first, negative_holds)
+    check_times(press, release, starts, negative_holds)
 
 
-def check_times(
-    press: Floats, release: Floats, starts: Integers, first: Place = FIRST_LINE, negative_holds: bool = False
-) -> None:
+def check_times(press: Floats, release: Floats, starts: Integers, negative_holds: bool = False) -> None:
     """`ReadingError` if a press is before the one above it in its sample, or a release before its press."""
     back = np.zeros(len(press), dtype=bool)
     back[1:] = press[1:] < press[:-1]
     back[starts] = False
-    refuse(back, "timepress", "is before the press above it", first, UNORDERED)
+    refuse(back, "timepress", "is before the press above it", kind=UNORDERED)
     if not negative_holds:
-        refuse(release < press, "timerelease", "is before the press", first, NEGATIVE_HOLD)
+        refuse(release < press, "timerelease", "is before the press", kind=NEGATIVE_HOLD)
 
 
 def refuse(bad: Any, column: str, problem: str, first: Place = FIRST_LINE, kind: str = "") -> None:

@@ -187,9 +187,9 @@ def bootstrap_mean(values: Floats, replicates: int = REPLICATES, seed: int = 0) 
     return interval(user_weights(len(values), replicates, seed) @ values / len(values))
 
 
-def interval(replicated: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats]:
+def interval(replicated: Floats) -> tuple[Floats, Floats]:
     """The percentile interval of replicates, (R, …) → (…) low and (…) high."""
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - CONFIDENCE) / 2.0
     low, high = np.quantile(replicated, [tail, 1.0 - tail], axis=0)
     return low, high
 
@@ -274,7 +274,7 @@ def signed_rank_p(one: Floats, other: Floats) -> float:
     return float(wilcoxon(differing).pvalue)
 
 
-def compare_with_best(figures: pd.DataFrame, higher_is_better: bool, level: float = LEVEL) -> pd.DataFrame:
+def compare_with_best(figures: pd.DataFrame, higher_is_better: bool) -> pd.DataFrame:
     """Each detector against the one with the best mean.
 
     `figures` has a row for each user and a column for each detector. The result has a row for each detector:
@@ -301,7 +301,7 @@ def compare_with_best(figures: pd.DataFrame, higher_is_better: bool, level: floa
     best = means.idxmax() if higher_is_better else means.idxmin()
     reference = figures[best].to_numpy()
     p = [1.0 if name == best else signed_rank_p(figures[name].to_numpy(), reference) for name in figures]
-    corrected = level / max(len(figures.columns) - 1, 1)
+    corrected = LEVEL / max(len(figures.columns) - 1, 1)
     import pandas as pd
 
     return pd.DataFrame(

@@ -143,10 +143,9 @@ def zero_miss_rate(genuine: Floats, impostor: Floats) -> float:
     return ErrorCurve.of(genuine, impostor).fnmr_at_fmr(0.0)
 
 
-def common_grid(lowest: float = 1e-4, points: int = 201) -> Floats:
+def common_grid() -> Floats:
     """FMR from 0 to 1 for curves of several users: even steps, and as many on a logarithmic scale."""
-    even, tail = np.linspace(0.0, 1.0, points), np.geomspace(lowest, 1.0, points)
-    return np.unique(np.concatenate([even, tail]))
+    return np.unique(np.concatenate([np.linspace(0.0, 1.0, 201), np.geomspace(1e-4, 1.0, 201)]))
 
 
 def curves_on(curves: Sequence[ErrorCurve], grid: ArrayLike) -> Floats:

@@ -25,7 +25,7 @@ ROUNDING = 1e-9
 MOST_ERRORS = 10_000
 
 
-def upper_bound(errors: int, people: int, confidence: float = CONFIDENCE) -> float:
+def upper_bound(errors: int, people: int) -> float:
     """The largest rate at which so few errors, one attempt per person, are not improbable."""
     if people < 1 or not 0 <= errors <= people:
         raise ValueError(f"{errors} errors of {people} people are not possible")
@@ -33,10 +33,10 @@ def upper_bound(errors: int, people: int, confidence: float = CONFIDENCE) -> flo
         return 1.0
     from scipy.special import betaincinv
 
-    return float(betaincinv(errors + 1, people - errors, confidence))
+    return float(betaincinv(errors + 1, people - errors, CONFIDENCE))
 
 
-def people_needed(limit: float, rate: float = 0.0, confidence: float = CONFIDENCE) -> int | None:
+def people_needed(limit: float, rate: float = 0.0) -> int | None:
     """The least number of people who show that a rate is not above the limit, if this rate is observed.
 
     None if no number does: the observed rate is not below the limit, or cannot be told from it.
@@ -59,7 +59,7 @@ def people_needed(limit: float, rate: float = 0.0, confidence: float = CONFIDENC
     while first <= MOST_ERRORS:
         errors = np.arange(first, 2 * first + 16)
         # The n-th attempt is the one by which more errors would have been seen, were the rate at its limit.
-        enough = nbinom.ppf(confidence, errors + 1, limit) + errors + 1
+        enough = nbinom.ppf(CONFIDENCE, errors + 1, limit) + errors + 1
         if rate == 0.0:
             return int(enough[0])
         # Of n people ⌈rate · n⌉ err.
@@ -101,7 +101,7 @@ class Shown:
         return f"cannot be shown with {self.people:,} people: {needed}"
 
 
-def limit_shown(shares: ArrayLike, limit: float, confidence: float = CONFIDENCE) -> Shown:
+def limit_shown(shares: ArrayLike, limit: float) -> Shown:
     """What is shown of a limit by people who err in these shares of their attempts, (n,) from 0 to 1.
 
     Examples
@@ -116,7 +116,7 @@ def limit_shown(shares: ArrayLike, limit: float, confidence: float = CONFIDENCE)
     if not ((each >= 0.0) & (each <= 1.0)).all():
         raise ValueError("each person errs in a share of their attempts, from 0 to 1")
     rate, people = float(each.mean()), len(each)
-    bound = upper_bound(min(people, math.ceil(each.sum() - ROUNDING)), people, confidence)
-    needed = people_needed(limit, rate, confidence)
+    bound = upper_bound(min(people, math.ceil(each.sum() - ROUNDING)), people)
+    needed = people_needed(limit, rate)
     outcome = NOT_MET if rate > limit * (1.0 + ROUNDING) else MET if bound <= limit else NOT_SHOWN
     return Shown(outcome, limit, rate, people, bound, needed)

@@ -157,9 +157,7 @@ class MeanCurve:
     __repr__ = short_repr
 
 
-def mean_curve(
-    curves: list[ErrorCurve], grid: Floats | None = None, replicates: int = REPLICATES, seed: int = 0
-) -> MeanCurve:
+def mean_curve(curves: list[ErrorCurve]) -> MeanCurve:
     """The mean ROC of users, each with thresholds of their own; with one user the band has no width.
 
     Examples
@@ -172,9 +170,9 @@ def mean_curve(
     >>> bool((curve.low <= curve.fnmr).all() and (curve.fnmr <= curve.high).all())
     True
     """
-    places = common_grid() if grid is None else grid
+    places = common_grid()
     fnmr = curves_on(curves, places)
-    return MeanCurve(places, fnmr.mean(axis=0), *bootstrap_mean(fnmr, replicates, seed))
+    return MeanCurve(places, fnmr.mean(axis=0), *bootstrap_mean(fnmr))
 
 
 def _figures(curve: ErrorCurve) -> list[float]:
