@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.commands.data import app
-from keydyn.datasets.files.logs import LOGS
+from keydyn.datasets.files.published_logs import LOGS
 from keydyn.datasets.published.catalogue import CATALOGUE, NAMES
 from tests.datasets.published.server import closed_address
 from tests.waiting import PATIENCE

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from keydyn.arrays import Integers
 from keydyn.datasets.files.columns import dates_of, further, labels, likely_names, there_are, whole_numbers
-from keydyn.datasets.files.logs import (
+from keydyn.datasets.files.published_logs import (
     FEWEST_TICKS,
     NANOSECONDS_PER_TICK,
     TICK_BITS,

@@ -1,6 +1,6 @@
 """The layouts of tables of keystrokes: each is recognised by its columns and read by one function.
 
-A log, with a row for each press and each release, is no table of keystrokes: `logs.py` lists those.
+A log, with a row for each press and each release, is no table of keystrokes: `published_logs.py` lists those.
 """
 
 from __future__ import annotations

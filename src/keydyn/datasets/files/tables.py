@@ -22,7 +22,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from keydyn.arrays import Floats, Integers
-from keydyn.datasets.files.logs import log_without_header
+from keydyn.datasets.files.published_logs import log_without_header
 from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
 from keydyn.keystrokes.reading_error import Place, ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
