@@ -1,20 +1,11 @@
 """Figures, in one house style: those of studies, and four for any fitted model on any events."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from keydyn.on_demand import on_demand
 
 if TYPE_CHECKING:
     from keydyn.figures.any_model import densities_figure, residuals_figure, states_figure, transitions_figure
 
 __all__ = ["densities_figure", "residuals_figure", "states_figure", "transitions_figure"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import matplotlib only when a figure is asked for."""
-    if name in __all__:
-        return getattr(import_module("keydyn.figures.any_model"), name)
-    raise AttributeError(f"module 'keydyn.figures' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_demand(__name__, {".any_model": " ".join(__all__)})
