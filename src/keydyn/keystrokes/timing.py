@@ -169,11 +169,11 @@ def sequences_of(
     values = pd.DataFrame(columns, index=keystrokes.index)
     starts = sample_starts(keystrokes)
     lengths = sample_lengths(starts, len(keystrokes))
-    encoded = Sequences.from_arrays(values, event_types(keystrokes, events), lengths)
+    plain = all(kind == np.float64 for kind in values.dtypes)
+    given = values.to_numpy() if plain else values
+    encoded = Sequences.from_arrays(given, event_types(keystrokes, events), lengths)
     names = list(keystrokes.iloc[starts][SAMPLE].itertuples(index=False, name=None))
-    return Sequences(
-        encoded.X, encoded.codes, encoded.event_types, encoded.offsets, encoded.feature_names, names
-    )
+    return Sequences(encoded.X, encoded.codes, encoded.event_types, encoded.offsets, tuple(columns), names)
 
 
 def _with_medians(interval: Floats, starts: Integers) -> Floats:

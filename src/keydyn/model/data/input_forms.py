@@ -75,6 +75,9 @@ def _is_table(item: Any) -> bool:
 
 
 def _check_flat(X: Any) -> Floats:
+    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size:
+        # Nothing to convert: scikit-learn, which takes half a second to import, would only copy it.
+        return np.array(X, order="C")
     from sklearn.utils import check_array
 
     refuse_times("X", X)
