@@ -15,7 +15,7 @@ from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import enrolments, score_protocol, scores_of
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.recordings import Row
+from keydyn.lab.frame.recordings import FirstFolds, Row
 from keydyn.lab.open_questions.trained import CRITERION, compared
 from keydyn.lab.open_questions.trained_scores import (
     ALL,
@@ -27,7 +27,6 @@ from keydyn.lab.open_questions.trained_scores import (
     found,
     reported,
 )
-from keydyn.lab.relatives.measurements import FirstFolds
 from keydyn.model import TrainingCriterion
 
 

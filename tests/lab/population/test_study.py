@@ -15,10 +15,10 @@ from keydyn.detectors import Detector, PopulationDetector, make_detector
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes import Samples
+from keydyn.lab.frame.names import OPEN
 from keydyn.lab.frame.recordings import Row, load_row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import scored_of
-from keydyn.lab.own_recordings.report import OPEN
 from keydyn.lab.population import measurements
 from keydyn.lab.population.measurements import (
     DETECTORS,

@@ -14,9 +14,9 @@ from keydyn.datasets import make_typists
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import enrolments, ranks_of, scores_and_ranks, scores_of
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame.recordings import Row
+from keydyn.lab.frame.recordings import FirstFolds, Row
 from keydyn.lab.frame.resuming import Parts
-from keydyn.lab.relatives.measurements import DETECTORS, FOLDS, FirstFolds, run_relatives
+from keydyn.lab.relatives.measurements import DETECTORS, FOLDS, run_relatives
 
 pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
 

@@ -30,6 +30,8 @@ def detector_name(name: object) -> str:
     return detector_title(str(name)) or str(name)
 
 
+# What stands behind the name of a dataset whose impostors are strangers.
+OPEN = ", open set"
 # A percent sign stays with its number.
 PERCENT = "\u00a0%"
 Figure = TypeVar("Figure")
@@ -96,3 +98,15 @@ def capital(text: str) -> str:
 def listed(texts: Sequence[str]) -> str:
     """Texts in a sentence: a, b and c."""
     return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1]))) if texts else ""
+
+
+def lead_of(facts: Mapping[str, Any]) -> list[str]:
+    """The opening paragraphs: what this is, and by which protocol."""
+    lead = ["Every figure here was measured by this run unless it is labelled as published."]
+    by_text: dict[str, list[str]] = {}
+    for dataset, protocol in facts.get("protocols", {}).items():
+        text = f"{protocol['title']}: {protocol['split']}. {capital(protocol['impostors'])}."
+        by_text.setdefault(text, []).append(dataset_name(dataset))
+    if len(by_text) == 1:
+        return lead + list(by_text)
+    return lead + [f"{text} This is for {listed(names)}." for text, names in by_text.items()]

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from keydyn.datasets import load_dataset, make_typists
 from keydyn.detectors.markov import RecommendedPOHMM
-from keydyn.evaluation.protocols.protocol import MonacoTappert, Protocol
+from keydyn.evaluation.protocols.protocol import MonacoTappert, Protocol, Split
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import check_keystrokes
 from keydyn.keystrokes.timing import timing_features
@@ -55,6 +55,28 @@ class Row:
         for values in (sequences.X, sequences.codes, sequences.offsets, table.to_numpy(dtype=np.float64)):
             digest.update(np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class FirstFolds(Protocol):
+    """Another protocol, of which only the first enrolments are used: less work, the same kind of figure."""
+
+    inner: Protocol
+    folds: int
+
+    name: ClassVar[str] = "first-folds"
+    title: ClassVar[str] = "First enrolments"
+
+    def __post_init__(self) -> None:
+        for name in ("impostors", "normalisation", "prepared_on", "least"):
+            object.__setattr__(self, name, getattr(self.inner, name))
+
+    @property
+    def split(self) -> str:
+        return f"{self.inner.split}; the first {self.folds} enrolments alone"
+
+    def divided(self, samples: Samples) -> list[Split]:
+        return self.inner.divided(samples)[: self.folds]
 
 
 def load_row(name: str, data: str | PathLike[str] | None = None) -> Row:

@@ -234,6 +234,11 @@ def number_column(title: str, name: str, digits: int = 3) -> Column:
     return Column(title, name, partial(fixed, digits=digits))
 
 
+def p_column(title: str, name: str) -> Column:
+    """A p-value."""
+    return Column(title, name, lambda p: NONE if is_missing(p) else "< 0.001" if p < 0.001 else f"{p:.3f}")
+
+
 def share_column(title: str, name: str) -> Column:
     """A share in per cent: 21.2 %."""
     return Column(title, name, lambda share: f"{100 * share:.1f} %")

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from keydyn.detectors import make_detector
 from keydyn.evaluation.protocols.protocol import MonacoTappert
-from keydyn.evaluation.rates.confidence import mean_estimate, signed_rank_p
+from keydyn.evaluation.rates.confidence import signed_rank_p
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.drawing.curves import user_curves_figure
 from keydyn.lab.drawing.panels import curves_of
@@ -23,7 +23,7 @@ from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.frame.study import Values
 from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, fixed, share_column
-from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable
+from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable, mean_columns
 from keydyn.lab.open_questions.typed_text import (
     BOTH,
     DETECTOR,
@@ -102,10 +102,7 @@ def joint_table(measured: Frames, seed: int) -> Table:
             own = found.set_index("user").loc[times.index]
             line: dict[str, Any] = {"dataset": dataset, "keys": keys, "evidence": name, "people": people}
             for figure in (*FIGURES, "rejection"):
-                if own[figure].notna().all():
-                    line |= mean_estimate(own[figure].to_numpy(), seed).columns(figure)
-                else:
-                    line |= dict.fromkeys((figure, f"{figure}_low", f"{figure}_high"))
+                line |= mean_columns(own[figure], figure, seed)
             compared = name == BOTH
             for figure in ("acc", "eer_open"):
                 both = own[figure].to_numpy(), times[figure].to_numpy()
@@ -141,7 +138,7 @@ def same_text_table(measured: Frames, seed: int) -> Table | None:
         line |= {name: found[name].iloc[0] for name in ("people", "samples", "left")}
         line["chance"] = 1.0 / line["people"]
         for figure in FIGURES:
-            line |= mean_estimate(found[figure].to_numpy(), seed).columns(figure)
+            line |= mean_columns(found[figure], figure, seed)
         rows.append(line)
     columns = [
         *(DATASET, Column("Group", ("group", "people"), lambda group, people: f"{group}: {people} people")),

@@ -11,7 +11,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from keydyn.detectors.markov import RecommendedPOHMM
-from keydyn.evaluation.rates.confidence import mean_estimate
 from keydyn.lab.drawing.curves import user_curves_figure
 from keydyn.lab.drawing.panels import curves_of, estimates_of, intervals_figure
 from keydyn.lab.frame.chosen import SIMULATED
@@ -22,7 +21,7 @@ from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.frame.study import Values
 from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, share_column
 from keydyn.lab.open_questions.guessed_text import CHAIN, LETTERS, ORDERS, READING
-from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable
+from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable, mean_columns
 from keydyn.lab.open_questions.text_recovery import (
     GRAINS,
     KEYS,
@@ -84,11 +83,7 @@ def _means(found: pd.DataFrame, figures: Sequence[str], seed: int) -> dict[str, 
     """Means over people with their intervals; empty where nobody has the figure, such as words."""
     line: dict[str, Any] = {"people": found["user"].nunique()}
     for figure in figures:
-        known = found[figure].dropna().to_numpy(dtype=np.float64)
-        if len(known):
-            line |= mean_estimate(known, seed).columns(figure)
-        else:
-            line |= dict.fromkeys((figure, f"{figure}_low", f"{figure}_high"))
+        line |= mean_columns(found[figure].dropna(), figure, seed)
     return line
 
 

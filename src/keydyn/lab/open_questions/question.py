@@ -13,16 +13,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from keydyn.evaluation.rates.confidence import mean_estimate
 from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.study import Values
-from keydyn.lab.frame.tables import DECIMALS, Table
+from keydyn.lab.frame.tables import DECIMALS, Table, with_interval
 
 # What was measured, by the name of the frame.
 Frames = Mapping[str, pd.DataFrame]
+
+
+def mean_columns(values: Any, name: str, seed: int) -> dict[str, Any]:
+    """The mean over people with its interval, as columns of a table; empty where a value is missing."""
+    figures = np.asarray(values, dtype=np.float64)
+    if len(figures) and not np.isnan(figures).any():
+        return dict(mean_estimate(figures, seed).columns(name))
+    return dict.fromkeys(with_interval(name))
 
 
 @dataclass(frozen=True)

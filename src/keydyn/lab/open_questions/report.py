@@ -52,7 +52,9 @@ def write(outputs: Outputs, measured: Frames, facts: Mapping[str, Any]) -> list[
         if section is not None:
             sections.append(section)
             shown.append(section.tables[0])
-            words += _words(question, outputs.tables)
+            # A question, its answer and how it was measured, for the page of results.
+            answered = " ".join(question.answered(outputs.tables))
+            words += [f"**{question.asks}** {answered}", *question.method]
     outputs.words(words)
     outputs.report("Open questions", [LEAD], sections, facts)
     return shown
@@ -75,11 +77,6 @@ def _section(outputs: Outputs, question: Question, measured: Frames, seed: int) 
     ]
     paragraphs = [question.asks, " ".join(question.answered(outputs.tables)), *question.method]
     return Section(question.title, paragraphs, tables, pictures)
-
-
-def _words(question: Question, values: Values) -> list[str]:
-    """A question, its answer and how it was measured, for the page of results."""
-    return [f"**{question.asks}** {' '.join(question.answered(values))}", *question.method]
 
 
 def answer(values: Values) -> str:

@@ -18,10 +18,9 @@ from keydyn.evaluation.protocols.running import Enrolled, enrolments, n_template
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.evaluation.scores import Scores
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.recordings import Row
+from keydyn.lab.frame.recordings import FirstFolds, Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
-from keydyn.lab.relatives.measurements import FirstFolds
 from keydyn.model import POHMM
 from keydyn.population.chain import CLASSES, classes_of
 

@@ -10,15 +10,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from keydyn.evaluation.rates.confidence import mean_estimate, signed_rank_p
+from keydyn.evaluation.rates.confidence import signed_rank_p
 from keydyn.figures.style import GREY, blank, house_style
 from keydyn.lab.drawing.panels import Pen, legend_below, pens_of
 from keydyn.lab.frame.names import dataset_name, listed, of_all
 from keydyn.lab.frame.study import Values
-from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, number_column
-from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable
+from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, number_column, p_column
+from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable, mean_columns
 from keydyn.lab.open_questions.state_scores import FOLDS, MEANT, MODELS, RECOGNISED, STATES, pieces
-from keydyn.lab.recognition.tables import p_text
 from keydyn.population.chain import CLASSES
 
 # Figure → its label, and whether it is shown in relation to two states.
@@ -119,14 +118,12 @@ def numbers_table(measured: Frames, seed: int) -> Table:
         for n in sorted(own["states"].unique()):
             row = {"dataset": dataset, "model": model, "states": int(n), "users": len(wide["eer"])}
             for name, of in wide.items():
-                if n not in of or of[n].isna().any():
-                    row |= dict.fromkeys((name, f"{name}_low", f"{name}_high", f"{name}_p"))
-                    continue
-                figures = of[n].to_numpy()
+                figures = of[n].to_numpy() if n in of else np.empty(0)
+                there = len(figures) > 0 and not np.isnan(figures).any()
+                two = of[PAPER].to_numpy() if there else figures
                 # Likelihoods differ by the unit of the features: what counts is the difference from two.
-                shown = figures - of[PAPER].to_numpy() if name == "log_likelihood" else figures
-                row |= mean_estimate(shown, seed).columns(name)
-                row[f"{name}_p"] = None if n == PAPER else signed_rank_p(figures, of[PAPER].to_numpy())
+                row |= mean_columns(figures - two if name == "log_likelihood" else figures, name, seed)
+                row[f"{name}_p"] = signed_rank_p(figures, two) if there and n != PAPER else None
             rows.append(row)
     columns = [DATASET, MODEL, Column("States", "states")]
     titles = {"log_likelihood": "Gain over two states, nats per key", "acc": "Accuracy"}
@@ -135,7 +132,7 @@ def numbers_table(measured: Frames, seed: int) -> Table:
     for name, title in titles.items():
         columns += [
             estimate_column(title, name, 2 if name == "rejection" else 3),
-            Column(f"p, {short[name]}", f"{name}_p", lambda p: "–" if pd.isna(p) else p_text(p)),
+            p_column(f"p, {short[name]}", f"{name}_p"),
         ]
     note = (
         "Means over users with 95 % intervals, by the paper's protocol. Gain: of the log-likelihood of "

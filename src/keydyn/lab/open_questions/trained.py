@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,7 @@ from keydyn.evaluation.rates.confidence import compare_with_best, mean_estimate,
 from keydyn.lab.drawing.panels import estimates_of, intervals_figure
 from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, listed, of_all, span
 from keydyn.lab.frame.study import Values
-from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Line, Table, estimate_column
+from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, estimate_column, p_column
 from keydyn.lab.open_questions.question import Question, QuestionFigure, QuestionTable
 from keydyn.lab.open_questions.trained_scores import (
     ALL,
@@ -31,7 +31,6 @@ from keydyn.lab.open_questions.trained_scores import (
     reported,
     tried,
 )
-from keydyn.lab.recognition.tables import p_text
 
 FIGURES = {"acc": ("Accuracy", True), "eer": ("Equal error rate", False)}
 START = "pohmm-recommended"
@@ -58,10 +57,8 @@ def compared(
             rows.append(row)
     columns = [DATASET, DETECTOR]
     for figure, (words, _) in FIGURES.items():
-        columns.append(estimate_column(words, figure, bold=partial(_is_bold, f"{figure}_bold")))
-        columns.append(
-            Column(f"p, {words.lower()}", f"{figure}_p", lambda p: "–" if pd.isna(p) else p_text(p))
-        )
+        columns.append(estimate_column(words, figure, bold=itemgetter(f"{figure}_bold")))
+        columns.append(p_column(f"p, {words.lower()}", f"{figure}_p"))
     columns.append(Column("Settings", "settings", lambda text: text or "–"))
     which = "the first enrolments of each dataset alone" if enrolments == FIRST else "the paper's protocol"
     note = (
@@ -70,10 +67,6 @@ def compared(
         "without correction. Settings: what the other recordings choose by their equal error rate."
     )
     return Table(name, title, note, pd.DataFrame(rows), columns, labels=2)
-
-
-def _is_bold(mark: str, line: Line) -> bool:
-    return bool(line[mark])
 
 
 def settings_tried(

@@ -20,11 +20,10 @@ from keydyn.detectors.markov import RecommendedPOHMM
 from keydyn.evaluation.protocols.running import enrolments, n_templates, scores_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.chosen import SIMULATED
-from keydyn.lab.frame.recordings import Row
+from keydyn.lab.frame.recordings import FirstFolds, Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import detector_for, inputs_of, user_figures
 from keydyn.lab.recommended.report import choices
-from keydyn.lab.relatives.measurements import FirstFolds
 from keydyn.model import POHMMClassifier, TrainingCriterion
 
 # Steps of the search: the models begin where each person's own likelihood has put them.

@@ -38,6 +38,7 @@ from keydyn.evaluation.protocols.running import (
 )
 from keydyn.evaluation.scores import Mask
 from keydyn.keystrokes.samples import Samples
+from keydyn.lab.frame.names import OPEN
 from keydyn.lab.frame.recordings import Row, stream
 from keydyn.lab.frame.resuming import Found, Parts, Piece, frame_of, run_pieces
 from keydyn.lab.frame.score_datasets import (
@@ -49,7 +50,6 @@ from keydyn.lab.frame.score_datasets import (
     user_figures,
     with_limited,
 )
-from keydyn.lab.own_recordings.report import OPEN
 from keydyn.lab.population.changed_typing import typing_changes
 
 Prepared = list[tuple[Detector, Mask]]

@@ -15,7 +15,7 @@ from keydyn.evaluation.rates.confidence import Estimate, mean_estimate
 from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
 from keydyn.lab.drawing.curves import user_curves_figure
 from keydyn.lab.drawing.panels import curves_of, intervals_figure
-from keydyn.lab.frame.names import figures_of, of_all, percent, span
+from keydyn.lab.frame.names import figures_of, lead_of, of_all, percent, span
 from keydyn.lab.frame.outputs import Outputs, read_frames, read_ranks, read_scores
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.score_datasets import ranked_of, scored_of
@@ -43,7 +43,6 @@ from keydyn.lab.population.tables import (
     significance_table,
     users_of,
 )
-from keydyn.lab.recognition.report import lead_of
 from keydyn.lab.recognition.tables import error_rates_table, recognition_figures
 
 RATES = ("eer", "fnmr_at_fmr_10", "fnmr_at_fmr_1", "fnmr_at_fmr_0.1")

@@ -12,7 +12,7 @@ import pandas as pd
 
 from keydyn.evaluation.continuous.rejection import Continuous, Times
 from keydyn.evaluation.rates.confidence import LEVEL, compare_with_best, mean_estimate, signed_rank_p
-from keydyn.lab.frame.names import dataset_name, detector_name, listed
+from keydyn.lab.frame.names import OPEN, dataset_name, detector_name, listed
 from keydyn.lab.frame.published import ACCURACY, EQUAL_ERROR_RATE, REJECTION_TIME
 from keydyn.lab.frame.tables import (
     DATASET,
@@ -27,10 +27,10 @@ from keydyn.lab.frame.tables import (
     is_published,
     mean_column,
     number_column,
+    p_column,
 )
-from keydyn.lab.own_recordings.report import OPEN
 from keydyn.lab.population.measurements import ACROSS, PARTS, PEOPLE, POPULATION, WITHOUT, user_times
-from keydyn.lab.recognition.tables import Key, RecognitionFigures, p_text
+from keydyn.lab.recognition.tables import Key, RecognitionFigures
 
 # Figure of each user → title, whether more is better, decimals
 METRICS = {
@@ -105,7 +105,7 @@ def _difference(value: float, low: float, high: float, figure: str = "", digits:
 FIGURE = Column("Figure", "figure", lambda metric: METRICS[metric][0])
 COMPARISON = (
     Column("Difference", ("difference", "low", "high", "figure"), _difference),
-    Column("p", "p", p_text),
+    p_column("p", "p"),
     Column("Verdict", "verdict"),
 )
 
@@ -253,7 +253,7 @@ def _part_columns(metric: str) -> list[Column]:
     return [
         number_column(title, metric, digits),
         Column(f"{title}, difference", ends, partial(_difference, digits=digits), significant),
-        Column(f"{title}, p", f"{metric}_p", p_text),
+        p_column(f"{title}, p", f"{metric}_p"),
     ]
 
 

@@ -19,7 +19,7 @@ from keydyn.lab.frame.names import (
     dataset_name,
     detector_name,
     figures_of,
-    listed,
+    lead_of,
     of_all,
     percent,
     span,
@@ -209,18 +209,6 @@ def notes_of(facts: Mapping[str, Any]) -> str:
     elif any(sources.values()):
         notes.append("Long-text vectors are the authors' own, read from the data folder.")
     return " ".join(notes)
-
-
-def lead_of(facts: Mapping[str, Any]) -> list[str]:
-    """The opening paragraphs: what this is, and by which protocol."""
-    lead = ["Every figure here was measured by this run unless it is labelled as published."]
-    by_text: dict[str, list[str]] = {}
-    for dataset, protocol in facts.get("protocols", {}).items():
-        text = f"{protocol['title']}: {protocol['split']}. {capital(protocol['impostors'])}."
-        by_text.setdefault(text, []).append(dataset_name(dataset))
-    if len(by_text) == 1:
-        return lead + list(by_text)
-    return lead + [f"{text} This is for {listed(names)}." for text, names in by_text.items()]
 
 
 def answer(values: Values) -> str:

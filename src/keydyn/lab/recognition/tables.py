@@ -23,6 +23,7 @@ from keydyn.lab.frame.tables import (
     Table,
     mean_column,
     number_column,
+    p_column,
     published_beside,
 )
 
@@ -211,7 +212,7 @@ def recommended_table(measured: Mapping[Key, RecognitionFigures]) -> Table | Non
     columns = [
         *(DATASET, Column("Figure", "metric", lambda metric: METRICS[metric].lower())),
         *(number_column("POHMM", "pohmm"), number_column("POHMM (recommended)", "pohmm_recommended")),
-        *(Column("Difference", "difference", "{:+.3f}".format), Column("p", "p", p_text)),
+        *(Column("Difference", "difference", "{:+.3f}".format), p_column("p", "p")),
         Column("Verdict at 0.05", "verdict"),
     ]
     return Table(
@@ -244,11 +245,6 @@ def _among(keys: Collection[Key]) -> Mark:
 
 def _published(measured: Mapping[Key, RecognitionFigures]) -> bool:
     return any(key in ACCURACY for key in measured)
-
-
-def p_text(p: float) -> str:
-    """A p-value for tables."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def verdict_of(measured: Mapping[Key, RecognitionFigures], opened: Collection[str]) -> str:

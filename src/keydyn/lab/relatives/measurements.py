@@ -27,12 +27,12 @@ from keydyn.detectors.relatives import (
     interval,
     published_settings,
 )
-from keydyn.evaluation.protocols.protocol import Protocol, Split
+from keydyn.evaluation.protocols.protocol import Protocol
 from keydyn.evaluation.protocols.running import Enrolled, enrolments, n_templates, scores_of
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.chosen import SIMULATED
-from keydyn.lab.frame.recordings import Row, stream
+from keydyn.lab.frame.recordings import FirstFolds, Row, stream
 from keydyn.lab.frame.resuming import Parts, Piece, frame_of, run_pieces
 from keydyn.lab.frame.score_datasets import inputs_of, scored_and_ranked, together
 from keydyn.model import ContextHMM, PartlyHMM, Sequences
@@ -191,28 +191,6 @@ SITUATIONS = (ESTIMATION, SCORING, UNSEEN)
 FOLDS = {"fable": 2, "essay": 1, SIMULATED: 2}
 # How much longer than the POHMM's a fit takes; for the progress bar alone.
 COSTS = {"hmm": 1.0, "pohmm": 1.0, "context-hmm": 3.0, "partly-hmm": 4.0, "partially-hmm": 3.0}
-
-
-@dataclass(frozen=True)
-class FirstFolds(Protocol):
-    """Another protocol, of which only the first enrolments are used: less work, the same kind of figure."""
-
-    inner: Protocol
-    folds: int
-
-    name: ClassVar[str] = "first-folds"
-    title: ClassVar[str] = "First enrolments"
-
-    def __post_init__(self) -> None:
-        for name in ("impostors", "normalisation", "prepared_on", "least"):
-            object.__setattr__(self, name, getattr(self.inner, name))
-
-    @property
-    def split(self) -> str:
-        return f"{self.inner.split}; the first {self.folds} enrolments alone"
-
-    def divided(self, samples: Samples) -> list[Split]:
-        return self.inner.divided(samples)[: self.folds]
 
 
 def run_relatives(rows: Sequence[Row], seed: int, parts: Parts) -> tuple[pa.Table, pa.Table, pd.DataFrame]:

@@ -17,14 +17,13 @@ from keydyn.evaluation.continuous.rejection import Times, continuous
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.figures.style import house_style, text_of
 from keydyn.lab.drawing.panels import Curve, RowsOfPanels, rows_figure
-from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, of_all, percent, span
+from keydyn.lab.frame.names import dataset_name, detector_name, figures_of, lead_of, of_all, percent, span
 from keydyn.lab.frame.outputs import Outputs, read_frames, read_ranks, read_scores
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.score_datasets import ranked_of, scored_of
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import DATASET, DETECTOR, Column, Table, mean_column, number_column
 from keydyn.lab.population.tables import METRICS, Users, compared_rows, users_of
-from keydyn.lab.recognition.report import lead_of
 from keydyn.lab.recognition.tables import MEAN_NOTE, Key
 from keydyn.lab.relatives.measurements import ESTIMATION, FOLDS, SCORING, UNSEEN
 

@@ -24,8 +24,7 @@ from keydyn.evaluation.rates.system_figures import (
 )
 from keydyn.evaluation.rates.verification import FMR_TARGETS, TITLES
 from keydyn.lab.frame.names import capital, detector_name
-from keydyn.lab.frame.tables import Column, Table, number_column, plain_table
-from keydyn.lab.recognition.tables import p_text
+from keydyn.lab.frame.tables import Column, Table, number_column, p_column, plain_table
 
 Systems = Mapping[str, SystemFigures]
 
@@ -135,7 +134,7 @@ def compared_table(systems: Systems) -> Table | None:
         Column(
             "Equal error rate", "mean", lambda mean: f"{100 * mean:.2f} %", bold=lambda line: line["bold"]
         ),
-        Column("p", "p", p_text),
+        p_column("p", "p"),
         number_column("Level", "level"),
     ]
     return Table("compared", "Are the differences significant?", note, frame, columns)

@@ -125,7 +125,7 @@ def _claims(
     samples, background = row.samples, setting.background
     query, lengths = samples[ask], lengths_for(samples)
     for with_samples, n in ((ALL, None), (ONE, 1)):
-        groups = [samples[_first(train & (people == u), n)] for u in setting.enrolled]
+        groups = [samples[np.flatnonzero(train & (people == u))[:n]] for u in setting.enrolled]
         templates = fit_templates(background.pattern, groups)
         events = type(background.pattern).score_events_many([*templates, *background.others], query)
         for length in (*lengths[:-1].tolist(), WHOLE) if n is None else (WHOLE,):
@@ -190,10 +190,6 @@ def _after(events: Floats, query: Samples, length: int) -> tuple[Floats, Integer
     if length == WHOLE:
         return sums_after(events, offsets), lengths
     return sums_after(events, offsets, length), np.where(lengths >= length, length, 0)
-
-
-def _first(which: Truths, n: int | None) -> Integers:
-    return np.flatnonzero(which)[:n]
 
 
 def _spread(chosen: Integers, people: Integers, most: int) -> Integers:

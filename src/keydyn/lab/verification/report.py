@@ -14,12 +14,11 @@ from keydyn.evaluation.rates.error_curve import ErrorCurve, common_grid
 from keydyn.evaluation.rates.likelihood_ratios import reliability
 from keydyn.lab.drawing.curves import det_figure, reliability_figure, user_curves_figure
 from keydyn.lab.drawing.panels import Curve, curves_of, intervals_figure
-from keydyn.lab.frame.names import dataset_name, of_all, rate_of, rate_words, size_of, span
+from keydyn.lab.frame.names import dataset_name, lead_of, of_all, rate_of, rate_words, size_of, span
 from keydyn.lab.frame.outputs import Outputs, read_frames
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.study import ResultsPage, Values
 from keydyn.lab.frame.tables import Table
-from keydyn.lab.recognition.report import lead_of
 from keydyn.lab.verification.all_measurements import CLAIMS, FRAMES, IDENTIFIED, SPEED, WATCHING, Measured
 from keydyn.lab.verification.forged.attacked import FALSE_ALARMS, FORGERIES, WHOLE
 from keydyn.lab.verification.forged.tables import (
