@@ -63,8 +63,10 @@ def pieces_of(places: Sequence[Place], seed: int) -> list[Piece]:
         pieces.append(_piece(SHIPPED, partial(_shipped, 0), [target], [target], seed))
         if not target.same_people:
             pieces.append(_piece(WITH_OWN, partial(_shipped, OWN), [target], [target], seed))
-        pieces.append(_disturbed_piece(target, seed))
-        pieces.append(_repeats_piece(target))
+        keys, wrong = 2.0 * len(target.tried), {"cases": [case[:3] for case in cases()], "seed": seed}
+        call = partial(_disturbed, target, seed)
+        pieces.append(_piece_of(target, DISTURBED, call, "disturbed keys", keys, **wrong))
+        pieces.append(_piece_of(target, REPEATS, partial(repeats_of, target), "known twice", 1.0))
     texts = {place.name: place for place in fixed}
     for one, other in (("keypad", "mobile"), ("mobile", "keypad")):
         if one in texts and other in texts:
@@ -97,32 +99,21 @@ def _piece(
     return Piece(names, facts, [partial(make, list(targets), source)], what, cost)
 
 
-def _disturbed_piece(target: Place, seed: int) -> Piece:
-    name = f"{target.name.replace(' ', '_')}-{DISTURBED}"
-    facts = {
+def _piece_of(target: Place, what: str, call: partial[Any], words: str, cost: float, **facts: Any) -> Piece:
+    """What is made of one place with what comes with keydyn."""
+    inputs = {
         "data": target.checksums,
         "keystrokes": len(target.tried),
         "shipped": shipped_background().sha256,
-        "cases": [case[:3] for case in cases()],
-        "seed": seed,
+        **facts,
     }
-    call = partial(_disturbed, target, seed)
-    return Piece((name,), facts, [call], f"{target.name} · disturbed keys", 2.0 * len(target.tried))
+    name = f"{target.name.replace(' ', '_')}-{what}"
+    return Piece((name,), inputs, [call], f"{target.name} · {words}", cost)
 
 
 def _disturbed(target: Place, seed: int) -> pd.DataFrame:
     found = disturbed(shipped_background(), target.tried, seed)
     return _categories(found.assign(dataset_from=SHIPPED, dataset_to=target.name))
-
-
-def _repeats_piece(target: Place) -> Piece:
-    name = f"{target.name.replace(' ', '_')}-{REPEATS}"
-    facts = {
-        "data": target.checksums,
-        "keystrokes": len(target.tried),
-        "shipped": shipped_background().sha256,
-    }
-    return Piece((name,), facts, [partial(repeats_of, target)], f"{target.name} · known twice", 1.0)
 
 
 def repeats_of(place: Place) -> pd.DataFrame:
