@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from keydyn.lab.calibration import report as figures
 from keydyn.lab.calibration.measurements import (
     TRUE,
     calibration_calls,
@@ -12,7 +13,6 @@ from keydyn.lab.calibration.measurements import (
     distance_from_uniform,
     power_table,
 )
-from keydyn.lab.goodness_of_fit import report as figures
 from keydyn.lab.goodness_of_fit.measurements import SurrogateTest
 from tests.lab.rows import called
 

@@ -94,14 +94,14 @@ def test_det_is_on_normal_deviates():
     np.testing.assert_allclose(axes.get_xticks(), norm.ppf([float(label) / 100 for label in labels]))
 
 
-def test_cmc_stops_at_the_rank_asked_for():
+def test_cmc_stops_at_the_tenth_rank():
     ranks = np.arange(1.0, 31.0)
-    figure = cmc_figure({"own": {"pohmm": Curve(ranks, 1 - 0.5**ranks)}}, ranks=8)
+    figure = cmc_figure({"own": {"pohmm": Curve(ranks, 1 - 0.5**ranks)}})
     (axes,) = figure.axes
-    np.testing.assert_array_equal(lines_of(axes)["POHMM"][:, 0], np.arange(1, 9))
+    np.testing.assert_array_equal(lines_of(axes)["POHMM"][:, 0], np.arange(1, 11))
     assert 1 in axes.get_xticks()
-    with pytest.raises(ValueError, match="ranks must be 1 or more"):
-        cmc_figure({"own": {"pohmm": Curve(ranks, ranks)}}, ranks=0)
+    with pytest.raises(ValueError, match="no rank up to 10"):
+        cmc_figure({"own": {"pohmm": Curve(ranks + 10, ranks)}})
 
 
 def test_cmc_of_one_candidate(tmp_path):

@@ -59,5 +59,3 @@ def test_the_bound_holds_impostors_back(course):
     gained = mean["impostor_after"] - mean["impostor_before"]
     assert gained[0.2] < gained[UNBOUND]
     assert mean.loc[0.2, "owner_after"] > mean.loc[UNBOUND, "owner_after"]
-    visited = poisoning(course, [UNBOUND], rounds=80, owner_every=1).mean(numeric_only=True)
-    assert visited["owner_after"] > mean.loc[UNBOUND, "owner_after"]

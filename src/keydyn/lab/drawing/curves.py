@@ -93,13 +93,11 @@ def _label_rates(axis: Axis) -> None:
 RANKS = 10
 
 
-def cmc_figure(panels: Panels, ranks: int = RANKS) -> Figure:
-    """Identification rate against rank (`x` of the curves: 1, 2, …), up to `ranks`."""
-    if ranks < 1:
-        raise ValueError(f"ranks must be 1 or more, not {ranks}")
+def cmc_figure(panels: Panels) -> Figure:
+    """Identification rate against rank (`x` of the curves: 1, 2, …), up to `RANKS`."""
 
     def draw(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]) -> None:
-        first = {name: _up_to(curve, ranks) for name, curve in curves.items()}
+        first = {name: _first_ranks(curve) for name, curve in curves.items()}
         draw_curves(axes, first, pens, 3.2)
         axes.set(ylim=(0.0, 1.02))
         axes.margins(x=0.04)
@@ -110,10 +108,10 @@ def cmc_figure(panels: Panels, ranks: int = RANKS) -> Figure:
     return curves_figure(panels, ("rank", "identification rate"), draw, markers=True, sharey=True)
 
 
-def _up_to(curve: Curve, ranks: int) -> Curve:
-    here = curve.x <= ranks
+def _first_ranks(curve: Curve) -> Curve:
+    here = curve.x <= RANKS
     if not here.any():
-        raise ValueError(f"no rank up to {ranks}: ranks begin at 1, not {curve.x.min():g}")
+        raise ValueError(f"no rank up to {RANKS}: ranks begin at 1, not {curve.x.min():g}")
     band = [None if values is None else values[here] for values in (curve.low, curve.high)]
     return Curve(curve.x[here], curve.y[here], *band)
 

@@ -106,12 +106,11 @@ def ageing(course: Course, enrolled: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["kind", "user", "sitting", "genuine", "impostor"])
 
 
-def poisoning(course: Course, bounds: Sequence[float], rounds: int, owner_every: int = 0) -> pd.DataFrame:
+def poisoning(course: Course, bounds: Sequence[float], rounds: int) -> pd.DataFrame:
     """bound, user, updates, and the shares of the impostor and of the owner accepted before and after.
 
     Everybody is enrolled from the first sitting. The impostor is the other user with the most confident
-    accepts, and sends every other own sample, over and over; those in between are the ones counted. If
-    `owner_every` is above 0, the owner sends a sample of the next sitting after that many of the impostor's.
+    accepts, and sends every other own sample, over and over; those in between are the ones counted.
     A user in whose name no one else is ever accepted with confidence has no row.
     """
     first, next_one = course.sittings == 0, course.sittings == 1
@@ -132,13 +131,9 @@ def poisoning(course: Course, bounds: Sequence[float], rounds: int, owner_every:
         for bound in bounds:
             now, updates = Updating.of(template), 0
             for r in range(rounds):
-                numbers = [int(sent[r % len(sent)])]
-                if owner_every and r % owner_every == owner_every - 1:
-                    numbers.append(int(own[r // owner_every % len(own)]))
-                for number in numbers:
-                    then, _ = course.advanced(now, number, bound)
-                    updates += then is not now
-                    now = then
+                then, _ = course.advanced(now, int(sent[r % len(sent)]), bound)
+                updates += then is not now
+                now = then
             shares = [
                 course.share_accepted(one, who) for who in (counted, own) for one in (template, now.template)
             ]
