@@ -9,7 +9,7 @@ from keydyn.datasets import make_typists
 from keydyn.detectors import fit_population
 from keydyn.evaluation import LeaveOneOut
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.open_questions.typed_text import BOTH, EVIDENCE, TEXT, TIMES, Typed, evidence
+from keydyn.lab.open_questions.typed_text import BOTH, EVIDENCE, TEXT, TIMES, TimesAndText, evidence
 from keydyn.model import NGrams, Sequences
 
 
@@ -24,8 +24,8 @@ def test_both_is_the_joint_likelihood_of_the_model(same_text):
     types = times.model_.event_types_
     text = NGrams.learn(own.sequences, 2, types)
     joint = times.model_.score_joint(own.sequences, text=text)
-    np.testing.assert_allclose(Typed(times, text).score(own), joint, rtol=1e-10)
-    parts = Typed(times).score(own) + Typed(None, text).score(own)
+    np.testing.assert_allclose(TimesAndText(times, text).score(own), joint, rtol=1e-10)
+    parts = TimesAndText(times).score(own) + TimesAndText(None, text).score(own)
     np.testing.assert_allclose(parts, joint, rtol=1e-10)
 
 

@@ -31,7 +31,7 @@ EVIDENCE = (TIMES, TEXT, BOTH)
 DETECTOR, ORDER = "pohmm", 2
 
 
-class Typed(Detector):
+class TimesAndText(Detector):
     """A template of how a person types and of what they type, of which the score uses one or both."""
 
     name: ClassVar[str] = "typed"
@@ -94,7 +94,7 @@ def _texts_of(one: Enrolled, samples: Samples) -> list[NGrams]:
 def _using(name: str, one: Enrolled, texts: list[NGrams]) -> Enrolled:
     """An enrolment whose templates score by this evidence."""
     templates: list[Detector] = [
-        Typed(times if name != TEXT else None, text if name != TIMES else None)
+        TimesAndText(times if name != TEXT else None, text if name != TIMES else None)
         for times, text in zip(one.population.detectors, texts, strict=True)
     ]
     return replace(one, population=Population(one.population.users, templates))

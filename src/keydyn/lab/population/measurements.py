@@ -159,7 +159,7 @@ WHOLE = Extent()
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class PopulationMeasured:
     """Everything that the report is made of.
 
     Attributes
@@ -176,7 +176,9 @@ class Measured:
     changes: pd.DataFrame
 
 
-def run_population(rows: Sequence[Row], seed: int, parts: Parts, extent: Extent = WHOLE) -> Measured:
+def run_population(
+    rows: Sequence[Row], seed: int, parts: Parts, extent: Extent = WHOLE
+) -> PopulationMeasured:
     """All measurements; parts that were made from the same inputs are read, not made again."""
     compared = [(row, detector_for(row.name, name)) for row in rows for name in extent.detectors]
     closed = [closed_piece(row, detector) for row, detector in compared]
@@ -192,7 +194,7 @@ def run_population(rows: Sequence[Row], seed: int, parts: Parts, extent: Extent 
     ranks = together({piece.names[1]: made[piece.names[1]] for piece in closed})
     users = pd.concat([frame_of(made, closed, 2), frame_of(made, of_users)], ignore_index=True)
     changes = [typing_changes(row.samples, row.protocol).assign(dataset=row.name) for row in rows]
-    return Measured(scores, ranks, users, pd.concat(changes, ignore_index=True))
+    return PopulationMeasured(scores, ranks, users, pd.concat(changes, ignore_index=True))
 
 
 def closed_piece(row: Row, detector: Detector) -> Piece:

@@ -30,7 +30,7 @@ from keydyn.lab.population.measurements import (
     PEOPLE,
     POPULATION,
     QUERIES,
-    Measured,
+    PopulationMeasured,
 )
 from keydyn.lab.population.tables import (
     Users,
@@ -96,7 +96,7 @@ CAUSES = {
 }
 
 
-def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> list[Table]:
+def write(outputs: Outputs, measured: PopulationMeasured, facts: Mapping[str, Any]) -> list[Table]:
     """Tables, figures and report; what the terminal shows."""
     seed = facts.get("seed", 0)
     outputs.scores(measured.scores)
@@ -131,10 +131,10 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
     return [main]
 
 
-def read(folder: Path) -> Measured:
+def read(folder: Path) -> PopulationMeasured:
     """All that a run kept in its folder."""
     frames = read_frames(folder, ("user_figures", "typing_changes"))
-    return Measured(read_scores(folder), read_ranks(folder), *frames.values())
+    return PopulationMeasured(read_scores(folder), read_ranks(folder), *frames.values())
 
 
 def _closed_and_open(outputs: Outputs, users: Users, seed: int) -> Picture:

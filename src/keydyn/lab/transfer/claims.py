@@ -26,7 +26,7 @@ from keydyn.keystrokes.samples import Samples
 AMOUNTS, ASKED = (1, 5, 10), 5
 
 
-class Split(NamedTuple):
+class EnrolledAndAsked(NamedTuple):
     """Who enrols with what, and what is asked about."""
 
     enrol: Samples
@@ -42,7 +42,7 @@ def amounts_for(samples: Samples) -> tuple[int, ...]:
     return tuple(n for n in AMOUNTS if n + 2 <= np.median(counts))
 
 
-def split(samples: Samples, amount: int, most: int = ASKED) -> Split:
+def split(samples: Samples, amount: int, most: int = ASKED) -> EnrolledAndAsked:
     """The first samples of each person enrol; later ones, the same for all amounts, are asked about."""
     people, numbers = pd.factorize(samples.users)[0], samples.numbers
     first = max(amounts_for(samples), default=amount)
@@ -51,7 +51,7 @@ def split(samples: Samples, amount: int, most: int = ASKED) -> Split:
     )
     enrol = np.flatnonzero(numbers < amount)
     keys = np.bincount(people[enrol], samples.sequences.lengths[enrol]).astype(np.int64)
-    return Split(samples[enrol], samples[asked], np.unique(people), keys, people[asked])
+    return EnrolledAndAsked(samples[enrol], samples[asked], np.unique(people), keys, people[asked])
 
 
 def templates_of(background: Background, enrol: Samples) -> dict[str, Detector]:

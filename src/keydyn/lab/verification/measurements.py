@@ -132,11 +132,11 @@ def _claims(
             raw, keys = _after(events, query, length)
             scores = open_set_scores(raw[:, : len(templates)], raw[:, len(templates) :], keys)
             amount = int(np.median([group.sequences.n_events for group in groups]))
-            asked = Asked(setting, people[ask], query, amount)
+            asked = AskedSamples(setting, people[ask], query, amount)
             yield _decided(asked, scores, keys).assign(enrolled=with_samples, length=length)
 
 
-class Asked(NamedTuple):
+class AskedSamples(NamedTuple):
     """Samples that are asked about: by whom they are, and with how many keys the people claimed enrolled."""
 
     setting: Setting
@@ -145,7 +145,7 @@ class Asked(NamedTuple):
     enrolled: int
 
 
-def _decided(asked_of: Asked, scores: Floats, keys: Integers) -> pd.DataFrame:
+def _decided(asked_of: AskedSamples, scores: Floats, keys: Integers) -> pd.DataFrame:
     setting, typist, query, enrolled = asked_of
     own = typist[:, None] == setting.enrolled[None, :]
     # Enrolled people claim only their own names here, because they are no strangers.
