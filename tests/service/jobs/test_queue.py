@@ -7,7 +7,17 @@ import threading
 import pytest
 from sqlalchemy import Connection, delete, select
 
-from keydyn.service.jobs.queue import FARTHEST, LEASE, Lease, enqueue, finish, is_due, postpone, prolong, take
+from keydyn.service.jobs.queue import (
+    FARTHEST,
+    LEASE,
+    Lease,
+    due_kinds,
+    enqueue,
+    finish,
+    postpone,
+    prolong,
+    take,
+)
 from keydyn.service.jobs.queue import waiting as waiting_jobs
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import jobs, users
@@ -30,7 +40,7 @@ def taken(database: Database, now: int, kind: str = "fit") -> Lease | None:
 
 def due(database: Database, now: int) -> bool:
     with database.reading() as connection:
-        return is_due(connection, "fit", now)
+        return "fit" in due_kinds(connection, now)
 
 
 def test_a_job_is_taken_once_and_removed_when_it_is_finished(database: Database, tenant: Tenant) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from keydyn.service.accounts import Tenant, tenant_key
 from keydyn.service.storage.sealing import DataKey, MasterKeys
@@ -73,9 +73,9 @@ def enqueue(
     connection.info.setdefault(ENQUEUED, set()).add(kind)
 
 
-def is_due(connection: Connection, kind: str, now: int) -> bool:
-    """Whether a job of this kind could be taken."""
-    return bool(connection.execute(select(exists().where(jobs.c.kind == kind, *_free(now)))).scalar())
+def due_kinds(connection: Connection, now: int) -> frozenset[str]:
+    """The kinds of jobs of which one could be taken."""
+    return frozenset(connection.execute(select(jobs.c.kind).where(*_free(now)).distinct()).scalars())
 
 
 def take(connection: Connection, kind: str, now: int, without: Collection[str] = ()) -> Lease | None:

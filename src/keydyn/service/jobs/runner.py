@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -58,6 +59,8 @@ class JobRunner:
         counts = {kind: (threads or {}).get(kind, 1) for kind in handlers}
         self._shares = {kind: max(1, count // 4) for kind, count in counts.items()}
         self._served: dict[str, str] = {}
+        # The kinds that were due when the database was last asked.
+        self._looking, self._looked, self._due = threading.Lock(), -math.inf, frozenset[str]()
         self._stopping = False
         self._awake = {kind: threading.Event() for kind in handlers}
         self._leases: dict[int, Lease] = {}
@@ -125,8 +128,13 @@ class JobRunner:
             last.exception()
 
     def _is_due(self, kind: str) -> bool:
-        with self._database.reading() as connection:
-            return queue.is_due(connection, kind, self._clock())
+        # One thread looks for all of them.
+        with self._looking:
+            if time.monotonic() - self._looked > self._poll_s / 2:
+                with self._database.reading() as connection:
+                    self._due = queue.due_kinds(connection, self._clock())
+                self._looked = time.monotonic()
+            return kind in self._due
 
     def _run_one(self, kind: str) -> Future[bool] | None:
         """Run a job, if there is one; the change that ends it, which may still wait to be committed."""
