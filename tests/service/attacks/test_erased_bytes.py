@@ -10,9 +10,9 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from keydyn.service.people.caught_up import CaughtUp
 from keydyn.service.people.context import Context
 from keydyn.service.people.deciding import subject_of
+from keydyn.service.people.job_handlers import CaughtUp
 from keydyn.service.people.own_people import Place
 from keydyn.service.storage import sqlite
 from keydyn.service.storage.database import Database

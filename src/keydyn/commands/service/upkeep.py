@@ -175,7 +175,7 @@ def restore(
     Example: `keydyn service database restore keydyn.backup`
     """
     with needs_service():
-        from keydyn.service.people.restored import Restored, secure
+        from keydyn.service.people.tenancy import Restored, secure
         from keydyn.service.settings import default_database
         from keydyn.service.storage.backup import restore as put_back
         from keydyn.service.storage.upgrading import upgrade as bring_up_to_date

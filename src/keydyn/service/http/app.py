@@ -26,9 +26,8 @@ from keydyn.service.live.endpoint import watch_router
 from keydyn.service.live.live_sessions import LiveSessions
 from keydyn.service.live.peer import LiveLimits
 from keydyn.service.metrics import Metrics
-from keydyn.service.people.caught_up import LOOKING_S, CaughtUp
 from keydyn.service.people.context import Context
-from keydyn.service.people.job_handlers import handlers, tidy
+from keydyn.service.people.job_handlers import LOOKING_S, CaughtUp, handlers, tidy
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys

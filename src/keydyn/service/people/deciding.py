@@ -29,7 +29,7 @@ from keydyn.service.people.attempts import (
 )
 from keydyn.service.people.backgrounds import background_for, background_of
 from keydyn.service.people.context import Context, Known, Remembered, Write
-from keydyn.service.people.decision_rows import Answered, Decided
+from keydyn.service.people.decision_rows import ADVICE, Answered, Decided, rounded
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
 from keydyn.service.people.own_people import Place
 from keydyn.service.people.rows import PersonRow, ProfileRow, Stale, person_and_profile
@@ -42,7 +42,6 @@ from keydyn.service.people.stored_templates import (
     settled,
     verifier_for,
 )
-from keydyn.service.people.told import ADVICE, rounded
 from keydyn.service.problems import Problem
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import profiles

@@ -1,10 +1,17 @@
-"""Decisions as they are kept, for servers that ask what was decided, and their receipts."""
+"""What is kept of a decision, its receipt, and how much of it its asker sees.
+
+Scores are oracles. With exact ones, a program that sends one sample after the other finds out what to change
+next; with steps of half a nat it has to guess which of many small changes helped. Browsers, which strangers
+use, get the answer alone.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import structs
 from sqlalchemy import Connection, insert, select
 
 from keydyn.service.accounts import Tenant
@@ -12,12 +19,22 @@ from keydyn.service.people.context import Write
 from keydyn.service.problems import Problem
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import decisions, users
-from keydyn.service.wire.answers import DecisionRecord
+from keydyn.service.wire.answers import Candidate, Decision, DecisionRecord, Evidence, Identification, Spoke
 from keydyn.service.wire.both_ways import Device, Level, Moment, Text
 from keydyn.service.wire.receipts import Receipt, url_safe
 
 Kind = Literal["verify", "identify", "watch"]
 Answered = Literal["accept", "reject", "unsure"]
+# Steps in which programs get log-likelihood ratios, in nats, and probabilities.
+LLR_STEP, PROBABILITY_STEP = 0.5, 0.05
+# Rates are one of these times a power of ten; the ends are there for powers that a logarithm just misses.
+DIGITS = (0.5, 1.0, 2.0, 5.0, 10.0)
+# What a page can say to the person who types.
+ADVICE = {
+    "accept": "",
+    "reject": "Use another factor.",
+    "unsure": "Type more and try again, or use another factor.",
+}
 
 
 @dataclass(frozen=True)
@@ -69,6 +86,65 @@ def find_decision(connection: Connection, tenant: Tenant, decision_id: str) -> D
         text=Text.parse(row.text),
         device=row.device,
         actor=row.actor,
+    )
+
+
+def rounded(decision: Decision) -> Decision:
+    """What a program sees: scores as coarse as a decision allows."""
+    low, high = decision.false_match_rate_interval
+    return structs.replace(
+        decision,
+        llr=stepped(decision.llr, LLR_STEP),
+        false_match_rate=coarse_rate(decision.false_match_rate),
+        false_match_rate_interval=(coarse_rate(low, up=False), coarse_rate(high)),
+        evidence=_evidence(decision.evidence),
+    )
+
+
+def rounded_candidates(found: Identification) -> Identification:
+    """What a program sees of an identification.
+
+    If nobody is recognised, nobody is named: the name of the person whom a stranger's typing is most like
+    would say whom this stranger can pass for. Otherwise those are left out who hardly come into question.
+    """
+    candidates = (
+        Candidate(
+            one.user,
+            stepped(one.probability, PROBABILITY_STEP),
+            stepped(one.llr, LLR_STEP),
+            coarse_rate(one.false_match_rate),
+        )
+        for one in found.candidates
+    )
+    return structs.replace(
+        found,
+        candidates=() if found.nobody else tuple(one for one in candidates if one.probability > 0.0),
+        nobody_probability=stepped(found.nobody_probability, PROBABILITY_STEP),
+    )
+
+
+def stepped(value: float, step: float) -> float:
+    """The nearest multiple of a step."""
+    return round(round(value / step) * step, 10) + 0.0
+
+
+def coarse_rate(rate: float, *, up: bool = True) -> float:
+    """The next of 1, 2 and 5 times a power of ten: not below the rate, or with `up=False` not above it."""
+    if rate <= 0.0:
+        return 0.0
+    power = math.floor(math.log10(rate))
+    steps = [float(f"{digit}e{power}") for digit in DIGITS]
+    if up:
+        return min(1.0, next(step for step in steps if step >= rate))
+    return next(step for step in reversed(steps) if step <= rate)
+
+
+def _evidence(evidence: Evidence) -> Evidence:
+    def coarse(those: tuple[Spoke, ...]) -> tuple[Spoke, ...]:
+        return tuple(Spoke(one.key, one.feature, stepped(one.nats, LLR_STEP)) for one in those)
+
+    return structs.replace(
+        evidence, spoke_for=coarse(evidence.spoke_for), spoke_against=coarse(evidence.spoke_against)
     )
 
 

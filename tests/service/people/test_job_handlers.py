@@ -6,8 +6,8 @@ from functools import partial
 
 from sqlalchemy import delete, update
 
-from keydyn.service.people.caught_up import AT_A_TIME, CaughtUp
 from keydyn.service.people.context import Context
+from keydyn.service.people.job_handlers import AT_A_TIME, CaughtUp
 from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.storage.tables import profiles, tenants, users
 from tests.service.storage.rows import add_tenant, add_user
