@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
@@ -34,6 +35,43 @@ def test_an_error_comes_through_and_threads_go_on():
     with pytest.raises(ZeroDivisionError):
         done_in_threads([lambda: 1 // 0, lambda: 1], 2)
     assert done_in_threads([lambda: 1, lambda: 2], 2) == [1, 2]
+
+
+class InterruptedHereError(Exception):
+    """What a signal handler raises."""
+
+
+def test_threads_go_on_wherever_a_signal_handler_raises():
+    """Between any two lines, and after a lock was taken, as Ctrl-C may come: nothing stays locked."""
+    work = [lambda: 1, lambda: 2]
+    # What is done only once for all calls is done before.
+    done_in_threads(work, 2)
+    before, at, interrupted = sys.gettrace(), 0, True
+    while interrupted:
+        left, interrupted, at = at, False, at + 1
+
+        def trace(frame, event, _):
+            nonlocal left, interrupted
+            left -= 1
+            if left < 0 and not interrupted:
+                interrupted = True
+                raise InterruptedHereError
+            return trace
+
+        sys.settrace(trace)
+        try:
+            done_in_threads(work, 2)
+        except InterruptedHereError:
+            pass
+        finally:
+            sys.settrace(before)
+        found = []
+        again = threading.Thread(target=lambda into: into.append(done_in_threads(work, 2)), args=[found])
+        again.daemon = True
+        again.start()
+        again.join(PATIENCE)
+        assert found == [[1, 2]], at
+    assert at > 20
 
 
 def test_scores_under_many_models():

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import CancelledError
+from functools import cache, partial
 from inspect import signature
+from queue import SimpleQueue
 from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -116,16 +117,31 @@ def done_in_threads(work: Sequence[Callable[[], Result]], n_jobs: int | None) ->
     n_threads = min(effective_n_jobs(n_jobs), len(work))
     if n_threads < 2:
         return [piece() for piece in work]
-    unwanted = threading.Event()
+    ended: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
+    unwanted: list[bool] = []
 
-    def done(piece: Callable[[], Result]) -> Result:
+    def do(place: int) -> None:
         _of_thread.unwanted = unwanted
-        return piece()
+        try:
+            check_wanted()
+            ended.put((place, work[place](), None))
+        except BaseException as error:
+            ended.put((place, None, error))
 
     try:
-        return list(_threads(n_threads, os.getpid()).map(done, work))
+        waiting = _threads(n_threads, os.getpid())
+        for place in range(len(work)):
+            waiting.put(partial(do, place))
+        found: dict[int, tuple[Any, BaseException | None]] = {}
+        for place in range(len(work)):
+            while place not in found:
+                done, result, error = ended.get()
+                found[done] = result, error
+            if (error := found[place][1]) is not None:
+                raise error
+        return [found[place][0] for place in range(len(work))]
     except BaseException:
-        unwanted.set()
+        unwanted.append(True)
         raise
 
 
@@ -134,18 +150,27 @@ _of_thread = threading.local()
 
 def check_wanted() -> None:
     """Stop here if this thread's piece of work is no longer wanted."""
-    unwanted: threading.Event | None = getattr(_of_thread, "unwanted", None)
-    if unwanted is not None and unwanted.is_set():
+    if getattr(_of_thread, "unwanted", None):
         raise CancelledError
 
 
 @cache
-def _threads(n_threads: int, process: int) -> ThreadPoolExecutor:
-    """The threads of this process, which stay: to start one takes longer than to fit a small model.
+def _threads(n_threads: int, process: int) -> SimpleQueue[Callable[[], None]]:
+    """Where the threads of this process take their work; they stay: starting one takes longer than a small fit.
 
-    A process that was forked off has none of its parent's.
+    A process that was forked off has none of its parent's. The standard library's executor would not do. It
+    holds a lock for a moment with each piece of work, and a signal handler that raises just then leaves it
+    locked: the next fit would wait for ever. This queue has no such lock.
     """
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="keydyn")
+    waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def work() -> None:
+        while True:
+            waiting.get()()
+
+    for _ in range(n_threads):
+        threading.Thread(target=work, daemon=True, name="keydyn").start()
+    return waiting
 
 
 def piece_for(n_states: int) -> int:
