@@ -156,11 +156,12 @@ def check_wanted() -> None:
 
 @cache
 def _threads(n_threads: int, process: int) -> SimpleQueue[Callable[[], None]]:
-    """Where the threads of this process take their work; they stay: starting one takes longer than a small fit.
+    """Where the threads of this process take their work.
 
-    A process that was forked off has none of its parent's. The standard library's executor would not do. It
-    holds a lock for a moment with each piece of work, and a signal handler that raises just then leaves it
-    locked: the next fit would wait for ever. This queue has no such lock.
+    They stay: to start one takes longer than to fit a small model. A process that was forked off has none
+    of its parent's. The standard library's executor would not do. It holds a lock for a moment with each
+    piece of work, and a signal handler that raises just then leaves it locked: the next fit would wait for
+    ever. This queue has no such lock.
     """
     waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
