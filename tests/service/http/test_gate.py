@@ -14,7 +14,7 @@ from itertools import count
 import pytest
 from websockets.sync.client import connect
 
-from keydyn.service.http.gate import HEADERS, HttpProtocol
+from keydyn.service.http.gate import HEADERS, LARGEST_HEAD, HttpProtocol
 from keydyn.service.serving import log_to_stderr
 from tests.service.raw_http import head, problem_in, raw
 from tests.service.running import http_get, http_post, running
@@ -108,7 +108,8 @@ def test_headers_that_are_not_http_are_refused(small, line):
 
 def test_headers_without_end_are_refused(small):
     one = raw(small, head(small)[:-2], *[b"X-Long: " + b"x" * 0x1000 + b"\r\n"] * 20, pause=0.001)
-    assert problem_in(one)[0] == 431
+    status, problem = problem_in(one)
+    assert (status, problem["limit"]) == (431, LARGEST_HEAD)
     many = raw(small, head(small)[:-2], *[b"X-Many: 1\r\n" * 500] * 20, pause=0.001)
     assert problem_in(many)[0] == 431
 
