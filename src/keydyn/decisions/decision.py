@@ -133,7 +133,8 @@ class Typed(NamedTuple):
     answer : "yes", "no" or "unsure"
     llr : natural logarithm of the likelihood ratio of typed against forged
     rate : the share of people's samples of this length that have as low a ratio
-    reason : in words, what speaks against a hand, if the answer is "no"
+    reason : in words, what speaks against a hand, if the answer is "no"; why a low ratio is no proof, if keys
+        came in bursts and the answer is "unsure"
 
     Examples
     --------

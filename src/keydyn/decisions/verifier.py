@@ -338,10 +338,17 @@ class Verifier(EnrolledPeople):
     def _answer(
         self, sample: Samples, counts: Evidence, copied: float, answer: str, by_hand: Typed
     ) -> tuple[str, Reasons]:
-        """The answer and its reasons: what was not typed is rejected, and too little is unsure."""
+        """The answer and its reasons: what was not typed is rejected, and too little is unsure.
+
+        What came in bursts and may be forged is not accepted.
+        """
         attacks, doubts = not_typed(sample, copied), remarks(sample, counts)
         if by_hand.reason is not None and by_hand.rate <= self.at.alarms and counts.known >= REJECTED_FROM:
-            attacks.append(by_hand.reason)
+            if by_hand.answer == "no":
+                attacks.append(by_hand.reason)
+            else:
+                doubts.insert(0, by_hand.reason)
+                answer = UNSURE if answer == ACCEPT else answer
         if attacks:
             return REJECT, (*attacks, *doubts)
         shortage = counts.shortage(*self.least)

@@ -16,9 +16,10 @@ import numpy as np
 
 from keydyn import files
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.decisions.liveness.hands import ANYONE, CLAIMED, LEAN, Hands, K, with_manner
-from keydyn.decisions.liveness.measures import measured
+from keydyn.decisions.liveness.hands import ANYONE, BURSTS, CLAIMED, LEAN, Hands, K, with_manner
+from keydyn.decisions.liveness.measures import measured, quick_share
 from keydyn.decisions.liveness.not_typed import SampleTimes, times_of
+from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Names, Samples
 from keydyn.lab.forgeries import STOLEN, Forger, forgers
 from keydyn.lab.forgeries.made_up import made_up
@@ -35,13 +36,14 @@ RATES = np.array([0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 STOLEN_KEYS = 50
 # Pieces of each forgery, and keys that people enrol with.
 MOST_PIECES, ENROLLED = 3, (150, 300, 500, 1500)
-# The variance that the logistic regression's prior gives to weights, and how many samples all people together
-# count as. The variance was chosen on development people of Aalto, as was that terms are linear.
-STRENGTH, WEIGHT = 0.0005, 2000.0
+# Measures vary together mostly as in people, and by this share as in forgeries; a little is added to each
+# variance, which is about 1 in people. Both numbers were chosen on development people of Aalto.
+OF_FORGERIES, RIDGE = 0.1, 0.1
 # Samples of a length, in each place, from which a level can be learnt.
 FEWEST = 50
-# Groups of people, each of which is judged by what was learnt from the others.
-FOLDS = 4
+# Groups of people, each of which is measured by a population of the others, and groups within these, each of
+# which is judged by weights learnt from the others.
+FOLDS, GROUPS = 4, 24
 # Samples from which it is learnt what enrolled ones lead to expect have this many keys or more; enrolled
 # measures count up to this many deviations.
 FOLLOWED, REACH = 70, 3.0
@@ -70,9 +72,9 @@ class Measured(NamedTuple):
         """Some of these."""
         return Measured._make(values[chosen] for values in self)
 
-    def of_fold(self, fold: int) -> Truths:
-        """(n,) which are of the people of one fold."""
-        return np.asarray(self.person % FOLDS == fold, dtype=np.bool_)
+    def of_group(self, group: int) -> Truths:
+        """(n,) which are of the people of one group."""
+        return np.asarray(self.person % GROUPS == group, dtype=np.bool_)
 
 
 class Material(NamedTuple):
@@ -89,10 +91,10 @@ class Material(NamedTuple):
         }
         return cls(Measured.joined([one.humans for one in several]), families)
 
-    def beside(self, fold: int) -> Material:
-        """What is known of the people of all folds but one."""
-        of = {name: some.some(~some.of_fold(fold)) for name, some in self.forged.items()}
-        return Material(self.humans.some(~self.humans.of_fold(fold)), of)
+    def beside(self, group: int) -> Material:
+        """What is known of the people of all groups but one."""
+        of = {name: some.some(~some.of_group(group)) for name, some in self.forged.items()}
+        return Material(self.humans.some(~self.humans.of_group(group)), of)
 
 
 def cut(samples: Samples, keys: int) -> Samples:
@@ -171,10 +173,10 @@ def _measured(
 
 
 def forged_by(forger: Forger, had: Samples, texts: Samples, random: np.random.Generator) -> Samples:
-    """One of the texts, forged by an attacker who has some of these recordings."""
+    """One of the texts, forged by an attacker who has some of these recordings, as it is judged."""
     k = int(random.choice(list(STOLEN.values())))
     text = texts[[int(random.integers(len(texts)))]]
-    return forger.forge(had[-min(k, len(had)) :], text, random)
+    return without_impossible(forger.forge(had[-min(k, len(had)) :], text, random))
 
 
 def learn(known: Material, without: Collection[str] = ()) -> Hands:
@@ -184,26 +186,37 @@ def learn(known: Material, without: Collection[str] = ()) -> Hands:
         raise ValueError("no family of attacks is left to learn from")
     known = Material(known.humans, parts)
     llr = np.empty(len(known.humans.keys))
-    for fold in range(FOLDS):
-        judged = known.humans.of_fold(fold)
+    for group in range(GROUPS):
+        judged = known.humans.of_group(group)
         if judged.any():
             some = known.humans.some(judged)
-            llr[judged] = _weighed(known.beside(fold)).weighed(some.values, some.keys, some.manner)
-    return replace(_weighed(known), levels=_levels(llr, known.humans))
+            llr[judged] = _weighed(known.beside(group)).weighed(some.values, some.keys, some.manner)
+    # What comes in bursts is not judged by the level.
+    one_by_one = quick_share(known.humans.values) <= BURSTS
+    return replace(_weighed(known), levels=_levels(llr[one_by_one], known.humans.some(one_by_one)))
 
 
 def _weighed(known: Material) -> Hands:
-    """How people's measures vary, and the weights that tell theirs from those of forgeries; no levels."""
-    from sklearn.linear_model import LogisticRegression
+    """How people's measures vary, and the weights that tell theirs from those of forgeries; no levels.
 
+    The weights are Fisher's discriminant; how people vary counts most, because few of them are to be alarmed.
+    """
     hands = _people(known.humans)
-    every = Measured.joined([known.humans, *known.forged.values()])
-    forged = [_even(some) / len(known.forged) for some in known.forged.values()]
-    typed = np.arange(len(every.keys)) < len(known.humans.keys)
-    fitted = LogisticRegression(C=STRENGTH, fit_intercept=False, max_iter=1000)
-    weights = WEIGHT * np.concatenate([_even(known.humans), *forged])
-    fitted.fit(hands.terms(every.values, every.keys, every.manner), typed, weights)
-    return replace(hands, weights=fitted.coef_[0])
+    typed, spread = _moments(hands, known.humans)
+    moments = [_moments(hands, some) for some in known.forged.values()]
+    forged = np.mean([mean for mean, _ in moments], axis=0)
+    spread = (1.0 - OF_FORGERIES) * spread + OF_FORGERIES * np.mean([of for _, of in moments], axis=0)
+    weights = np.linalg.solve(spread + RIDGE * np.eye(len(typed)), typed - forged)
+    # The last term is 1, so that its weight is where the ratio is even.
+    weights[-1] = -0.5 * (typed + forged) @ weights
+    return replace(hands, weights=weights)
+
+
+def _moments(hands: Hands, some: Measured) -> tuple[Floats, Floats]:
+    """(P,) the mean of the terms of samples, and (P, P) their covariance."""
+    terms, weight = hands.terms(some.values, some.keys, some.manner), _even(some)
+    mean = weight @ terms
+    return mean, (weight[:, None] * (terms - mean)).T @ (terms - mean)
 
 
 def _even(some: Measured) -> Floats:

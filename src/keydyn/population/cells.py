@@ -265,6 +265,21 @@ class Contexts(NamedTuple):
         standardise(np.ascontiguousarray(values), around, self, y, cell, shift)
         return y, cell, shift
 
+    def effects_of(self, around: Around) -> Floats:
+        """(N, 2, `N_CONTEXTS`) what each wider context adds to an interval and to a hold."""
+        found = np.empty((len(around.key), 2, N_CONTEXTS))
+        fill_effects(around, self, found)
+        return found
+
+
+@without_counting
+def fill_effects(around: Around, contexts: Contexts, found: Floats) -> None:
+    """`Contexts.effects_of` in an array."""
+    for n in range(len(found)):
+        for f in range(2):
+            for k in range(N_CONTEXTS):
+                found[n, f, k] = _effect(around, contexts, n, f, k)
+
 
 @without_counting
 def standardise(
@@ -291,13 +306,18 @@ def standardise(
             total = 0.0
             if f < 2 and len(codes) > 0:
                 for k in range(N_CONTEXTS):
-                    begin, end = contexts.effects_begin[f, k], contexts.effects_begin[f, k + 1]
-                    at = _found(codes, begin, end, _context(around, m, n, f, k))
-                    if at >= 0:
-                        total += contexts.effects[at]
+                    total += _effect(around, contexts, n, f, k)
             cell[n, f] = c
             shift[n, f] = 0.0 if np.isnan(values[n, f]) else shift[n, f] - contexts.log_scale[c]
             y[n, f] = (values[n, f] - contexts.location[c]) / contexts.scale[c] - total
+
+
+@within
+def _effect(around: Around, contexts: Contexts, n: int, f: int, k: int) -> float:
+    """What context k adds to a feature of event n; 0 where it is not known."""
+    begin, end = contexts.effects_begin[f, k], contexts.effects_begin[f, k + 1]
+    at = _found(contexts.codes, begin, end, _context(around, contexts.n_codes - 1, n, f, k))
+    return contexts.effects[at] if at >= 0 else 0.0
 
 
 def context_codes(around: Around, m: int) -> Integers:

@@ -15,7 +15,9 @@ def measures_by_formula(sample):
     z = (y - middle) / deviation
     keys = np.where(sample.known, sample.key, -1).tolist()
     pairs = [None, *(pair if min(pair) >= 0 else None for pair in pairwise(keys))]
-    found = [*spread(z, deviation), *around(sample), *neighbours(np.nan_to_num(np.clip(z, -MOST, MOST)))]
+    distances, leaning = own(sample)
+    near = neighbours(np.nan_to_num(np.clip(z, -MOST, MOST)))
+    found = [*spread(z, deviation), *distances, *around(sample), *contexts(sample), *near, *leaning]
     for context in ([None if key < 0 else key for key in keys], pairs):
         found += repeats(sample.times, context)
     return np.array([*found, *overlaps(sample)])
@@ -51,6 +53,32 @@ def around(sample):
         for value, expected in ((y + wide + pair, pair_known), (y + wide, wide)):
             found += regression(*(about_keys(one, sample.key, 0.5) for one in (value, expected)))
     return found
+
+
+def contexts(sample):
+    """Slopes with what each wider context leads to expect."""
+    effects = [(sample.y[:, f], effect) for f in range(2) for effect in sample.effects[:, f].T]
+    return [regression(y + effect, effect)[0] for y, effect in effects]
+
+
+def own(sample):
+    """How far times are from the person's own, and how they follow the times around them."""
+    r = np.clip(np.nan_to_num(sample.own), -3.0, 3.0)
+    (t, h), slopes = r.T, sample.slopes
+    parents = ((later(t, 1), later(h, 1), later(h, 2)), (t, later(h, 1), later(t, 1)))
+    distances, leaning = [], []
+    for f in range(2):
+        column = sample.own[:, f]
+        there = column[np.isfinite(column)]
+        away = there - there.mean() if len(there) else there
+        n = max(len(there), 1)
+        distances.append(0.5 * np.log(np.sum(np.minimum(away**2, MOST**2)) / n + 0.05))
+        leaning += regression(column, slopes[f] @ np.array(parents[f]))
+    return distances, leaning
+
+
+def later(values, n):
+    return np.concatenate([np.zeros(n), values])[: len(values)]
 
 
 def regression(value, expected):

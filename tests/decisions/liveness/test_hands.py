@@ -12,6 +12,7 @@ from keydyn.decisions import Targets, Verifier, enrolled_of, template_bytes, typ
 from keydyn.decisions.decision import as_json
 from keydyn.decisions.liveness.hands import (
     ANYONE,
+    BURSTS,
     CLAIMED,
     HANDS,
     LEAST_KEYS,
@@ -22,12 +23,12 @@ from keydyn.decisions.liveness.hands import (
     typed_in_name_of,
     with_manner,
 )
-from keydyn.decisions.liveness.measures import MEASURES, NAMES, measured
+from keydyn.decisions.liveness.measures import MEASURES, NAMES, measured, quick_share
 from keydyn.decisions.liveness.not_typed import SampleTimes
 from keydyn.detectors import PopulationDetector
 from keydyn.files import ModelFileError
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.forgeries import FORGERS, joined
+from keydyn.lab.forgeries import FORGERS, InBursts, joined
 from keydyn.population import PopulationModel
 
 PEOPLE = PopulationModel.shipped()
@@ -204,8 +205,31 @@ def test_rates_are_those_at_levels_and_grow_with_the_ratio(path):
     assert (np.diff(rates) >= 0).all()
 
 
-def test_there_is_a_reason_for_each_group_of_measures():
-    assert len(REASONS) == len(NAMES)
+def test_there_is_a_reason_for_each_group_of_measures_and_for_bursts():
+    assert len(REASONS) == len(NAMES) + 1
+
+
+def test_forgeries_in_bursts_are_not_called_forged_and_not_accepted(drawn, averages):
+    forger = InBursts(FORGERS["averages by context"], 0.1)
+    sent = forger.forge(drawn[[0, 1]], drawn[[2]], np.random.default_rng(0))
+    assert quick_share(measured(PEOPLE, sent)[0])[0] > BURSTS > quick_share(measured(PEOPLE, averages)[0])[0]
+    answer = typed(sent)
+    assert (answer.answer, answer.reason) == ("unsure", REASONS[-1])
+    assert answer.rate <= 0.01
+    # Whatever the score says.
+    verifier = Verifier.shipped(Targets(false_match=0.99))
+    verifier.enrol("ada", drawn[[0, 1]])
+    decision = verifier.verify("ada", sent)
+    assert decision.answer == "unsure"
+    assert REASONS[-1] in decision.reasons
+    assert verifier.identify(sent).nobody
+
+
+def test_the_share_of_quick_intervals_is_read_from_the_measures():
+    frame = make_typists(1, 1, "free", 60)
+    press = np.cumsum(np.where(np.arange(60) % 10 == 5, 20.0, 150.0))
+    frame = frame.assign(timepress=press, timerelease=press + 80.0)
+    assert quick_share(measured(PEOPLE, Samples.without_vectors(frame))[0])[0] == pytest.approx(0.1)
 
 
 def test_a_file_is_read_as_it_was_written():

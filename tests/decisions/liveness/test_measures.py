@@ -9,6 +9,7 @@ import pytest
 from keydyn.decisions.liveness.measures import GROUPS, MEASURES, Seen, measured, measures
 from keydyn.keystrokes import one_sample
 from keydyn.population import PopulationModel
+from keydyn.population.cells import context_codes
 from tests.decisions.liveness.measures_by_formula import measures_by_formula
 
 PEOPLE = PopulationModel.shipped()
@@ -30,7 +31,8 @@ def seen(n, seed=0, missing=()):
     y = (x - 5.0) / scale - wide
     key = random.integers(0, 3, n)
     wide = np.where(np.isfinite(x), wide, np.nan)
-    return Seen(x, np.exp(x), y, scale, pair, wide, key, key < 9, key == 2)
+    effects, slopes = random.normal(0, 0.2, (n, 2, 5)), random.normal(0, 0.3, (2, 3))
+    return Seen(x, np.exp(x), y, scale, pair, wide, effects, 1.5 * y, slopes, key, key < 9, key == 2)
 
 
 def measured_alone(sample):
@@ -80,13 +82,19 @@ def test_a_sample_is_seen_beside_anyone_or_beside_a_template(samples):
     m = len(known.cells.vocabulary)
     alone = np.stack([codes, m + 1 + codes], axis=1)
     modifier = (np.array(keys) == "shift") | (codes == m)
-    for mean in (np.zeros(known.cells.n_cells), template.mean):
+    around = ready.seen.around(known.cells.spaces)
+    effects = np.zeros((len(x), 2, 5))
+    for f, k in np.ndindex(2, 5):
+        table = dict(zip(known.wide.codes[f][k].tolist(), known.wide.effects[f][k].tolist(), strict=True))
+        effects[:, f, k] = [table.get(code, 0.0) for code in context_codes(around, m)[f, k].tolist()]
+    for owner, mean in ((PEOPLE.anyone(), np.zeros(known.cells.n_cells)), (template, template.mean)):
         # What is expected of the person with this key, in this pair, and in wider contexts.
         location, scale = known.location + mean * known.scale, known.scale[cell]
         residual = ready.typing.y - mean[cell]
         pair = (location[cell] - location[alone]) / scale
         wide = (x - location[cell]) / scale - residual
-        one = Seen(x, np.exp(x), residual, scale, pair, wide, codes, codes < m, modifier)
+        own = residual / owner.scale[cell], owner.slopes
+        one = Seen(x, np.exp(x), residual, scale, pair, wide, effects, *own, codes, codes < m, modifier)
         found, counts = measured(PEOPLE, sample, template if mean.any() else None)
         np.testing.assert_allclose(found[0], measures_by_formula(one), rtol=1e-9, atol=1e-9)
         assert counts.tolist() == [np.sum(np.isfinite(x[:, 1]) & (codes < m))]
@@ -142,6 +150,7 @@ def test_short_constant_and_missing_samples_have_finite_measures(n):
 
 def test_a_template_s_own_means_are_taken_away(samples):
     template = PEOPLE.enrol(samples[:2])
-    changed = replace(template, mean=template.mean * 0.0)
+    anyone = PEOPLE.anyone()
+    changed = replace(template, mean=template.mean * 0.0, scale=anyone.scale, slopes=anyone.slopes)
     np.testing.assert_allclose(measured(PEOPLE, samples, changed)[0], measured(PEOPLE, samples)[0])
     assert not np.allclose(measured(PEOPLE, samples, template)[0], measured(PEOPLE, samples)[0])

@@ -1,6 +1,6 @@
 """Whether a hand typed a sample: a likelihood ratio of typed against forged, and how rare it is in people.
 
-It is a logistic regression on the measures of `measures.py`, learnt in the laboratory from people and from
+It is a weighted sum of the measures of `measures.py`, learnt in the laboratory from people and from
 forgeries of them (`keydyn.lab.typed_or_forged`). A measure is compared with people's of as many keys: how
 much it varies among people, and by chance in a sample of that length. Where it is known what the samples were
 like that a person enrolled with, it is compared with what that leads to expect.
@@ -19,7 +19,7 @@ import numpy as np
 from keydyn import files
 from keydyn.arrays import Floats, Integers
 from keydyn.decisions.decision import ALARMS, NOT_JUDGED, Typed
-from keydyn.decisions.liveness.measures import GROUPS, MEASURES, measured
+from keydyn.decisions.liveness.measures import GROUPS, MEASURES, measured, quick_share
 from keydyn.decisions.liveness.not_typed import SampleTimes, times_of
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
@@ -46,6 +46,9 @@ FURTHEST = 3.0
 # Beyond this many deviations below people's, the spread of intervals or of holds is too small for any hand,
 # and each further one is evidence of this many nats. About one in a thousand samples of people goes that far.
 TOO_EVEN, STEEP = 3.0, 5.0
+# Where more intervals than this share are too quick for most hands, keys came in bursts, as they do in a few
+# sessions of Essay and in hardly any of Aalto.
+BURSTS = 0.04
 # Enrolled keys that say as much about a person's measures as those of people in general.
 LEAN = 100.0
 # The number of keys by which lengths are measured, and those at which weights stop changing.
@@ -63,6 +66,7 @@ REASONS = (
     "forged: its times do not depend on each other as in people's typing",
     "forged: the same times return with the same keys",
     "forged: its keys do not overlap as in people's typing",
+    "keys came in bursts: it is forged, or a connection delays its keys, so that its times say little",
 )
 
 
@@ -155,6 +159,7 @@ class Hands:
         values, keys = measured(people, samples, template)
         lengths = samples.sequences.lengths
         terms, even = self._parts(values, keys, manner_of(template))
+        bursts = quick_share(values) > BURSTS
         ratios, found = (terms.sum(axis=1) - even).tolist(), []
         for n, one in enumerate(samples):
             llr, known = ratios[n], int(keys[n])
@@ -162,7 +167,9 @@ class Hands:
                 found.append(NOT_JUDGED)
                 continue
             rate = self.rate(llr, known, SampleTimes.of(one).tick > 0.0)
-            if llr < 0.0 and rate <= alarms:
+            if llr < 0.0 and rate <= alarms and bursts[n]:
+                found.append(Typed("unsure", llr, rate, REASONS[-1]))
+            elif llr < 0.0 and rate <= alarms:
                 loudest = SPREAD if even[n] > 0.0 else _loudest(terms[n])
                 found.append(Typed("no", llr, rate, REASONS[loudest]))
             else:

@@ -16,7 +16,8 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths, plain, within, without_counting
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.cells import Cells
+from keydyn.population.cells import N_CONTEXTS, Cells
+from keydyn.population.features import CLIP, parents
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 
@@ -31,21 +32,38 @@ LEAST_SPREAD = 0.05
 QUICK = 25.0
 # Pseudo-observations by which the mean of a key leans on 0.
 KEY_PRIOR = 2.0
+# Added to the shares of what is rare, so that their roots do not depend on single events.
+LEAST_SHARE = 0.003
+# What intervals and holds depend on besides the pair of keys, in the order of a population's wide effects.
+CONTEXTS = (
+    ("position", "place in the word", "next key", "three keys", "two keys before"),
+    ("position", "place in the word", "key before", "three keys", "two keys before"),
+)
 # Pseudo-observations of repeated contexts: a sample with few of them says little.
 LEAN = 4.0
 MODIFIERS = ("shift", "ctrl", "control", "alt", "meta", "cmd", "caps")
 
 NAMES: dict[str, tuple[str, ...]] = {
-    "spread": tuple(
-        f"{what} of {times}"
-        for times in ("intervals", "holds")
-        for what in ("spread", "tails", "skewness", "short ones", "long ones")
+    "spread": (
+        *(
+            f"{what} of {times}"
+            for times in ("intervals", "holds")
+            for what in ("spread", "tails", "skewness", "short ones", "long ones")
+        ),
+        *(f"{times}: distance from what is expected" for times in ("intervals", "holds")),
     ),
-    "keys": tuple(
-        f"{times}: {what}, {how}"
-        for times in ("intervals", "holds")
-        for what in ("pair", "wider context")
-        for how in ("slope", "correlation")
+    "keys": (
+        *(
+            f"{times}: {what}, {how}"
+            for times in ("intervals", "holds")
+            for what in ("pair", "wider context")
+            for how in ("slope", "correlation")
+        ),
+        *(
+            f"{times}: {what}, slope"
+            for times, contexts in zip(("intervals", "holds"), CONTEXTS, strict=True)
+            for what in contexts
+        ),
     ),
     "neighbours": (
         *(f"intervals, {n} apart" for n in (1, 2, 3)),
@@ -58,6 +76,11 @@ NAMES: dict[str, tuple[str, ...]] = {
         "hold and the interval before",
         "sizes of holds, 1 apart",
         "sizes of interval and hold",
+        *(
+            f"{times}: times before, {how}"
+            for times in ("intervals", "holds")
+            for how in ("slope", "correlation")
+        ),
     ),
     "repeats": tuple(
         f"{what} when a {context} returns, {times}"
@@ -89,6 +112,8 @@ NEAR = np.array(
         (13, 2, 3, 0),
     ]
 )
+# Where a residual leans on others, (2, 3, 2), as in a population.
+PARENTS = parents(2)
 _, KEYS, NEIGHBOURS, REPEATS, OVERLAPS = np.cumsum([0, *map(len, NAMES.values())])[:-1].tolist()
 #: (K,) the number of the group, in the order of `NAMES`, of each measure.
 GROUPS = np.repeat(np.arange(len(NAMES)), [len(names) for names in NAMES.values()])
@@ -103,6 +128,9 @@ class Seen(NamedTuple):
     scale: Floats
     pair: Floats  # what the pair of keys adds to the expectation for the key alone, in its scale
     wide: Floats  # what wider contexts add
+    effects: Floats  # (N, 2, N_CONTEXTS) what each of them adds
+    own: Floats  # y in units of the person's own scale
+    slopes: Floats  # (2, 3) how the person's times lean on those before
     key: Integers  # (N,) the key's code
     known: Truths  # (N,) whether the population knows the key
     modifier: Truths  # (N,) whether it is held while others are pressed
@@ -132,21 +160,30 @@ def measured(
     codes, cell = ready.seen.codes, ready.typing.cell[:, :2]
     m = len(known.cells.vocabulary)
     key = np.arange(2) * (m + 1) + codes[:, None]
-    x, y, scale, location = (
-        ready.seen.values[:, :2],
-        ready.typing.y[:, :2],
-        known.scale.take(cell),
-        known.location.take(cell),
-    )
-    pair, wide = (location - known.location.take(key)) / scale, (x - location) / scale - y
+    x, y, scale = ready.seen.values[:, :2], ready.typing.y[:, :2], known.scale.take(cell)
+    pair = (known.location.take(cell) - known.location.take(key)) / scale
+    effects = known.contexts.effects_of(ready.seen.around(known.cells.spaces))
+    owner = people.anyone() if template is None else template
     if template is not None:
-        own = template.mean.take(cell)
-        y = y - own
-        pair += own - template.mean.take(key) * known.scale.take(key) / scale
-    modifier = modifiers(known.cells).take(codes)
-    typed = Seen(plain(x), np.exp(x), plain(y), scale, pair, wide, codes, codes < m, modifier)
-    there, offsets = np.isfinite(x[:, 1]) & typed.known, ready.seen.offsets
-    return measures(typed, offsets), np.add.reduceat(there, offsets[:-1], dtype=np.int64)
+        mean = template.mean.take(cell)
+        y = y - mean
+        pair += mean - template.mean.take(key) * known.scale.take(key) / scale
+    times = Seen(
+        plain(x),
+        np.exp(x),
+        plain(y),
+        scale,
+        pair,
+        np.where(np.isfinite(y), effects.sum(axis=2), np.nan),
+        effects,
+        y / owner.scale.take(cell),
+        owner.slopes,
+        codes,
+        codes < m,
+        modifiers(known.cells).take(codes),
+    )
+    there, offsets = np.isfinite(x[:, 1]) & times.known, ready.seen.offsets
+    return measures(times, offsets), np.add.reduceat(there, offsets[:-1], dtype=np.int64)
 
 
 @lru_cache(maxsize=16)
@@ -154,6 +191,11 @@ def modifiers(cells: Cells) -> Truths:
     """(m + 1,) which of the keys are held while others are pressed; unknown ones may be."""
     names = [str(name).lower() for name in cells.vocabulary.tolist()]
     return np.array([*(any(word in name for word in MODIFIERS) for name in names), True])
+
+
+def quick_share(values: Floats) -> Floats:
+    """(n,) the share of intervals too quick for most hands, from measures (n, K)."""
+    return np.asarray(values[:, MEASURES.index("quick intervals")] ** 2 - LEAST_SHARE)
 
 
 def measures(typed: Seen, offsets: Integers) -> Floats:
@@ -172,6 +214,7 @@ def fill_measures(typed: Seen, offsets: Integers, room: Room, found: Floats) -> 
     for q in range(len(offsets) - 1):
         if offsets[q + 1] > offsets[q] + 1:
             _spread(typed, offsets[q], offsets[q + 1], room, found[q])
+            _own(typed, offsets[q], offsets[q + 1], room, found[q])
             _neighbours(room.rows, offsets[q + 1] - offsets[q], found[q, NEIGHBOURS:])
             _keys(typed, offsets[q], offsets[q + 1], room, found[q, KEYS:])
             _repeats(typed, offsets[q], offsets[q + 1], room, found[q, REPEATS:])
@@ -213,6 +256,33 @@ def _spread(typed: Seen, first: int, end: int, room: Room, found: Floats) -> Non
         found[5 * f + 2] = sum_ / count
         found[5 * f + 3] = math.sqrt(below / count + 0.01)
         found[5 * f + 4] = math.sqrt(above / count + 0.01)
+
+
+@within
+def _own(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
+    """How far times are from what is expected of the person, and whether they lean on those before them.
+
+    Forgeries made of enrolled times are too near, those made of a few others too far away.
+    """
+    value, expected = room.rows[2, : end - first], room.rows[3, : end - first]
+    for f in range(2):
+        count, total, squares = 0, 0.0, 0.0
+        for n in range(first, end):
+            value[n - first] = typed.own[n, f]
+            if not np.isnan(typed.own[n, f]):
+                count, total = count + 1, total + typed.own[n, f]
+        for n in range(first, end):
+            leans = 0.0
+            for j in range(3):
+                of, before = PARENTS[f, j]
+                one = typed.own[n - before, of] if n - before >= first else 0.0
+                leans += 0.0 if np.isnan(one) else typed.slopes[f, j] * min(max(one, -CLIP), CLIP)
+            expected[n - first] = leans
+            away = typed.own[n, f] - total / max(count, 1)
+            squares += 0.0 if np.isnan(away) else min(away * away, MOST * MOST)
+        found[10 + f] = 0.5 * math.log(squares / max(count, 1) + 0.05)
+        place = NEIGHBOURS + 14 + 2 * f
+        found[place], found[place + 1] = _regression(value, expected)
 
 
 @within
@@ -272,11 +342,17 @@ def _keys(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
         for row in range(2, 6):
             _about_keys(rows[row, :n], key, 0.5, room)
         for row in (2, 4):
-            _regression(rows[row, :n], rows[row + 1, :n], found[4 * f + row - 2 :])
+            place = 4 * f + row - 2
+            found[place], found[place + 1] = _regression(rows[row, :n], rows[row + 1, :n])
+        for context in range(N_CONTEXTS):
+            for k in range(n):
+                rows[3, k] = typed.effects[first + k, f, context]
+                rows[2, k] = typed.y[first + k, f] + rows[3, k]
+            found[8 + N_CONTEXTS * f + context] = _regression(rows[2, :n], rows[3, :n])[0]
 
 
 @within
-def _regression(value: Floats, expected: Floats, found: Floats) -> None:
+def _regression(value: Floats, expected: Floats) -> tuple[float, float]:
     """Slope and correlation of values with what is expected, both leaning on 0."""
     count, v_mean, e_mean = 0, 0.0, 0.0
     for n in range(len(value)):
@@ -288,8 +364,7 @@ def _regression(value: Floats, expected: Floats, found: Floats) -> None:
             v = min(max(value[n] - v_mean / count, -MOST), MOST)
             e = expected[n] - e_mean / count
             both, v_squares, e_squares = both + v * e, v_squares + v * v, e_squares + e * e
-    found[0] = both / (e_squares + 2.0)
-    found[1] = both / math.sqrt((e_squares + 1.0) * (v_squares + 1.0))
+    return both / (e_squares + 2.0), both / math.sqrt((e_squares + 1.0) * (v_squares + 1.0))
 
 
 @within
@@ -412,10 +487,10 @@ def _overlaps(typed: Seen, first: int, end: int, room: Room, found: Floats) -> N
     count, squares = max(count, 1), 0.0
     for one in odd:
         squares += 0.0 if np.isnan(one) else min(max(one - total / count, -2.0), 2.0) ** 2
-    found[0] = math.sqrt(nested / count + 0.003)
-    found[1] = math.sqrt(again / count + 0.003)
-    found[2] = math.sqrt(three / count + 0.003)
+    found[0] = math.sqrt(nested / count + LEAST_SHARE)
+    found[1] = math.sqrt(again / count + LEAST_SHARE)
+    found[2] = math.sqrt(three / count + LEAST_SHARE)
     found[3] = over / count
-    _regression(value, usual, found[4:6])
+    found[4], found[5] = _regression(value, usual)
     found[6] = 0.5 * math.log(squares / count + 0.01)
-    found[7] = math.sqrt(quick / (end - first) + 0.003)
+    found[7] = math.sqrt(quick / (end - first) + LEAST_SHARE)

@@ -15,6 +15,7 @@ Examples
 2
 """
 
+from keydyn.lab.forgeries.bursts import InBursts
 from keydyn.lab.forgeries.by_context import ByContext
 from keydyn.lab.forgeries.draws import (
     averages,
@@ -54,6 +55,7 @@ __all__ = [
     "CutTogether",
     "Forger",
     "FromPopulation",
+    "InBursts",
     "Robot",
     "averages",
     "first_keys_of_each",

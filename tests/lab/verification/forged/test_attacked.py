@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn.datasets import make_typists
+from keydyn.decisions.decision import Typed
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import ENROLLED, NOTHING, TEMPLATE, joined
 from keydyn.lab.verification.forged import attacked
@@ -72,10 +73,29 @@ def test_shares_are_by_person_knowledge_and_length(found):
     assert set(forged.loc[forged["attack"] == "robot, random delays", "knowledge"]) == {NOTHING, ENROLLED}
     assert not forged.duplicated(["user", "attack", "knowledge", "keys"]).any()
     assert (forged["passed"] <= np.minimum(forged["accepted"], 1 - forged["noticed"]) + 1e-12).all()
-    assert (hands["lost"] <= np.minimum(hands["accepted"], hands["alarms"]) + 1e-12).all()
+    stopped = hands["alarms"] + hands["bursts"]
+    assert (hands["lost"] <= np.minimum(hands["accepted"], stopped) + 1e-12).all()
     # What a template draws is accepted more often than a robot.
     accepted = forged.groupby("attack")["accepted"].mean()
     assert accepted[PICKED] > accepted["robot, random delays"]
+
+
+def test_what_comes_in_bursts_gets_through_no_more_than_it_is_called_forged(samples):
+    defence = unlearnt()
+
+    def unsure(samples, template):
+        return [Typed("unsure", -1.0, 0.001, "bursts")] * len(samples)
+
+    for detector in (defence.complete, *defence.without.values()):
+        detector.judged = unsure
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attacked, "ATTACKS", ("normal by pair",))
+        forged, hands = judged(samples[samples.users < 2], defence, 0)
+    assert (forged["noticed"] == 1).all()
+    assert (forged["passed"] == 0).all()
+    assert (hands["bursts"] == 1).all()
+    assert (hands["alarms"] == 0).all()
+    assert (hands["lost"] == hands["accepted"]).all()
 
 
 def test_the_same_seed_forges_the_same(samples):

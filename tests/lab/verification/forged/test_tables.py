@@ -28,7 +28,7 @@ FORGED = pd.DataFrame(
 )
 HANDS = pd.DataFrame(
     {"user": list("abab"), "keys": [100, 100, 40, 40], "tries": 4, "alarms": [0.0, 0.25, 0.0, 0.0]}
-).assign(accepted=1.0, lost=lambda frame: frame["alarms"], dataset="aalto")
+).assign(accepted=1.0, bursts=0.0, lost=lambda frame: frame["alarms"], dataset="aalto")
 
 
 def test_means_are_over_people_with_their_intervals():

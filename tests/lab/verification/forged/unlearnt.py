@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from keydyn.decisions.calibration.background import shipped_background
+from keydyn.decisions.decision import Typed
 from keydyn.lab.forgeries import forgers
 from keydyn.lab.verification.forged.attacked import PICKED, Defence
 
@@ -20,9 +21,9 @@ class Unlearnt:
     def llr(self, samples, template):
         return np.arange(float(len(samples)))
 
-    def alarms(self, samples, template):
+    def judged(self, samples, template):
         self.seen += len(samples)
-        return np.full(len(samples), self.alarmed)
+        return [Typed("no" if self.alarmed else "yes")] * len(samples)
 
 
 def unlearnt():

@@ -13,14 +13,16 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import open_set_scores
 from keydyn.decisions.calibration.trials import spread
-from keydyn.decisions.decision import ACCEPT, Targets
+from keydyn.decisions.decision import ACCEPT, Targets, Typed
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.decisions.liveness.hands import with_manner
+from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import (
     METHODS,
@@ -29,6 +31,7 @@ from keydyn.lab.forgeries import (
     TEMPLATE,
     Forger,
     FromPopulation,
+    InBursts,
     first_keys_of_each,
     forgers,
     joined,
@@ -44,17 +47,20 @@ FORGERIES, FALSE_ALARMS = "forgeries", "false_alarms"
 WHOLE, SHORT = 100, 40
 # The kind of what hands typed, beside the families of attacks.
 OWN = "typed"
+# The answer to what is unsure because its keys come in bursts, which is not accepted either.
+BURSTS = "bursts"
 # Sentences that people enrol with.
 ENROLMENT = 5
 # People who are attacked, evenly spread, and joined texts that are forged of each; more of few people.
 ATTACKED, FEW, TEXTS = 150, 100, (1, 2)
 BY_CONTEXT = tuple(f"{method} by {context}" for method in METHODS for context in ("pair", "context"))
 DRAWN, PICKED = "drawn from the model", "best of 10 drawn from the model"
+BURST = "histograms by context, in bursts"
 OTHERS = (
     *("expected by the model", "words cut together", "runs of 4 keys cut together"),
     *("robot, jitter 10 ms", "robot, random delays", "browser automation, random waits"),
 )
-ATTACKS = (*BY_CONTEXT, *OTHERS, DRAWN, PICKED)
+ATTACKS = (*BY_CONTEXT, BURST, *OTHERS, DRAWN, PICKED)
 # What those attackers have who need not be tried with everything.
 KNOWING = {
     DRAWN: (NOTHING, *STOLEN, TEMPLATE),
@@ -69,8 +75,8 @@ class Detector(Protocol):
     def llr(self, samples: Samples, template: Template) -> Floats:
         """(n,) evidence that each was typed."""
 
-    def alarms(self, samples: Samples, template: Template) -> Truths:
-        """(n,) which are called forged."""
+    def judged(self, samples: Samples, template: Template) -> list[Typed]:
+        """Whether a hand typed each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +133,7 @@ def attacks_on(defence: Defence) -> dict[str, Forger]:
     """The attacks that are tried, by name; the last one knows the detector that it is judged by."""
     population = defence.background.population
     every = forgers(population)
+    every[BURST] = InBursts(every["histograms by context"])
     model = every[DRAWN]
     picked = FromPopulation(population, preferred=defence.without[model.family].llr)
     return {name: every[name] for name in ATTACKS if name != PICKED} | {PICKED: picked}
@@ -139,7 +146,7 @@ def sent_to(person: Person, attacks: Mapping[str, Forger], random: np.random.Gen
             if len(person.others) < STOLEN.get(knowledge, 0):
                 continue
             recorded = stolen(knowledge, person.enrolled, person.others)
-            forged = forger.forge(recorded, person.texts, random)
+            forged = without_impossible(forger.forge(recorded, person.texts, random))
             yield Sent(name, knowledge, forger.family, joined(forged, WHOLE))
 
 
@@ -148,8 +155,8 @@ def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame,
 
     The first frame has one row per attack, knowledge, person and length, with the number of `tries` and the
     shares `accepted` by the score, `noticed`, and `passed`, which is accepted and not noticed. The second has
-    one row per person and length: `tries`, and the shares of own samples that raise an alarm, are accepted by
-    the score, and are lost by an alarm.
+    one row per person and length: `tries`, and the shares of own samples that raise an alarm, that are unsure
+    because their keys come in bursts, that are accepted by the score, and that are lost by one of the two.
     """
     attacks = attacks_on(defence)
     forged, hands = [], []
@@ -166,29 +173,33 @@ def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame,
         for keys in (WHOLE, SHORT) if len(everything) else ():
             judged_now = everything if keys == WHOLE else first_keys_of_each(everything, keys)
             accepted = _accepted(defence.background, template, enrolled, judged_now)
-            alarms = noticed(judged_now, known) | _alarms(defence, kinds, judged_now, template)
+            found = _answers(defence, kinds, judged_now, template)
+            called, bursts = noticed(judged_now, known) | (found == "no"), found == BURSTS
+            stopped = called | bursts
             first = len(own)
             for one, size in zip(sent, sizes[1:], strict=True):
                 mine = slice(first, first + size)
                 labels = person.user, one.attack, one.knowledge, keys
-                forged.append((*labels, *shares(accepted[mine], alarms[mine])))
+                forged.append((*labels, *shares(accepted[mine], stopped[mine])))
                 first += size
             if len(own):
-                took, called = accepted[: len(own)], alarms[: len(own)]
-                shown = called.mean(), took.mean(), (took & called).mean()
-                hands.append((person.user, keys, len(own), *shown))
-    of_people = pd.DataFrame(hands, columns=["user", "keys", "tries", "alarms", "accepted", "lost"])
+                rates = (one[: len(own)].mean() for one in (called, bursts, accepted, accepted & stopped))
+                hands.append((person.user, keys, len(own), *rates))
+    of_people = pd.DataFrame(hands, columns=["user", "keys", "tries", "alarms", "bursts", "accepted", "lost"])
     columns = ["user", "attack", "knowledge", "keys", "tries", "accepted", "noticed", "passed"]
     return pd.DataFrame(forged, columns=columns), of_people
 
 
-def _alarms(defence: Defence, kinds: Any, samples: Samples, template: Template) -> Truths:
-    """(n,) which samples are called forged, each by a detector that has not met its kind."""
-    alarms = np.zeros(len(samples), dtype=bool)
+def _answers(defence: Defence, kinds: Any, samples: Samples, template: Template) -> NDArray[np.str_]:
+    """(n,) whether hands typed the samples, each by a detector that has not met its kind; or `BURSTS`."""
+    answers = np.zeros(len(samples), dtype="U8")
     for kind in np.unique(kinds).tolist():
         detector = defence.complete if kind == OWN else defence.without[kind]
-        alarms[kinds == kind] = detector.alarms(samples[kinds == kind], template)
-    return alarms
+        found = detector.judged(samples[kinds == kind], template)
+        answers[kinds == kind] = [
+            BURSTS if one.answer == "unsure" and one.reason is not None else one.answer for one in found
+        ]
+    return answers
 
 
 def _accepted(background: Background, template: Template, enrolled: Integers, samples: Samples) -> Truths:

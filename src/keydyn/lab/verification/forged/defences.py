@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from keydyn.arrays import Floats, Truths
+from keydyn.arrays import Floats
 from keydyn.decisions.calibration.background import Background, shipped_background
+from keydyn.decisions.decision import Typed
 from keydyn.decisions.liveness.hands import Hands, manner_of
 from keydyn.decisions.liveness.measures import measured
 from keydyn.detectors import PopulationDetector
@@ -29,10 +28,9 @@ class Learnt:
         """(n,) evidence that each sample was typed."""
         return self.hands.llr(*measured(self.people, samples, template), manner_of(template))
 
-    def alarms(self, samples: Samples, template: Template) -> Truths:
-        """(n,) which samples are called forged."""
-        found = self.hands.judged(self.people, samples, template)
-        return np.array([one.answer == "no" for one in found], dtype=bool)
+    def judged(self, samples: Samples, template: Template) -> list[Typed]:
+        """Whether a hand typed each sample."""
+        return self.hands.judged(self.people, samples, template)
 
 
 def shipped(places: Sequence[Samples], seed: int) -> Defence:

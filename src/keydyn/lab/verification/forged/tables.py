@@ -34,9 +34,9 @@ def forgeries_table(forged: pd.DataFrame, seed: int) -> Table:
     note = (
         f"{JUDGED} The detector never met the attack that it judges, nor its near relatives. Shares of "
         f"forgeries, mean over people: accepted by the score at a target of {TARGET}; noticed as a copy, as "
-        "too regular or as forged; and accepted without being noticed. Attackers have this many samples that "
-        "were not enrolled, or the enrolled ones, and forge other people's texts; in Fable everyone types "
-        "the same four passages."
+        "too regular or as forged, or unsure for bursts of keys; and accepted without being noticed. "
+        "Attackers have this many samples that were not enrolled, or the enrolled ones, and forge other "
+        "people's texts; in Fable everyone types the same four passages."
     )
     columns = [
         *(DATASET, Column("Attack", "attack"), Column("Attacker has", "knowledge")),
@@ -53,16 +53,18 @@ def false_alarms_table(hands: pd.DataFrame, seed: int) -> Table:
     """How often what a hand typed is called forged, and what that costs its owner."""
     note = (
         f"{JUDGED} Shares of people's own samples that were not enrolled, mean over people: called forged, a "
-        "copy or too regular; accepted by the score; and accepted by the score but refused for the alarm. "
+        "copy or too regular; unsure because keys come in bursts and look forged; accepted by the score; and "
+        "accepted by the score, but not in the end, for one of these. "
         "The detector has met all attacks."
     )
     columns = [
         *(DATASET, Column("Keys", "keys", lambda keys: f"{WHOLE} or more" if keys == WHOLE else str(keys))),
         *(Column("People", "people"), rate_column("False alarms", "alarms", "tries", 2)),
+        rate_column("Unsure for bursts", "bursts", "tries", 2),
         rate_column("Genuine accepted by the score", "accepted", "tries"),
-        rate_column("Lost by alarms", "lost", "tries", 2),
+        rate_column("Lost by both", "lost", "tries", 2),
     ]
-    frame = pd.DataFrame(_rows(hands, ("dataset", "keys"), ("alarms", "accepted", "lost"), seed))
+    frame = pd.DataFrame(_rows(hands, ("dataset", "keys"), ("alarms", "bursts", "accepted", "lost"), seed))
     return Table(FALSE_ALARMS, "Hands that are taken for machines", note, frame, columns, labels=2)
 
 
