@@ -29,7 +29,7 @@ class InBursts:
     >>> from keydyn.lab.forgeries import InBursts, Robot
     >>> samples = Samples.of(make_typists(1, 2, "free", 40))
     >>> forged = InBursts(Robot(), 1.0).forge(samples[:0], samples[1:], np.random.default_rng(0))
-    >>> forged.sequences.X[2:6, 1].tolist()  # every other one
+    >>> forged.sequences.X[1:5, 1].tolist()  # every other one
     [345.0, 15.0, 345.0, 15.0]
     """
 
