@@ -14,7 +14,7 @@ from keydyn.arrays import compiled
 from keydyn.population.cells import Cells
 from keydyn.population.features import Typing
 from keydyn.population.learn.variances import PERSON_NOISE_LEANS, initial_variances
-from keydyn.population.person.fitting import Chosen, Prior, fit_people
+from keydyn.population.person.fitting import GAIN_LEANS, Chosen, Prior, fit_people
 from keydyn.population.person.posterior import Differences, Posterior, effects, expected, uncertainty
 
 
@@ -110,6 +110,17 @@ def test_a_person_without_samples_is_the_population():
     np.testing.assert_allclose(person.noise, 0.5, rtol=1e-12)
     np.testing.assert_allclose(person.slopes, 0.1, rtol=1e-12)
     np.testing.assert_allclose(person.gain, 0.8, rtol=1e-12)
+
+
+def test_the_parts_of_a_gain_are_those_that_gains_are_learnt_from():
+    """The parts of the gain, with the population's before they are divided, are the gain."""
+    cells, variances, V = known()
+    rng = np.random.default_rng(3)
+    y, cell = rng.normal(0.0, 0.5, (90, 2)), np.arange(2) * 2 + rng.integers(0, 2, (90, 1))
+    person = fit_person(y, cell, np.array([0, 30, 90]), cells, V, variances)
+    before, after = person.gain_sums.T
+    assert (person.gain_sums > 0.0).all()
+    np.testing.assert_allclose(person.gain, (after + GAIN_LEANS * 0.8) / (before + GAIN_LEANS), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
