@@ -149,7 +149,7 @@ class Restored:
     revoked: int
 
 
-def secure(connection: Connection, now: int, keep_keys: bool = False) -> Restored:
+def secure(connection: Connection, now: int, keep_keys: bool) -> Restored:
     """Revoke keys, links and sessions, some of which may have been revoked after the backup was made.
 
     Failed attempts since then are forgotten: in return, nobody has any that cost no delay, until they have
