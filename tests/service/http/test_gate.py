@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -14,8 +15,10 @@ from itertools import count
 import pytest
 from websockets.sync.client import connect
 
-from keydyn.service.http.gate import HEADERS, LARGEST_HEAD, HttpProtocol
+from keydyn.service.http.gate import HEADERS, LARGEST_HEAD, Gate, HttpProtocol
+from keydyn.service.metrics import Metrics
 from keydyn.service.serving import log_to_stderr
+from keydyn.service.settings import Deployment
 from tests.service.raw_http import head, problem_in, raw
 from tests.service.running import http_get, http_post, running
 from tests.service.typists import enrol, keystrokes_of
@@ -318,3 +321,46 @@ def test_logs_name_nobody_and_tell_no_secret(service, caplog):
     for hidden in ("secret-", key, key.split("_", 2)[2], token, secret, *(t for t in times if len(t) > 6)):
         assert hidden not in text, hidden
     assert session
+
+
+def behind_the_gate(application):
+    """What a gate sends around an application, until it raises; and what it logs as the request's outcome."""
+    sent, scope = (
+        [],
+        {"type": "http", "method": "GET", "path": "/v1/users", "headers": [(b"host", b"localhost")]},
+    )
+
+    async def send(message):
+        sent.append(message)
+
+    gate = Gate(application, Deployment(database="none"), Metrics())
+    try:
+        asyncio.run(gate(scope, None, send))
+    except RuntimeError as error:
+        sent.append(error)
+    return sent
+
+
+def test_a_bug_before_the_answer_is_answered_and_one_within_it_ends_it(caplog):
+    caplog.set_level(logging.INFO)
+    bug = RuntimeError("not said")
+
+    async def before(scope, receive, send):
+        scope["state"]["tenant_id"] = "the-shop"
+        raise bug
+
+    async def within(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise bug
+
+    start, body = behind_the_gate(before)
+    assert start["status"] == 500
+    assert json.loads(body["body"])["type"] == "urn:keydyn:problem:internal"
+    start, error = behind_the_gate(within)
+    assert (start["status"], error) == (200, bug)
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
+    ends = [line.partition("status=")[2].split() for line in said]
+    assert [(status, tenant) for status, _, tenant in ends] == [
+        ("500", "tenant=the-shop"),
+        ("200", "tenant=-"),
+    ]
