@@ -129,6 +129,30 @@ def test_the_audit_log_is_listed_newest_first_in_pages(client):
         assert all(len(page) == 2 for page in pages[:-1])
 
 
+def test_each_change_is_in_the_audit_log(client):
+    hook = {"url": "https://example.org/", "events": ["session.locked"]}
+    changes = {
+        "user.created": ("POST", "/v1/users", {"id": "ada"}),
+        "settings.changed": ("PUT", "/v1/settings", {"samples_needed": 4}),
+        "webhook.created": ("POST", "/v1/webhooks", hook),
+        "webhook.deleted": ("DELETE", "/v1/webhooks/{webhook}", None),
+        "token.made": ("POST", "/v1/users/ada/token", {"purpose": "verify"}),
+        "user.second-factor": ("POST", "/v1/users/ada/second-factor", None),
+        "user.unblocked": ("POST", "/v1/users/ada/unblock", None),
+        "user.reset": ("POST", "/v1/users/ada/reset", None),
+        "user.erased": ("DELETE", "/v1/users/ada", None),
+    }
+    for method, path, body in changes.values():
+        if "{webhook}" in path:
+            (webhook,) = client.get("/v1/webhooks").json()["webhooks"]
+            path = path.format(webhook=webhook["id"])
+        answer = client.request(method, path, json=body)
+        assert answer.status_code < 300, answer.text
+    entries = client.get("/v1/audit", params={"limit": 50}).json()["entries"]
+    found = [entry["action"] for entry in reversed(entries)]
+    assert [action for action in found if action in changes] == list(changes)
+
+
 def test_the_audit_log_of_one_user_is_what_their_export_has(client):
     for name in ("ada", "bob"):
         client.post("/v1/users", json={"id": name})
