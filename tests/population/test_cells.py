@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,6 +49,18 @@ def test_neighbours_are_those_of_the_sample(texts):
         ]
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(around.position, [n for text in texts for n in range(len(text))])
+
+
+@given(texts)
+def test_pairs_are_of_known_neighbours_within_the_sample(texts):
+    cells = cells_of(["a", "b", "c"])
+    ending, beginning = cells.pair_codes(seen(texts).around(cells.spaces))
+    pairs = [
+        [one * 4 + other if one < 3 and other < 3 else -1 for one, other in pairwise([3, *text, 3])]
+        for text in texts
+    ]
+    assert ending.tolist() == [pair for of_text in pairs for pair in of_text[:-1]]
+    assert beginning.tolist() == [pair for of_text in pairs for pair in of_text[1:]]
 
 
 def test_a_word_begins_after_a_space():
