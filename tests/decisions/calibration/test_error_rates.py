@@ -84,6 +84,8 @@ def test_lengths_that_nobody_typed_have_no_rate() -> None:
 def test_one_person_or_single_samples_are_refused() -> None:
     frame = make_typists(n_users=2, n_samples=2, text="free", n_keys=20, random_state=3)
     one = frame[frame["user"] == frame["user"].iloc[0]]
-    for too_little in (one, frame[frame["session"] == frame["session"].iloc[0]]):
+    single = frame["session"] == frame["session"].iloc[0]
+    # Also where only one of the people has a single sample.
+    for too_little in (one, frame[single], frame[single | (frame["user"] == frame["user"].iloc[0])]):
         with pytest.raises(ValueError, match="two people or more"):
             claims_among(shipped_background(), recorded_samples(too_little))

@@ -20,10 +20,11 @@ from keydyn.decisions.liveness.hands import (
     REJECTED_FROM,
     SPREAD,
     STEEP,
+    _loudest,
     typed_in_name_of,
     with_manner,
 )
-from keydyn.decisions.liveness.measures import MEASURES, NAMES, measured, quick_share
+from keydyn.decisions.liveness.measures import GROUPS, MEASURES, NAMES, measured, quick_share
 from keydyn.decisions.liveness.not_typed import SampleTimes
 from keydyn.detectors import PopulationDetector
 from keydyn.files import ModelFileError
@@ -138,6 +139,15 @@ def test_the_ratio_is_the_weighted_sum_of_its_terms(drawn):
     unusual = np.log(1 + sum(z[i] * people.precision[i, j] * z[j] for i in range(K) for j in range(K)) / K)
     terms = np.array([*z, unusual, longer * unusual, longer, 1.0])
     assert people.weighed(values, keys, manner)[1] == pytest.approx(terms @ people.weights)
+
+
+def test_the_reason_is_the_group_of_measures_that_says_most_against_a_hand(drawn):
+    weighed = HAND.terms(*measured(PEOPLE, drawn)) * HAND.weights
+    for terms in weighed:
+        sums = dict.fromkeys(GROUPS, 0.0)
+        for group, term in zip(GROUPS, terms[: len(GROUPS)], strict=True):
+            sums[group] += term
+        assert _loudest(terms) == min(sums, key=sums.get)
 
 
 def test_times_as_the_model_expects_them_are_too_even_for_a_hand(drawn):

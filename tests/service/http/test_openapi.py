@@ -162,6 +162,7 @@ def test_every_operation_is_explained(document):
         assert operation.get("description"), place
         headers = [one for one in operation.get("parameters", []) if one["in"] == "header"]
         assert not any(one["required"] for one in headers), place
+        assert ("security" in operation) == path.startswith("/v1/"), place
         for needed in operation.get("security", []):
             assert needed.keys() <= document["components"]["securitySchemes"].keys(), place
         answers = operation["responses"]
