@@ -60,6 +60,8 @@ def test_any_pair(smoothing, weights):
 
 def test_types_that_there_are_not_are_refused():
     theta = fitted("frequency", "proper")
-    for before, after in (([-1], [0]), ([0], [theta.n_types + 1])):
-        with pytest.raises(ValueError, match="numbered 0 to 5"):
-            theta.transmat_of(np.array(before), np.array(after))
+    # One among others that there are, on either side.
+    for wrong in ([0, -1, 1], [0, theta.n_types + 1, 1]):
+        for before, after in ((wrong, [0, 1, 2]), ([0, 1, 2], wrong)):
+            with pytest.raises(ValueError, match="numbered 0 to 5"):
+                theta.transmat_of(np.array(before), np.array(after))
