@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keydyn.service.people.keystroke_payload import Typed, TypedSample, samples_of
+from keydyn.service.people.keystroke_payload import LARGEST_SAMPLE, Typed, TypedSample, samples_of
 from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import Text, decoded
 from keydyn.service.wire.requests import SampleBody
@@ -88,3 +89,12 @@ def test_positions_are_whole_numbers():
     with pytest.raises(Problem) as caught:
         samples_of([typed], Text("positions", "pin"))
     assert caught.value.kind == "unusable-keystrokes"
+
+
+def test_a_stored_sample_unpacks_to_no_more_than_its_limit():
+    """A few bytes could stand for gigabytes: what is beyond the limit is not unpacked, and is no sample."""
+    fits = json.dumps([["a" * 1_000], [1.0], [None]]).encode()
+    assert Typed.from_bytes(zlib.compress(fits)).keys == ("a" * 1_000,)
+    too_large = json.dumps([["a" * LARGEST_SAMPLE], [1.0], [None]]).encode()
+    with pytest.raises(ValueError, match="Unterminated string"):
+        Typed.from_bytes(zlib.compress(too_large))
