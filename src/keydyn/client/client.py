@@ -92,7 +92,7 @@ class Client:
     >>> "ada" in [user.id for user in service.users()]
     False
 
-    Browsers get tokens, and your server is told what happens.
+    Browsers get tokens, and the service reports to your server what happens.
 
     >>> token = service.token(service.create_user("cleo").id, "enrol", seconds=120)
     >>> token.purpose, token.uses
