@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 DEPLOYMENT, SHARED_METRICS = "KEYDYN_DEPLOYMENT", "PROMETHEUS_MULTIPROC_DIR"
 # Options of uvicorn for sessions, whose larger frames it refuses by itself, with 1009.
 UVICORN: dict[str, Any] = {
-    "ws": "websockets-sansio",
+    "ws": "keydyn.service.live.protocol:SessionProtocol",
     "ws_max_size": 4 * FRAME_BYTES,
     "ws_per_message_deflate": False,
     "ws_ping_interval": 20.0,
