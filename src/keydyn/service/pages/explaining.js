@@ -31,7 +31,7 @@ export function decision(found, me) {
       fact("Likelihood ratio", ratio(found.llr, claimed)),
       fact("Strangers who score as high", oneIn(found.false_match_rate), `95 % interval: ${interval(found.false_match_rate_interval)}`),
       fact("Accepted by mistake at this level", oneIn(found.target_false_match_rate)),
-      fact("Typed by a hand", { yes: "Yes", no: "No: it looks made up by a machine", unsure: "Too little to tell" }[found.typed]),
+      fact("Typed by a hand", { yes: "Yes", no: "No: it looks made up by a machine", unsure: "It cannot be told" }[found.typed]),
       fact("Keystrokes used", `${evidence.known_keystrokes} of ${evidence.keystrokes}`),
     ),
     element(
