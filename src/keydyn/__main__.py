@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 
@@ -16,8 +17,9 @@ def main() -> None:
         print("keydyn: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:
-        # From here on only the interpreter is being shut down.
+        # Only the interpreter is still to be shut down, which need not look through all that was imported.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        gc.freeze()
 
 
 if __name__ == "__main__":

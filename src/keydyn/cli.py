@@ -2,18 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from keydyn.commands import data, demonstration, pair_events, population, record, serve, service
-from keydyn.commands.people import enrol, recognise, watch
 from keydyn.exit_codes import EXIT_CODES
-from keydyn.lab import run_study
+
+# Where every command is, in the order of the help; then the groups of commands.
+COMMANDS = {
+    "record": "keydyn.commands.record:record",
+    "pair": "keydyn.commands.pair_events:pair",
+    "fit": "keydyn.commands.people.enrol:fit",
+    "users": "keydyn.commands.people.enrol:users",
+    "score": "keydyn.commands.people.recognise:score",
+    "identify": "keydyn.commands.people.recognise:identify",
+    "verify": "keydyn.commands.people.recognise:verify",
+    "watch": "keydyn.commands.people.watch:watch",
+    "evaluate": "keydyn.lab.run_study:evaluation",
+    "report": "keydyn.lab.run_study:report",
+    "demo": "keydyn.commands.demonstration:demo",
+    "serve": "keydyn.commands.serve:serve",
+    "data": "keydyn.commands.data:app",
+    "population": "keydyn.commands.population:app",
+    "study": "keydyn.lab.run_study:app",
+    "service": "keydyn.commands.service:app",
+}
+
+
+class Commands(Mapping[str, Any]):
+    """All commands by name, each imported when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            module, _, attribute = COMMANDS[name].partition(":")
+            found = getattr(import_module(module), attribute)
+            if not isinstance(found, typer.Typer):
+                alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+                alone.command(name)(found)
+                found = alone
+            self._made[name] = typer.main.get_command(found)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class Keydyn(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands: Any = Commands()
+
 
 app = typer.Typer(
     name="keydyn",
+    cls=Keydyn,
     help="Recognise people by the rhythm of their typing.",
     no_args_is_help=True,
     add_completion=False,
@@ -34,29 +87,6 @@ def root(
 
         typer.echo(f"keydyn {__version__}")
         raise typer.Exit
-
-
-# Every command, in the order of the help; then the groups of commands.
-COMMANDS: tuple[Callable[..., None], ...] = (
-    record.record,
-    pair_events.pair,
-    enrol.fit,
-    enrol.users,
-    recognise.score,
-    recognise.identify,
-    recognise.verify,
-    watch.watch,
-    run_study.command_of(run_study.STUDIES["evaluate"]),
-    run_study.report,
-    demonstration.demo,
-    serve.serve,
-)
-GROUPS = (data.app, population.app, run_study.app, service.app)
-
-for command in COMMANDS:
-    app.command()(command)
-for group in GROUPS:
-    app.add_typer(group)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keydyn.commands.every_command import every_command, parameters_of, with_parameters
+from keydyn.commands.every_command import every_command, group, parameters_of, with_parameters
 from keydyn.commands.shared_options import EngineOption, JobsOption
 from keydyn.lab.calibration.study import calibration
 from keydyn.lab.continuous.study import continuous
@@ -181,7 +181,8 @@ ALL_HELP = f"""All of the paper's studies, one after the other: {
 Example: `keydyn study all --data recordings/`
 """
 
-app = typer.Typer(name="study", help="Reproduce the paper's studies.", no_args_is_help=True)
+evaluation = command_of(STUDIES["evaluate"])
+app = group("study", "Reproduce the paper's studies.")
 for _study in STUDIES.values():
     if _study.subcommand:
         app.command(_study.name)(command_of(_study))
