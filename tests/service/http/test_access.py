@@ -113,7 +113,8 @@ def test_nobody_gets_in_without_a_valid_key(service, place):
     with service.database.reading() as connection:
         key_id = accounts.key_holder(connection, KEYS, revoked, 0).key_id
     service.database.write(lambda connection: accounts.revoke_key(connection, key_id, 0))
-    for value in (None, "Bearer", "Bearer x", f"Basic {revoked}", f"Bearer {revoked}", f"Bearer {NOBODY}"):
+    valid = service.key(next(NAMES))
+    for value in (None, "Bearer", "Bearer x", f"Basic {valid}", f"Bearer {revoked}", f"Bearer {NOBODY}"):
         headers = {} if value is None else {"authorization": value}
         with httpx.Client(
             base_url=service.url, headers=headers, timeout=PATIENCE, verify=UNENCRYPTED

@@ -1,12 +1,16 @@
-"""Who may ask how often, counted by a clock that the test moves."""
+"""Who may ask how often, counted by a clock that the test moves; and whose bodies are waited for."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from fastapi import Request
 
 from keydyn.service.http import limits
-from keydyn.service.http.limits import Rates, by_address
+from keydyn.service.http.limits import Bodies, Rates, by_address
 from keydyn.service.problems import Problem
+from keydyn.service.settings import Deployment
 
 
 class Seconds:
@@ -81,3 +85,53 @@ def test_callers_who_have_not_asked_for_longest_are_forgotten(monkeypatch):
 )
 def test_a_network_of_ipv6_is_one_caller(one, other, is_same):
     assert (by_address(one) == by_address(other)) is is_same
+
+
+def bodies(concurrent):
+    return Bodies(Deployment(database="none", concurrent=concurrent, arrival_seconds=3600.0))
+
+
+def sent(*parts, **headers):
+    """A request whose body comes in these parts, and then does not go on."""
+    left = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+
+    async def receive():
+        return left.pop(0) if left else await asyncio.Event().wait()
+
+    lines = [(name.encode(), value.encode()) for name, value in headers.items()]
+    return Request({"type": "http", "headers": lines}, receive)
+
+
+async def refusals(waited_for, callers):
+    """The statuses of requests of these callers that are not waited for; the others are given up."""
+    tasks = [asyncio.ensure_future(waited_for.read(sent(), caller, 10)) for caller in callers]
+    # Each gets as far as it can, and those that are pushed out end.
+    for _ in range(5):
+        await asyncio.sleep(0)
+    ended = [task.exception().status if task.done() else None for task in tasks]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("concurrent", "caller", "most"),
+    # Four times as many bodies as requests: of a key half of them, of an address a sixteenth, or four.
+    [(16, "key a", 32), (16, "peer 192.0.2.1", 4), (64, "peer 192.0.2.1", 16), (1, "key a", 4)],
+)
+def test_no_caller_has_more_bodies_on_their_way_than_its_part(concurrent, caller, most):
+    found = asyncio.run(refusals(bodies(concurrent), [caller] * (most + 3)))
+    assert found == [None] * most + [429] * 3
+
+
+def test_the_oldest_body_is_given_up_when_all_places_are_taken():
+    found = asyncio.run(refusals(bodies(1), [f"peer 192.0.2.{n}" for n in range(6)]))
+    assert found == [408] * 2 + [None] * 4
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-length": "11"}, {"content-length": "x"}])
+def test_no_more_is_read_of_a_body_than_it_may_have(headers):
+    with pytest.raises(Problem) as caught:
+        asyncio.run(bodies(1).read(sent(b"12345", b"678901", **headers), "key a", 10))
+    assert (caught.value.status, caught.value.more["limit"]) == (413, 10)

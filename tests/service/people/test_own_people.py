@@ -5,23 +5,25 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
 from websockets.sync.client import connect
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier, shipped_background
-from keydyn.service.accounts import find_tenant
+from keydyn.service.accounts import find_tenant, tenant_named
 from keydyn.service.jobs.queue import Job
 from keydyn.service.people import own_people
 from keydyn.service.people.backgrounds import find_background
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import handlers
 from keydyn.service.people.own_people import Place, comparisons_among
+from keydyn.service.people.rows import NOTHING
 from keydyn.service.storage.tables import comparisons, own_places, profiles, tenants, users
 from keydyn.service.wire.both_ways import Text
 from tests.service.conftest import opened
 from tests.service.http.test_watching import address, said
 from tests.service.running import KEYS, running
+from tests.service.storage.rows import add_user
 
 N_PEOPLE, N_SAMPLES = 5, 6
 TYPED = make_typists(n_users=N_PEOPLE, n_samples=N_SAMPLES, text="free", n_keys=60, random_state=11)
@@ -187,6 +189,26 @@ def test_a_tenant_may_switch_it_off(service, client):
     enrol(service, client, 4)
     assert pairs(service) == {(NAMES[4], name) for name in NAMES[:4]}
     assert background_of(service)[1] == NAMES
+
+
+def test_comparisons_of_other_tenants_stay_when_one_wants_them_no_more(context):
+    people = {"shop": ("ada", "bob"), "bank": ("cy", "di")}
+
+    def fill(connection):
+        for tenant, names in people.items():
+            tenant_id = tenant_named(connection, KEYS, tenant, 0)
+            for name in names:
+                add_user(connection, name, tenant_id)
+                values = {"id": name, "user_id": name, "created_at": 0, "version": 1, **NOTHING}
+                connection.execute(insert(profiles).values(text="free", device="keyboard", **values))
+            row = dict(zip(("profile_id", "claimed_id"), names, strict=True))
+            connection.execute(insert(comparisons).values(background="", contents=b"", **row))
+        return find_tenant(connection, KEYS, tenant_named(connection, KEYS, "shop", 0))
+
+    shop = context.database.write(fill)
+    context.database.write(lambda connection: own_people.forget_everyone(connection, shop))
+    with context.database.reading() as connection:
+        assert connection.execute(select(comparisons.c.profile_id)).scalars().all() == ["cy"]
 
 
 def test_nothing_is_kept_of_comparisons_that_are_switched_off_meanwhile(service, client, monkeypatch):

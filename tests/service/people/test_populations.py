@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
+from msgspec import structs
 from sqlalchemy import select
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
+from keydyn.decisions.calibration.trials import LEAST_PEOPLE
 from keydyn.keystrokes import Samples, one_sample
 from keydyn.service.accounts import find_tenant
 from keydyn.service.jobs.periodic import expire
-from keydyn.service.people import populations
+from keydyn.service.people import enrolment, populations, registry
 from keydyn.service.people.backgrounds import find_background
 from keydyn.service.people.context import Write
 from keydyn.service.people.own_people import Place
 from keydyn.service.people.populations import PopulationKind
+from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import populations as populations_table
 from keydyn.service.storage.tables import profiles, tenants, users
 from keydyn.service.wire.both_ways import Text
+from tests.service.people.conftest import typed_by
 from tests.service.running import KEYS
 from tests.waiting import wait_until
 
@@ -163,6 +168,18 @@ def test_a_replaced_population_leaves_templates_whose_samples_have_expired(servi
     assert kept(service) == {other.sha256}
     client.delete("/v1/users/user-1")
     assert kept(service) == set()
+
+
+def test_people_with_one_sample_each_are_too_few_to_learn_from(context, write):
+    allowed = structs.replace(write.tenant.settings, learn_from_people=True, samples_needed=1)
+    write = replace(write, tenant=replace(write.tenant, settings=allowed))
+    for n in range(LEAST_PEOPLE):
+        registry.create(context, write, f"user-{n}")
+        enrolment.add_sample(context, write, f"user-{n}", typed_by(n % 4, n // 4))
+    with pytest.raises(Problem) as caught:
+        populations.learn(context, write, PopulationKind("keyboard", "keys"))
+    assert (caught.value.status, caught.value.kind) == (409, "too-few-people")
+    assert "there are 0" in caught.value.detail
 
 
 def backgrounds_of(service, name):

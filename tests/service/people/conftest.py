@@ -1,0 +1,45 @@
+"""People without a server: a database, a clock that is moved, and one tenant."""
+
+from __future__ import annotations
+
+import pytest
+
+from keydyn.service.accounts import Tenant, find_tenant, tenant_named
+from keydyn.service.people import registry
+from keydyn.service.people.context import Context, Write
+from keydyn.service.people.keystroke_payload import Typed, TypedSample
+from keydyn.service.storage.database import Database
+from keydyn.service.wire.both_ways import Text
+from tests.service.running import KEYS, MovedClock
+from tests.service.typists import frame_of
+
+COLUMNS = ("keyname", "timepress", "timerelease")
+
+
+def tenant_of(context: Context, name: str) -> Tenant:
+    """The tenant of this name as it is now, made if there is none."""
+    tenant_id = context.database.write(lambda connection: tenant_named(connection, KEYS, name, 0))
+    with context.database.reading() as connection:
+        found = find_tenant(connection, KEYS, tenant_id)
+    assert found is not None
+    return found
+
+
+def typed_by(user: int, session: int) -> TypedSample:
+    """A sample of free text."""
+    columns = (tuple(frame_of(user, session)[name].tolist()) for name in COLUMNS)
+    return TypedSample(Typed(*columns), Text(), "keyboard")
+
+
+@pytest.fixture
+def context(sqlite_database: Database) -> Context:
+    """One process."""
+    return Context(sqlite_database, KEYS, MovedClock())
+
+
+@pytest.fixture
+def write(context: Context) -> Write:
+    """Work for a tenant with one person, ada, without samples."""
+    own = Write(tenant_of(context, "shop"), "service")
+    registry.create(context, own, "ada")
+    return own
