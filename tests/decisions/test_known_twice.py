@@ -9,6 +9,7 @@ from keydyn.datasets import load_dataset, make_typists, reported_people
 from keydyn.decisions import find_twice
 from keydyn.decisions.known_twice import (
     FALSE_ALARMS,
+    MANY_PAIRS,
     MOST_COMPARED,
     Sittings,
     _beside_the_others,
@@ -119,6 +120,16 @@ def test_the_level_leaves_as_many_to_chance_as_stated():
         counts.append(int((scores >= level).sum()))
     # Five standard errors of a mean of Poisson counts.
     assert np.mean(counts) < FALSE_ALARMS + 5 * np.sqrt(FALSE_ALARMS / 20)
+
+
+def test_pairs_who_cannot_be_one_person_say_how_alike_people_are():
+    """How alike the others are does not matter, if there are enough who cannot be."""
+    rng = np.random.default_rng(1)
+    possible = np.arange(2 * MANY_PAIRS) % 2 == 0
+    scores = rng.exponential(1.0, len(possible))
+    level = _level(scores, possible, 200)
+    assert np.quantile(scores[~possible], 0.99) < level
+    assert _level(np.where(possible, scores + 100.0, scores), possible, 200) == level
 
 
 def test_pairs_in_words():

@@ -44,6 +44,18 @@ def test_ratios_are_the_true_ones_at_and_between_the_lengths() -> None:
     assert calibration.llr(scores, np.full(9, 1000)).tolist() == ends[1].tolist()
 
 
+def test_rates_between_the_lengths_lie_between_theirs() -> None:
+    """Halfway on the logarithmic scale of keys is the geometric mean of the rates at both ends."""
+    calibration = Calibration.learn(simulated(60, 20, 1))
+    scores = np.linspace(-1, 1, 9)
+    for rates in (calibration.false_match_rates, calibration.false_non_match_rates):
+        short, between, long = (rates(scores, np.full(9, keys)) for keys in (10, 20, 40))
+        assert (short > 0).all()
+        assert (long > 0).all()
+        assert between == pytest.approx(np.sqrt(short * long), rel=1e-9)
+        assert (np.abs(np.log(long / short)) > 0.01).all()
+
+
 def test_the_false_match_rate_is_that_of_the_distribution() -> None:
     calibration = Calibration.learn(simulated(60, 20, 2))
     for g, keys in enumerate(LENGTHS.tolist()):

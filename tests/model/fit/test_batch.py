@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn import POHMM, Sequences
+from keydyn.model.data.vocabulary import SINGLE_TYPE
 from keydyn.model.families.family import families_of
 from keydyn.model.fit.batch import Batch
 from tests.model.fit.test_many import items
@@ -104,3 +105,11 @@ def test_the_order_of_pairs_is_known():
         assert batch.in_order is in_order
         assert bool((np.diff(codes) > 0).all()) is in_order
         assert len(set(codes.tolist())) == len(codes)
+
+
+def test_to_a_model_without_event_types_an_event_without_one_is_as_any_other():
+    X = np.random.default_rng(0).lognormal(5.0, 0.4, (40, 1))
+    some = np.where(np.arange(40) % 3 == 0, None, SINGLE_TYPE)
+    one, other = (POHMM(tol=1e-3).fit(X, events=events) for events in (some, None))
+    np.testing.assert_array_equal(one.history_, other.history_)
+    np.testing.assert_array_equal(one.transmat_, other.transmat_)

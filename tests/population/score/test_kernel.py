@@ -106,6 +106,21 @@ def test_shapes_that_do_not_fit_are_refused(known, what):
         filled(typing, laid_out._replace(beside=columns), shared, asked)
 
 
+@pytest.mark.parametrize(
+    ("what", "wrong"),
+    [
+        ("tempo", {"tempo": np.zeros(3)}),
+        ("tempo", {"parents": np.zeros((2, 2, 2), dtype=np.int64)}),
+        ("states", {"location": np.zeros((1, 3)), "width": np.ones((1, 3))}),
+    ],
+)
+def test_a_population_that_does_not_fit_is_refused(known, what, wrong):
+    model, templates, samples = known
+    shared, columns = model.fitted_.shared._replace(**wrong), side_by_side(templates)
+    with pytest.raises(ValueError, match=f"differ in size: {what}$"):
+        filled(model.ready_for(samples).typing, all_beside(columns), shared, Asked())
+
+
 @pytest.mark.parametrize("beyond", [0, 10**6, -1])
 def test_a_single_cell_that_is_not_there_is_refused(known, beyond):
     """Compiled code would read beside its arrays."""

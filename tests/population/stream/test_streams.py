@@ -75,6 +75,23 @@ def test_any_interleaving_gives_the_terms_of_whole_samples(known, at_a_time):
     assert (streams.n_events == 0).all()
 
 
+def test_a_sensor_is_followed_as_it_is():
+    """Of times the logarithms are followed; a pressure may be negative, and has no logarithm."""
+    frame = people(n_people=4, n_samples=3)
+    pressure = np.random.default_rng(0).normal(size=len(frame))
+    typed = Samples.of(frame.assign(pressure=pressure), sensors=["pressure"])
+    model = PopulationModel().fit(typed)
+    template, sample = model.enrol(of(typed, 0)), typed[[4]]
+    names = sample.sequences.feature_names
+    columns = [names.index(name) for name in ("tau", "duration", "pressure")]
+    streams, found = model.online_many([template], []), []
+    for values, key in zip(sample.sequences.X[:, columns], sample.sequences.labels(), strict=True):
+        found.append(streams.update(values[None], [key], [0])[0, 0])
+    found.append(streams.end()[0, 0])
+    expected = model.event_log_likelihoods([template], sample)[:, 0]
+    np.testing.assert_allclose(found[1:], expected, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("cut", [0, 1, 5, 150])
 def test_what_is_saved_midway_goes_on_bit_for_bit(known, cut):
     streams, values, names, owner, _ = setting(known)
