@@ -23,13 +23,30 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
+# Read before any test: none sees what the user has set for keydyn.
+NAMED = os.environ.get("KEYDYN_DATA")
+
+
 def data_folder() -> Path | None:
     """`KEYDYN_DATA`, or shared/data beside the project."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    for folder in (os.environ.get("KEYDYN_DATA"), beside):
+    for folder in (NAMED, beside):
         if folder and Path(folder).is_dir():
             return Path(folder)
     return None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test finds the settings of the user who runs it, or what that user has downloaded."""
+    from keydyn.datasets.published import fetching
+
+    empty = tmp_path_factory.getbasetemp() / "no downloads"
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [one for one in os.environ if one.startswith("KEYDYN_")]:
+            patch.delenv(name)
+        patch.setattr(fetching, "cache_folder", lambda: empty)
+        yield
 
 
 @pytest.fixture(scope="session")

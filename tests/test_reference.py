@@ -177,8 +177,6 @@ def test_example(
 ) -> None:
     if name in WITH_RECORDINGS:
         monkeypatch.setenv("KEYDYN_DATA", str(request.getfixturevalue("recordings")))
-    else:
-        monkeypatch.delenv("KEYDYN_DATA", raising=False)
     check(name)
 
 

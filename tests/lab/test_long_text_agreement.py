@@ -38,8 +38,7 @@ def test_a_difference_is_seen_in_its_family_alone():
     assert (table.drop(("t1", "std", 3))["equal"] == 1).all()
 
 
-def test_command(recordings, tmp_path, capsys, monkeypatch):
-    monkeypatch.delenv("KEYDYN_DATA", raising=False)
+def test_command(recordings, tmp_path, capsys):
     assert long_text_agreement.main([str(recordings)]) == 0
     printed = capsys.readouterr().out
     assert "manhattan-scaled" in printed

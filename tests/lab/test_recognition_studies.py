@@ -69,9 +69,7 @@ def test_a_folder_without_a_study_is_reported(tmp_path):
         (["--dataset", "fable", "--data", "nowhere"], "data names nowhere, which is not a folder", 4),
     ],
 )
-def test_a_wrong_name_is_reported_before_any_work(options, message, code, tmp_path, monkeypatch):
-    monkeypatch.delenv("KEYDYN_DATA", raising=False)
-    monkeypatch.setenv("KEYDYN_CACHE", str(tmp_path))
+def test_a_wrong_name_is_reported_before_any_work(options, message, code, tmp_path):
     result = runner.invoke(app, ["study", "recognition", *options, "--out", str(tmp_path / "out")])
     assert result.exit_code == code
     assert message in result.stderr
@@ -82,7 +80,6 @@ def test_a_wrong_name_is_reported_before_any_work(options, message, code, tmp_pa
 def test_one_dataset_alone_cannot_choose_settings(names, tmp_path, monkeypatch):
     """Reported before any work: it took minutes, and then ended with a message of NumPy's."""
     monkeypatch.setenv("KEYDYN_DATA", str(tmp_path))
-    monkeypatch.setenv("KEYDYN_CACHE", str(tmp_path))
     options = [argument for name in names for argument in ("--dataset", name)]
     result = runner.invoke(app, ["study", "recommended", *options, "--out", str(tmp_path / "out")])
     assert result.exit_code == 4
