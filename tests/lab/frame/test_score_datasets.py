@@ -10,6 +10,7 @@ from keydyn.detectors import Detector, register
 from keydyn.detectors.detector import _DETECTORS
 from keydyn.evaluation.protocols.protocol import LeaveOneOut
 from keydyn.keystrokes import Samples
+from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import rank_rows, score_rows, scored_of
@@ -59,6 +60,17 @@ def test_finished_parts_are_not_made_again(row, counting, tmp_path):
     assert again.equals(first)
     score_rows([row], [Counting()], Parts(tmp_path, fresh=True))
     assert counting.fits == 24
+
+
+def test_a_resumed_study_writes_the_bytes_of_an_uninterrupted_one(row, tmp_path):
+    parts, written = Parts(tmp_path / "parts"), []
+    for name in ("first", "resumed"):
+        outputs = Outputs(tmp_path / name)
+        outputs.scores(score_rows([row], ["manhattan", "hmm"], parts.below("scores")))
+        outputs.ranks(rank_rows([row], ["hmm"], parts.below("ranks")))
+        written.append({path.name: path.read_bytes() for path in outputs.folder.iterdir()})
+    assert set(written[0]) == {"scores.parquet", "ranks.parquet"}
+    assert written[0] == written[1]
 
 
 @pytest.mark.parametrize("changed", ["data", "protocol", "setting"])

@@ -69,11 +69,11 @@ class Parts:
         return None
 
     def keep(self, name: str, inputs: Mapping[str, Any], table: pa.Table) -> pa.Table:
-        """Write a part, and return it."""
+        """Write a part, and return it as the next run will read it, which names the fields of lists anew."""
         metadata = {**(table.schema.metadata or {}), INPUTS: _recorded(inputs)}
         with replacing(self._path(name)) as temporary:
             pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
-        return table
+        return pq.read_table(self._path(name))
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.parquet"
