@@ -98,6 +98,32 @@ def test_against_the_rule_in_words(rows, data):
         assert found[0][n] == (n not in starts and (repeats or not 10 <= intervals[n] <= 60_000))
 
 
+steps = st.sampled_from([5.0, 30.0, 140.0, 61_000.0])
+lasting = st.sampled_from([None, 5.0, 80.0, 200.0, 3000.0])
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.sampled_from("ab"), steps, lasting), min_size=1), min_size=2, max_size=4)
+)
+def test_each_time_is_judged_once(typed_samples):
+    """A hold that was left out is not one that was not seen, however the samples are taken afterwards."""
+    alone = []
+    for rows in typed_samples:
+        keys, between, holds = zip(*rows, strict=True)
+        press = np.cumsum(between)
+        release = [None if hold is None else at + hold for at, hold in zip(press, holds, strict=True)]
+        alone.append(one_sample(keys, press, release, session=len(alone)))
+    once = Samples.joined([without_impossible(sample) for sample in alone])
+    assert without_impossible(once) is once
+    together = without_impossible(Samples.joined(alone))
+    for form in (together, without_impossible(together), Samples.joined(list(map(without_impossible, once)))):
+        np.testing.assert_array_equal(form.sequences.X, once.sequences.X)
+    for n, sample in enumerate(without_impossible(together)):
+        np.testing.assert_array_equal(without_impossible(together[[n]]).sequences.X, sample.sequences.X)
+    first = together.first_keys(3)
+    np.testing.assert_array_equal(without_impossible(first).sequences.X, first.sequences.X)
+
+
 def test_samples_for_decisions_lose_them():
     """From a frame, from one sample, and from samples that were made before."""
     typing = make_typists(2, 3, "free", 60)

@@ -248,7 +248,7 @@ def impossible(intervals: Floats, holds: Floats, keys: Integers, starts: Integer
 
 
 def without_impossible(samples: Samples) -> Samples:
-    """The samples with impossible times missing; as they are if there are none.
+    """The samples with impossible times missing; as they are if there are none, or if that was done before.
 
     Examples
     --------
@@ -259,16 +259,16 @@ def without_impossible(samples: Samples) -> Samples:
     """
     sequences = samples.sequences
     names = sequences.feature_names or ()
-    if "tau" not in names or "duration" not in names:
+    if samples.judged or "tau" not in names or "duration" not in names:
         return samples
     interval, hold = names.index("tau"), names.index("duration")
     first, X = sequences.offsets[:-1], sequences.X
     wrong_intervals, wrong_holds = impossible(X[:, interval], X[:, hold], sequences.codes, first)
     if not (wrong_intervals.any() or wrong_holds.any()):
-        return samples
+        return samples.as_judged()
     X = X.copy()
     # What stands in for a first interval is the median of the others, which may be 0.
     wrong_intervals[first] = X[first, interval] <= 0
     X[wrong_intervals, interval] = np.nan
     X[wrong_holds, hold] = np.nan
-    return replace(samples, sequences=sequences.with_values(X))
+    return replace(samples, sequences=sequences.with_values(X)).as_judged()

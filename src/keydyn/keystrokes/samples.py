@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -54,6 +54,9 @@ class Samples:
     kind: str = "given"
     # What has been computed from a single sample, such as what a population makes of it.
     kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    # Whether `without_impossible` has judged them, which it does once: a time that it has left out looks
+    # like one that was not seen.
+    judged: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check that the parts belong together."""
@@ -145,7 +148,13 @@ class Samples:
             import pandas as pd
 
             table = pd.concat(tables)
-        return cls(names, sequences, several[0].emission, table, several[0].kind)
+        judged = all(one.judged for one in several)
+        return cls(names, sequences, several[0].emission, table, several[0].kind).as_judged(judged)
+
+    def as_judged(self, judged: bool = True) -> Self:
+        """These samples, with whether `without_impossible` has judged them."""
+        object.__setattr__(self, "judged", judged)
+        return self
 
     @cached_property
     def index(self) -> pd.MultiIndex:
@@ -222,7 +231,8 @@ class Samples:
                 chosen = slice(int(chosen[0]), int(chosen[-1]) + 1)
         names = self.names[chosen] if isinstance(chosen, slice) else [self.names[n] for n in chosen.tolist()]
         table = None if self.feature_table is None else self.feature_table.iloc[chosen]
-        return Samples(names, self.sequences[chosen], self.emission, table, self.kind)
+        some = Samples(names, self.sequences[chosen], self.emission, table, self.kind)
+        return some.as_judged(self.judged)
 
     def first_keys(self, n: int | None) -> Samples:
         """The first n keystrokes of all samples together, without vectors; all samples if n is None.
@@ -241,7 +251,8 @@ class Samples:
         whole = self[: int(np.searchsorted(self.sequences.offsets, n))].sequences
         offsets = np.minimum(whole.offsets, n)
         parts = whole.X[:n], whole.codes[:n], whole.event_types, offsets, whole.feature_names, whole.names
-        return Samples(self.names[: len(whole)], Sequences(*parts), self.emission)
+        first = Samples(self.names[: len(whole)], Sequences(*parts), self.emission)
+        return first.as_judged(self.judged)
 
 
 def families_of(features: Sequence[str]) -> tuple[str, ...]:
