@@ -17,7 +17,7 @@ from keydyn.service.people.backgrounds import find_background
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import handlers
 from keydyn.service.people.own_people import Place, comparisons_among
-from keydyn.service.people.rows import NOTHING
+from keydyn.service.people.rows import NOTHING, find_person
 from keydyn.service.storage.tables import comparisons, own_places, profiles, tenants, users
 from keydyn.service.wire.both_ways import Text
 from tests.service.conftest import opened
@@ -168,6 +168,23 @@ def test_no_more_are_compared_than_a_cohort_takes(service, client, monkeypatch):
     # The next one takes the place of a person who leaves.
     client.delete(f"/v1/users/{NAMES[0]}")
     assert background_of(service)[1] == NAMES[1:4]
+
+
+def test_no_template_is_read_for_people_who_come_after_a_full_cohort(service, client, monkeypatch):
+    monkeypatch.setattr(own_people, "LARGEST_COHORT", 3)
+    enrol(service, client, 0, 1, 2)
+    # As if the cohort had grown too little since it was last learnt from.
+    service.database.write(lambda c: c.execute(update(own_places).values(cohort=2)))
+    place, version = Place(tenant_of(service), Text(), "keyboard"), place_row(service).version
+    before = pairs(service)
+    monkeypatch.setattr(own_people, "templates_of", None)
+    enrol(service, client, 3)
+    assert (pairs(service), place_row(service).version) == (before, version)
+    with service.database.reading() as connection:
+        context = service.app.state.context
+        people = [find_person(connection, context, place.tenant, name) for name in NAMES[:4]]
+        late = [own_people._is_late(connection, place, one, shipped_background()) for one in people]
+    assert late == [False, False, False, True]
 
 
 def test_a_tenant_may_switch_it_off(service, client):

@@ -7,19 +7,15 @@ same, the search is not repeated.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from operator import itemgetter
 from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
-from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.decision import Decision, together
 from keydyn.decisions.decision import Identification as Ranked
-from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.folder.enrolled_bytes import enrolled_of
-from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.backgrounds import background_for, find_background
@@ -30,6 +26,7 @@ from keydyn.service.people.keystroke_payload import TypedSample, samples_of
 from keydyn.service.people.own_people import Place
 from keydyn.service.people.rows import Stale, person_row, profile_row, with_users
 from keydyn.service.people.stored_templates import fit, operating_point, settled, verifier_for
+from keydyn.service.people.templates_together import templates_of
 from keydyn.service.problems import Problem
 from keydyn.service.storage import counters
 from keydyn.service.storage.prepared import Prepared
@@ -40,8 +37,6 @@ from keydyn.service.wire.both_ways import Level
 
 # People who are compared with one sample at most; with more, a claim can still be verified.
 MOST_PEOPLE = 20_000
-# Templates that one query reads.
-AT_A_TIME = 500
 
 
 class _Row(NamedTuple):
@@ -181,7 +176,8 @@ def _crowd(context: Context, place: Place) -> Crowd:
                 known = {row.id for row in fitted}
                 behind += [row.id for row in group if row.id not in known]
             if beside is not None and fitted:
-                templates = _templates(connection, context, beside, fitted)
+                versions = {row.user_id: (row.id, row.version) for row in fitted}
+                templates = templates_of(connection, context, beside, versions)
                 verifiers.append(verifier_for(tenant, beside, templates))
         late = connection.execute(with_users().where(profiles.c.id.in_(behind))).all() if behind else []
         background = find_background(connection, context, place)
@@ -194,24 +190,3 @@ def _crowd(context: Context, place: Place) -> Crowd:
     crowd = Crowd(plain, backgrounds, verifiers, {row.user_id: row.user_name for row in rows})
     context.crowds.put(name, 0, crowd)
     return crowd
-
-
-def _templates(
-    connection: Connection, context: Context, background: Background, rows: Sequence[_Row]
-) -> dict[str, Enrolled]:
-    """The templates of these people, in the order of their rows; those that are not in memory are read."""
-    found = {row.user_id: context.people.get(row.id, row.version) for row in rows}
-    missing, nothing = [row.id for row in rows if found[row.user_id] is None], Fingerprints.none()
-    for begin in range(0, len(missing), AT_A_TIME):
-        some = connection.execute(
-            select(profiles.c.id, profiles.c.version, profiles.c.template, users.c.id, users.c.wrapped_key)
-            .join(users, users.c.id == profiles.c.user_id)
-            .where(profiles.c.id.in_(missing[begin : begin + AT_A_TIME]))
-        )
-        for profile, version, sealed, user, wrapped in some:
-            key = context.keys.unwrap(wrapped, f"users/{user}")
-            template = key.open(sealed, f"profiles/{profile}/template")
-            one = enrolled_of(template, background.pattern, nothing)
-            context.people.put(profile, version, one)
-            found[user] = one
-    return {user: one for user, one in found.items() if one is not None}

@@ -104,7 +104,7 @@ def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
         return
     if profile.samples and not profile.is_fitted(background):
         fit(context, tenant, person, profile, background, still_valid)
-    compare(context, place, person.id, background, typed)
+    compare(context, place, person, background, typed)
 
 
 def _learn_place(context: Context, job: Job) -> None:

@@ -8,19 +8,17 @@ which rises whenever decisions have to follow; every process notices that by its
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, or_, select, tuple_, update
 
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.comparisons import LEAST_PEOPLE, Comparisons, OwnPlace, own_place
 from keydyn.decisions.calibration.trials import LARGEST_COHORT
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.enrolling import beside_own, compared, learns_from_own
-from keydyn.decisions.folder.enrolled_bytes import enrolled_of
-from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.service.accounts import Tenant, find_tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context
@@ -34,6 +32,7 @@ from keydyn.service.people.rows import (
     profile_row,
     unchanged,
 )
+from keydyn.service.people.templates_together import templates_of
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import comparisons, own_places, profiles, users
 from keydyn.service.wire.both_ways import Device, Text, decoded
@@ -104,21 +103,27 @@ def own_people(
     connection: Connection, context: Context, place: Place, background: Background
 ) -> dict[str, OwnPerson]:
     """The first of those whose enrolment is complete, by their ids: as many as a cohort takes."""
-    rows = connection.execute(
-        everybody(place.tenant, place.device, place.text)
-        .add_columns(profiles.c.template)
-        .where(profiles.c.background == background.sha256)
-        .limit(LARGEST_COHORT)
-    )
-    found = {}
-    for row in rows:
-        person, profile = person_row(context, row, "user_"), profile_row(row)
-        one = context.people.get(profile.id, profile.version)
-        if one is None:
-            template = person.key.open(row.template, f"profiles/{profile.id}/template")
-            one = enrolled_of(template, background.pattern, Fingerprints.none())
-        found[person.id] = OwnPerson(person, profile, one)
-    return found
+    rows = connection.execute(_those_beside(place, background).limit(LARGEST_COHORT))
+    both = [(person_row(context, row, "user_"), profile_row(row)) for row in rows]
+    versions = {person.id: (profile.id, profile.version) for person, profile in both}
+    templates = templates_of(connection, context, background, versions)
+    return {person.id: OwnPerson(person, profile, templates[person.id]) for person, profile in both}
+
+
+def _those_beside(place: Place, background: Background) -> Select[Any]:
+    """Those whose enrolment is complete, and whose templates were learnt with a background."""
+    everyone = everybody(place.tenant, place.device, place.text)
+    return everyone.where(profiles.c.background == background.sha256)
+
+
+def _is_late(connection: Connection, place: Place, person: PersonRow, background: Background) -> bool:
+    """Whether as many people as a cohort takes were there before a person.
+
+    The order of people is left out: the first that are found will do, and nobody else is looked at.
+    """
+    earlier = tuple_(users.c.created_at, users.c.id) < (person.created_at, person.id)
+    found = _those_beside(place, background).with_only_columns(users.c.id).where(earlier).order_by(None)
+    return len(connection.execute(found.limit(LARGEST_COHORT)).all()) == LARGEST_COHORT
 
 
 def comparisons_among(
@@ -152,7 +157,9 @@ def _together(each: Iterable[tuple[str, Scores]]) -> Comparisons:
     return Comparisons(claimed, np.array(scores), np.array(keys, np.int64), np.array(enrolled, np.int64))
 
 
-def compare(context: Context, place: Place, user: str, background: Background, typed: list[Typed]) -> None:
+def compare(
+    context: Context, place: Place, person: PersonRow, background: Background, typed: list[Typed]
+) -> None:
     """Compare what a person typed with the templates of others, and keep the scores, until there are enough.
 
     `Stale` if the person's profile changes meanwhile.
@@ -163,12 +170,14 @@ def compare(context: Context, place: Place, user: str, background: Background, t
         row = connection.execute(select(own_places).where(*place.row)).first()
         if row is not None and row.background == background.sha256 and row.cohort >= LARGEST_COHORT:
             return
+        if _is_late(connection, place, person, background):
+            return
         people = own_people(connection, context, place, background)
-    if user not in people or len(people) < LEAST_PEOPLE:
+    if person.id not in people or len(people) < LEAST_PEOPLE:
         return
     enrolled = {name: one.enrolled for name, one in people.items()}
-    found = compared(background, enrolled, {user: samples_of(typed, place.text)})[user]
-    own, now = people[user], context.clock()
+    found = compared(background, enrolled, {person.id: samples_of(typed, place.text)})[person.id]
+    own, now = people[person.id], context.clock()
     rows = [
         {
             "profile_id": own.profile.id,
