@@ -78,7 +78,6 @@ class Replayed(Exception):  # noqa: N818  (it is no error)
     """Raised for a request that was answered before, with that answer."""
 
     def __init__(self, status: int, body: bytes) -> None:
-        super().__init__()
         self.status, self.body = status, body
 
 
