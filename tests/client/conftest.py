@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 
+from keydyn import client
 from keydyn.client import calls
 from tests.client.fake_service import FakeService, FakeSession
 from tests.client.running_app import served
+
+# A busy machine is no reason to send anything again.
+Client = partial(client.Client, timeout_s=120.0, patience_s=120.0)
 
 
 @dataclass(frozen=True)

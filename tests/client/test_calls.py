@@ -9,7 +9,6 @@ import time
 import pytest
 
 from keydyn.client import (
-    Client,
     NotEnrolled,
     NotFound,
     NotTyping,
@@ -18,7 +17,7 @@ from keydyn.client import (
     TooManyAttempts,
     UnexpectedAnswerError,
 )
-from tests.client.conftest import Running
+from tests.client.conftest import Client, Running
 from tests.client.flaky_proxy import ANSWER_CUT, ANSWER_LOST, LOST, PASS, flaky, planned
 from tests.waiting import PATIENCE
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from keydyn.client import Client, Levels, NotFound, Profile, Settings, Text, User
-from tests.client.conftest import Running
+from keydyn.client import Levels, NotFound, Profile, Settings, Text, User
+from tests.client.conftest import Client, Running
 
 PROFILE = {
     "text": {"kind": "fixed", "name": "pin"},

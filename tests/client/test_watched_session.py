@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from keydyn.client import Client, NotEnrolled, NotFound, ServiceProblem, ServiceUnreachable, Watch
-from tests.client.conftest import Running
+from keydyn.client import NotEnrolled, NotFound, ServiceProblem, ServiceUnreachable, Watch
+from tests.client.conftest import Client, Running
 from tests.client.flaky_proxy import ANSWER_CUT, ANSWER_LOST, LOST, PASS, flaky, planned
 from tests.waiting import PATIENCE
 

@@ -24,6 +24,7 @@ from keydyn.recording.participants import COUNTS, Attempt, Participants
 from keydyn.recording.prompts import read_study
 from keydyn.recording.recorded import opened
 from keydyn.recording.server import opening, serve
+from tests.ports import free_port
 from tests.recording.studies import Page, participants_of, typed
 from tests.waiting import PATIENCE
 
@@ -151,7 +152,8 @@ def test_without_the_packages_of_the_service_it_says_so(prompts, monkeypatch):
 
 
 def test_it_keeps_its_port_and_takes_another_if_that_is_in_use(monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as other:
+    # One that no other process is given meanwhile.
+    with socket.create_server(("127.0.0.1", free_port())) as other:
         usual = other.getsockname()[1]
         monkeypatch.setattr(server, "USUAL_PORT", usual)
         with server._listening(None) as listening:

@@ -14,6 +14,7 @@ from functools import partial
 import httpx
 import uvicorn
 from sqlalchemy import exists, select, true
+from websockets.sync import client as websockets
 
 from keydyn.service import accounts
 from keydyn.service.http.app import create_app
@@ -30,9 +31,11 @@ KEYS = MasterKeys([b"k" * 32])
 STARTED = 1_700_000_000_000
 # For clients that encrypt nothing: by default, each of them would read all certificates of the machine.
 UNENCRYPTED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-# Single requests, which wait as long as a busy machine takes.
+# Single requests and connections, which wait as long as a busy machine takes.
 http_get = partial(httpx.get, timeout=PATIENCE, verify=UNENCRYPTED)
 http_post = partial(httpx.post, timeout=PATIENCE, verify=UNENCRYPTED)
+http_options = partial(httpx.options, timeout=PATIENCE, verify=UNENCRYPTED)
+connect = partial(websockets.connect, open_timeout=PATIENCE, ping_interval=None)
 
 
 class PromptServer(uvicorn.Server):

@@ -93,6 +93,15 @@ def trickle(handler: Handler, contents: bytes) -> None:
         time.sleep(0.01)
 
 
+def endless_trickle(handler: Handler, contents: bytes) -> None:
+    """A byte now and then, until nobody reads any more."""
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.send(contents[:1])
+        time.sleep(0.05)
+
+
 def trickling_header(handler: Handler, contents: bytes) -> None:
     """An answer that does not even begin."""
     handler.send(b"HTTP/1.0 200 OK\r\nX-Long: ")
@@ -101,7 +110,13 @@ def trickling_header(handler: Handler, contents: bytes) -> None:
         time.sleep(0.01)
 
 
-MOODS = {"endless": endless, "bomb": bomb, "trickle": trickle, "trickling header": trickling_header}
+MOODS = {
+    "endless": endless,
+    "bomb": bomb,
+    "trickle": trickle,
+    "endless trickle": endless_trickle,
+    "trickling header": trickling_header,
+}
 
 
 @contextmanager
@@ -119,8 +134,9 @@ def running(files: dict[str, bytes]) -> Iterator[FileServer]:
             thread.join()
 
 
-def closed_address() -> str:
-    """An address at which no server listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}/"
+@contextmanager
+def closed_address() -> Iterator[str]:
+    """An address at which no server listens: its port is taken, so that no other process gets it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/"

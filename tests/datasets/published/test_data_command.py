@@ -68,7 +68,8 @@ def test_fetch_that_fails(server, cache, mood, message):
 
 
 def test_fetch_offline(small_fable, cache):
-    done = run("fetch", "fable", "--mirror", closed_address())
+    with closed_address() as address:
+        done = run("fetch", "fable", "--mirror", address)
     assert done.exit_code == 4
     assert "there is no network" in done.stderr
     assert "--data" in done.stderr

@@ -13,6 +13,7 @@ from keydyn.datasets.published.catalogue import CATALOGUE
 from keydyn.datasets.published.fetching import check_files
 from tests.datasets.published.conftest import KEYSTROKES
 from tests.datasets.published.server import closed_address
+from tests.waiting import wait_until
 
 
 def contents_of(folder):
@@ -74,8 +75,9 @@ def test_a_bad_answer_leaves_nothing_and_a_good_one_later_works(server, cache, m
 
 
 def test_no_network(small_fable, cache):
-    with pytest.raises(FetchError, match=r"there is no network, or the server is down.*KEYDYN_DATA"):
-        fetch_dataset("fable", mirror=closed_address())
+    message = r"there is no network, or the server is down.*KEYDYN_DATA"
+    with closed_address() as address, pytest.raises(FetchError, match=message):
+        fetch_dataset("fable", mirror=address)
     assert contents_of(cache) == {}
 
 
@@ -157,11 +159,16 @@ def test_a_download_that_takes_too_long_is_given_up(server, cache, mood):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent to a thread as POSIX does it")
 def test_an_interrupted_download_leaves_nothing(server, cache):
-    server.mood = "trickle"
+    server.mood = "endless trickle"
     main = threading.main_thread().ident
     # Where tests run in the background, a shell has told them to ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    interrupt = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
+
+    def kill():
+        wait_until(lambda: server.sent, "nothing was sent")
+        signal.pthread_kill(main, signal.SIGINT)
+
+    interrupt = threading.Thread(target=kill)
     interrupt.start()
     with pytest.raises(KeyboardInterrupt):
         fetch_dataset("fable", mirror=server.address)

@@ -8,10 +8,9 @@ import logging
 import secrets
 
 import pytest
-from websockets.sync.client import connect
 
 from keydyn.service.http.gate import HEADERS
-from tests.service.running import http_get, http_post, running
+from tests.service.running import connect, http_get, http_post, running
 from tests.service.typists import enrol
 
 HOSTILE = ["\ud800", "\udfff", "a\0b", "\0", "\x01", "\x7f", "\n", "'; --", "é" * 100, "\u202e", "\U0010ffff"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from websockets.sync.client import connect
 
 from keydyn.service.wall_clock import DAY
 from keydyn.service.wire.answers import Verdict
 from tests.service.attacks.conftest import NAMES
 from tests.service.http.test_watching import address, keys_of, said
+from tests.service.running import KEYS, connect
 from tests.service.typists import enrol, keystrokes_of
 
 NUDGES = 8
@@ -98,7 +98,6 @@ def test_a_stranger_is_not_told_whom_they_are_most_like(service, tenant, client)
 
 def test_identification_needs_a_scope_that_keys_do_not_have_by_default(service, tenant, client):
     from keydyn.service import accounts
-    from tests.service.running import KEYS
 
     _, key = accounts.new_key(service.database, KEYS, service.clock, tenant)
     body = {"keystrokes": keystrokes_of(0, 6)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
 
+from tests.service.running import connect
 from tests.service.typists import N_SAMPLES, keystrokes_of
 from tests.waiting import PATIENCE
 

@@ -14,9 +14,8 @@ from collections import Counter
 
 import httpx
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
-from websockets.sync.client import connect
 
-from tests.service.running import UNENCRYPTED
+from tests.service.running import UNENCRYPTED, connect
 from tests.service.typists import N_SAMPLES, N_USERS, keystrokes_of
 from tests.waiting import PATIENCE
 

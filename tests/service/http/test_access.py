@@ -8,10 +8,9 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute, APIWebSocketRoute
 from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
 
 from keydyn.service import accounts
-from tests.service.running import KEYS, UNENCRYPTED, http_post, running
+from tests.service.running import KEYS, UNENCRYPTED, connect, http_options, http_post, running
 from tests.service.typists import enrol, keystrokes_of
 from tests.waiting import PATIENCE
 
@@ -250,7 +249,7 @@ def test_preflight_requests_do_not_tell_which_origins_a_tenant_has_named(service
     told = []
     for origin in ("https://shop.example", "https://x.example"):
         place, headers = f"{service.url}/v1/users/ada/verify", {"origin": origin}
-        before = httpx.options(place, headers=headers | asked)
+        before = http_options(place, headers=headers | asked)
         refused = http_post(place, json=SAMPLE, headers=headers)
         assert (before.status_code, refused.status_code) == (204, 401)
         told += [
@@ -260,7 +259,7 @@ def test_preflight_requests_do_not_tell_which_origins_a_tenant_has_named(service
     assert told[:2] == told[2:]
     assert all(headers["access-control-allow-origin"] == "*" for headers in told)
     # Only what takes tokens can be reached from other pages.
-    other = httpx.options(f"{service.url}/v1/settings", headers={"origin": "https://shop.example", **asked})
+    other = http_options(f"{service.url}/v1/settings", headers={"origin": "https://shop.example", **asked})
     assert "access-control-allow-origin" not in other.headers
 
 

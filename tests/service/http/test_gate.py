@@ -14,14 +14,13 @@ from functools import partial
 from itertools import count
 
 import pytest
-from websockets.sync.client import connect
 
 from keydyn.service.http.gate import HEADERS, LARGEST_HEAD, Gate, HttpProtocol
 from keydyn.service.metrics import Metrics
 from keydyn.service.serving import log_to_stderr
 from keydyn.service.settings import Deployment
 from tests.service.raw_http import head, problem_in, raw
-from tests.service.running import http_get, http_post, running
+from tests.service.running import connect, http_get, http_post, running
 from tests.service.typists import enrol, keystrokes_of
 from tests.waiting import PATIENCE
 

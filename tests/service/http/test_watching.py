@@ -7,10 +7,10 @@ import json
 import pandas as pd
 import pytest
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
 
 from keydyn.decisions import Verifier
 from keydyn.service.jobs.queue import waiting
+from tests.service.running import connect
 from tests.service.typists import enrol, frame_of, keystrokes_of
 from tests.waiting import PATIENCE
 

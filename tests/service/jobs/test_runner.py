@@ -382,11 +382,12 @@ def test_a_job_whose_end_could_not_be_stored_is_done_again(
     attempts: list[int] = []
 
     def lose_the_lease_once(job: Job) -> None:
-        attempts.append(job.attempt)
         if job.attempt == 1:
             # As if the lease had ended, and another worker had crashed with the job.
             values = {"attempts": 2, "leased_until": clock() + LEASE}
             sqlite_database.write(lambda connection: connection.execute(update(jobs).values(values)))
+        # Only now may the clock be moved.
+        attempts.append(job.attempt)
 
     add(sqlite_database, tenant, clock)
     with running(sqlite_database, tenant, clock, {"fit": lose_the_lease_once}) as outcomes:

@@ -13,7 +13,6 @@ import pandas as pd
 import uvicorn
 from fastapi import FastAPI
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Targets, Verifier
@@ -28,13 +27,13 @@ from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import api_keys, profiles, tenants, users
 from keydyn.service.wall_clock import wall_clock
 from tests.service.databases import make_tables
-from tests.service.running import PromptServer
+from tests.service.running import PromptServer, connect
 from tests.waiting import PATIENCE
 
 PEOPLE = tuple(f"user{n}" for n in range(4))
 KEY = DataKey(bytes(32))
-# Everything quick, for tests; the rest as it is by default.
-QUICK = LiveLimits(save_s=0.1)
+# Saved quickly; and no connection ends because the machine is busy.
+QUICK = LiveLimits(save_s=0.1, hello_s=PATIENCE, slow_s=PATIENCE, not_durable_s=PATIENCE)
 
 
 @cache
@@ -197,7 +196,7 @@ class Talk:
 
     def __init__(self, port, user, hello, **options):
         address = f"ws://127.0.0.1:{port}/v1/users/{user}/watch"
-        self._opened = connect(address, compression=None, ping_interval=None, close_timeout=1, **options)
+        self._opened = connect(address, compression=None, close_timeout=1, **options)
         self.socket = self._opened.__enter__()
         self.say(hello)
         self.welcome = self.hear()

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import insert, select, update
-from websockets.sync.client import connect
 
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier, shipped_background
@@ -22,7 +21,7 @@ from keydyn.service.storage.tables import comparisons, own_places, profiles, ten
 from keydyn.service.wire.both_ways import Text
 from tests.service.conftest import opened
 from tests.service.http.test_watching import address, said
-from tests.service.running import KEYS, running
+from tests.service.running import KEYS, connect, running
 from tests.service.storage.rows import add_user
 
 N_PEOPLE, N_SAMPLES = 5, 6
