@@ -25,9 +25,8 @@ VECTORS = b"user,session,du_a.mean\n" + b"".join(
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and no proxy between the test and its server."""
+    """An empty cache."""
     folder = tmp_path / "cache"
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(fetching, "cache_folder", lambda: folder)
     return folder
 
