@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
@@ -155,7 +155,7 @@ def problems(draw):
     return family, X, events, lengths, settings_
 
 
-@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None)
 @given(problems())
 def test_no_finite_input_gives_a_result_that_is_not(problem):
     family, X, events, lengths, parameters = problem

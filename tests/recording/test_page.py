@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,6 +9,7 @@ from playwright.sync_api import expect
 
 from keydyn.datasets import load_recordings
 from keydyn.datasets.simulated.keyboard import spelled
+from tests.ports import free_port
 from tests.recording.course import COPIED, PASSWORD, ROWS, TYPED, every_state, seen, text_of
 from tests.recording.studies import participants_of, served
 from tests.service.pages.keyboard import Keyboard
@@ -139,12 +138,13 @@ def test_participants_hand_over_to_each_other(tab, tmp_path):
 
 
 def test_a_recorder_that_is_gone_for_a_while_loses_nothing(tab, tmp_path):
-    with participants_of(tmp_path, ONE) as participants, served(participants) as address:
+    # One that no other process is given while the recorder is gone.
+    port = free_port()
+    with participants_of(tmp_path, ONE) as participants, served(participants, port) as address:
         tab.goto(address)
         tab.click("#agree")
         tab.click("#begin")
         seen(tab, "task")
-        port = int(re.search(r":(\d+)/", address)[1])
         Keyboard(tab).tap(spelled(WORDS))
     tab.click("#done")
     seen(tab, "trouble")

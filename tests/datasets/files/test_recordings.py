@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keydyn.datasets import load_recordings, save_recordings
@@ -49,9 +49,7 @@ def keystrokes(draw):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
-@settings(
-    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(60), deadline=None)
 @given(frame=keystrokes())
 def test_round_trip_is_exact(tmp_path, ending, frame):
     path = tmp_path / f"mine{ending}"

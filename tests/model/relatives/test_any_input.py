@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keydyn import ContextHMM, PartiallyHMM, PartlyHMM
@@ -51,7 +51,7 @@ def assert_sound(model, X, lengths, **more):
         assert all(np.isfinite(values).all() for values in emission.params.values())
 
 
-often = settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(max_examples=examples(80), deadline=None)
 
 
 @often

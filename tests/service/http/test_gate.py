@@ -47,13 +47,13 @@ def small(tmp_path_factory):
 class Impatient(HttpProtocol):
     """Does not wait long for headers."""
 
-    arrival_s = 0.5
+    arrival_s = 2.0
 
 
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory):
     """One that does not wait long for a request."""
-    with of_this_file(tmp_path_factory, http=Impatient, arrival_seconds=0.5) as found:
+    with of_this_file(tmp_path_factory, http=Impatient, arrival_seconds=2.0) as found:
         yield found
 
 

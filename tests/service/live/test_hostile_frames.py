@@ -9,7 +9,7 @@ import socket
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
 
@@ -175,7 +175,7 @@ def test_what_is_no_text_closes_the_connection(server, caplog):
 
 
 @given(st.lists(FRAMES.map(json.dumps), min_size=1, max_size=3))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None)
 def test_whatever_is_sent_is_answered(server, caplog, frames):
     caplog.clear()
     rows = session_of(PEOPLE[2])

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, select
 from websockets.exceptions import ConnectionClosed
@@ -45,7 +45,7 @@ def numbers(answers, name):
 
 
 @given(st.sets(st.integers(1, 149), min_size=2), st.integers(0, len(PEOPLE) - 1))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None)
 def test_the_numbers_are_those_of_the_verifier_wherever_frames_are_cut(server, cuts, user):
     rows = session_of(PEOPLE[user])[:150]
     trust, suspicion, locked = undisturbed(PEOPLE[user], rows)
@@ -88,7 +88,7 @@ def test_several_frames_in_flight_are_answered_in_order(server):
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 60)), min_size=1, max_size=4))
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None)
 def test_a_dropped_session_goes_on_elsewhere(server, other, drops):
     """Connections drop anywhere, and the next one goes to another engine on the same database."""
     rows = session_of(PEOPLE[1])[:180]

@@ -20,6 +20,7 @@ from keydyn.service.storage.tables import users, watch_sessions
 from keydyn.service.wall_clock import HOUR
 from keydyn.service.wire.both_ways import USER_ID
 from tests.client.flaky_proxy import LOST, PASS, flaky
+from tests.ports import free_port
 from tests.service.conftest import opened
 from tests.service.pages.conftest import database_in, served
 from tests.service.pages.people import recorded, typed
@@ -305,10 +306,10 @@ def test_a_session_that_was_left_while_the_connection_was_lost_is_taken_up_again
 
 
 def test_a_service_that_is_started_again_goes_on_where_it_was(visitor, tmp_path):
-    database = database_in(tmp_path)
+    # The port is one that no other process is given while the service is gone.
+    database, port = database_in(tmp_path), free_port()
     page = visitor.page
-    with served(database) as service:
-        port = int(service.url.rpartition(":")[2])
+    with served(database, port=port) as service:
         enrolled(service, "page", "ada", ADA)
         visitor.open(service)
         page.get_by_role("button", name="ada").click()

@@ -8,14 +8,17 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 import pytest
+from sqlalchemy import select
 
 from keydyn.decisions import Verifier
+from keydyn.service.storage.tables import watch_sessions
 from tests.client.flaky_proxy import ANSWER_LOST, LOST, PASS, flaky
+from tests.ports import free_port
 from tests.service.pages.conftest import TENANTS, database_in, served
 from tests.service.pages.keyboard import Keyboard
 from tests.service.running import Service
 from tests.service.typists import enrol, frame_of, keystrokes_of
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_until
 
 WATCH = """token => {
     window.stream = recorder.stream("/v1/users/ada/watch", {token});
@@ -159,12 +162,20 @@ def test_an_impostor_is_locked_until_somebody_unlocks(open_page, ada):
     assert len(happened(again, "unlock")) == 1
 
 
-def test_a_page_that_is_loaded_again_goes_on_and_the_tab_before_it_gives_way(open_page, ada):
-    token, rows = token_of(ada)["token"], keystrokes_of(0, 6)
+def test_a_page_that_is_loaded_again_goes_on_and_the_tab_before_it_gives_way(open_page, service, ada):
+    made, rows = token_of(ada), keystrokes_of(0, 6)
+    token, own = made["token"], watch_sessions.c.id == made["session"]
+
+    def durable():
+        with service.database.reading() as connection:
+            return connection.execute(select(watch_sessions.c.sequence).where(own)).scalar()
+
     first = open_page()
     first.evaluate(WATCH, token)
     Keyboard(first).type(rows[:30])
     wait_for_answer(first, 30)
+    # What is not durable yet is handed over only where that is quick.
+    wait_until(lambda: durable() == 30)
     second = open_page()
     # It is typed in before it is connected.
     second.evaluate(f"({WATCH})(() => new Promise(resolve => {{ window.admit = resolve; }}))")
@@ -214,8 +225,9 @@ def restarted(database) -> Iterator[Service]:
 
 
 def test_a_session_outlives_the_service(open_page, database):
-    rows = keystrokes_of(0, 6)
-    with served(database) as service:
+    # The port is one that no other process is given while the service is gone.
+    rows, port = keystrokes_of(0, 6), free_port()
+    with served(database, port=port) as service:
         client = service.page()
         enrol(client, "ada", 0)
         page = open_page(url=service.url)
@@ -224,7 +236,6 @@ def test_a_session_outlives_the_service(open_page, database):
         # In mid-word: keys are held down when the service goes.
         began = keyboard.now
         keyboard.type(rows[:30])
-        port = int(service.url.rpartition(":")[2])
     wait_for(page, "['waiting', 'connecting'].includes(stream.state)")
     keyboard.now = began
     keyboard.type(rows[30:45])
