@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
@@ -344,7 +345,8 @@ def behind_the_gate(application):
 def test_a_bug_before_the_answer_is_answered_and_one_within_it_ends_it(caplog, monkeypatch):
     caplog.set_level(logging.INFO)
     # Each request takes two seconds.
-    monkeypatch.setattr("keydyn.service.http.gate.time.perf_counter", partial(next, count(0.0, 2.0)))
+    clock = SimpleNamespace(perf_counter=partial(next, count(0.0, 2.0)))
+    monkeypatch.setattr("keydyn.service.http.gate.time", clock)
     bug = RuntimeError("not said")
 
     async def before(scope, receive, send):
