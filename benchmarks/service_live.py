@@ -64,11 +64,11 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
     from fastapi import FastAPI
 
     from keydyn.decisions.watching import recordings
-    from keydyn.service.live.endpoint import UVICORN, watch_router
+    from keydyn.service.live.endpoint import watch_router
     from keydyn.service.live.live_sessions import LiveSessions
     from keydyn.service.live.peer import LiveLimits
     from keydyn.service.live.session import Admitted
-    from keydyn.service.serving import warm
+    from keydyn.service.serving import UVICORN, warm
     from keydyn.service.storage.database import Database
     from keydyn.service.storage.sealing import DataKey
     from keydyn.service.storage.tables import api_keys, metadata, profiles, tenants, users

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import csv
 import shutil
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -353,3 +355,19 @@ def test_parts_of_a_flame_graph_have_the_looks_that_found_them():
         ["50.0", "%", "score"],
         ["25.0", "%", "read"],
     ]
+
+
+@pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("*.py")), ids=lambda path: path.stem)
+def test_what_a_benchmark_imports_is_there(path):
+    """Most imports stand in functions, which no other test runs."""
+    script = ast.parse(path.read_text())
+    # What is imported from where an earlier revision has it.
+    handlers = [node for node in ast.walk(script) if isinstance(node, ast.ExceptHandler)]
+    earlier = {id(inner) for handler in handlers for inner in ast.walk(handler)}
+    for node in ast.walk(script):
+        if isinstance(node, ast.ImportFrom) and id(node) not in earlier:
+            package = str(node.module).split(".")[0]
+            module = import_module(str(node.module)) if package in ("keydyn", "tests") else None
+            for name in node.names if module else ():
+                found = hasattr(module, name.name) or find_spec(f"{node.module}.{name.name}")
+                assert found, f"line {node.lineno}: {node.module} has no {name.name}"
