@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -100,10 +99,7 @@ def _first_use() -> dict[str, float]:
     times = []
     for _ in range(2):
         with tempfile.TemporaryDirectory() as folder:
-            before = _children()
-            environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
-            subprocess.run([sys.executable, "-c", FIRST_USE], check=True, env=environment)
-            times.append(_children() - before)
+            times.append(_child([FIRST_USE], {**os.environ, "NUMBA_CACHE_DIR": folder})[0])
     return {"ns": min(times) * 1e9}
 
 
@@ -123,18 +119,20 @@ def _command() -> dict[str, float]:
 
 def _process(arguments: list[str]) -> dict[str, float]:
     """Processor time and memory of whole processes, the least of several; the first one fills the caches."""
-    times = []
-    for _ in range(1 + PROCESSES):
-        before = _children()
-        subprocess.run([sys.executable, "-c", *arguments], check=True, stdout=subprocess.DEVNULL)
-        times.append(_children() - before)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / PER_MEGABYTE
-    return {"ns": min(times[1:]) * 1e9, "first_call_s": max(0.0, times[0] - min(times[1:])), "peak_mb": peak}
+    first, *later = (_child(arguments) for _ in range(1 + PROCESSES))
+    time, memory = (min(each) for each in zip(*later, strict=True))
+    return {"ns": time * 1e9, "first_call_s": max(0.0, first[0] - time), "peak_mb": memory}
 
 
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _child(arguments: list[str], environment: dict[str, str] | None = None) -> tuple[float, float]:
+    """Processor time (s) and largest memory (MB) of one process that runs this program."""
+    command = [sys.executable, "-c", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / PER_MEGABYTE
 
 
 CALLS: dict[str, Callable[[Any, Any, Any], dict[str, float]]] = {
