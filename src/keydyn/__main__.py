@@ -1,4 +1,4 @@
-"""keydyn as a program; `python -m keydyn` too."""
+"""The entry point of the program, also for `python -m keydyn`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. An interrupt while it is still being imported ends it quietly too."""
+    """Run the command line; an interrupt ends it quietly, even while it is still being imported."""
     try:
         from keydyn.cli import app
 
@@ -17,7 +17,7 @@ def main() -> None:
         print("keydyn: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:
-        # Only the interpreter is still to be shut down, which need not look through all that was imported.
+        # All that remains is to shut down the interpreter, which need not collect garbage for that.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         gc.freeze()
 

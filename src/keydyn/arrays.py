@@ -1,4 +1,4 @@
-"""The two kinds of array that flow through the package, and how a loop over them is compiled."""
+"""The array types used throughout the package, and decorators that compile loops over them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from keydyn.compile_cache import keep_on_disk
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
-# An array that the caller may give, or leave out.
+# An optional array argument.
 Given = ArrayLike | None
 
-# Seconds of compiling that pass without a word.
+# Seconds of compiling before a message is printed.
 PATIENCE = 2.0
 
 Array = TypeVar("Array", Floats, Integers)
@@ -30,10 +30,10 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def compiled(function: Function, **options: Any) -> Function:
-    """Compile for this machine, keep the result on disk, and let other threads run meanwhile.
+    """Compile a function for this machine, and cache it on disk; it releases the interpreter lock.
 
-    A compiled function that Python calls returns nothing or a number. While an array is returned a signal
-    handler may run, and what it raises would be lost in the middle of that.
+    A compiled function that Python calls must return nothing or a number: while an array is returned, a
+    signal handler may run, and an exception that it raises would be lost.
     """
     njit: Any = numba.njit
     dispatcher = njit(**{"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True} | options)(function)
@@ -43,47 +43,47 @@ def compiled(function: Function, **options: Any) -> Function:
 
 
 def inner(function: Function, **options: Any) -> Function:
-    """Like `compiled`, for a function that only compiled functions call: Python cannot.
+    """Like `compiled`, for a function that only compiled functions can call.
 
-    Without the way in from Python, and without a copy of its own on disk, it takes less time to compile; the
+    Without an entry from Python, and without its own copy on disk, it takes less time to compile; the
     functions that call it contain it.
     """
     return compiled(function, no_cpython_wrapper=True, **options)
 
 
 def without_counting(function: Function) -> Function:
-    """Like `compiled`, for a function that makes no array, nor do those that it calls.
+    """Like `compiled`, for a function that creates no array, not even in functions that it calls.
 
-    Numba then counts no references to arrays, which is a tenth of what it compiles in a function that passes
-    on tuples of them.
+    Numba then counts no references to arrays, which takes a tenth of the code of a function that passes on
+    tuples of arrays.
     """
     return compiled(function, _nrt=False)
 
 
 def within(function: Function) -> Function:
-    """Like `inner`, for a function that functions `without_counting` call."""
+    """Like `inner`, for functions that are called by functions `without_counting`."""
     return inner(function, _nrt=False)
 
 
 def merged(function: Function) -> Function:
-    """Like `inner`, for a sequence of calls with a name: it becomes part of each function that calls it.
+    """Like `inner`, for a function that only names a sequence of calls, and is inlined into its callers.
 
-    As a function of its own everything that it calls would be optimised once more.
+    If it were compiled on its own, everything that it calls would be optimised once more.
     """
     return inner(function, inline="always")
 
 
 def plain(array: Array) -> Array:
-    """In the one form that compiled functions take, together in memory and not read-only."""
+    """Return the array in the form that compiled functions take: contiguous and writeable."""
     if array.flags.c_contiguous and array.flags.writeable:
         return array
     return np.array(array, order="C")
 
 
 class _Compiling(event.Listener):
-    """Says once that something is being compiled, when that has taken longer than a person likes to wait.
+    """Reports once that something is being compiled, if that takes longer than people like to wait.
 
-    Meanwhile the garbage collector rests: a sixth of the time would go to looking through Numba's objects.
+    The garbage collector is off during compilation: it would take a sixth of the time with Numba's objects.
     """
 
     def __init__(self) -> None:

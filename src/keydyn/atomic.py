@@ -1,4 +1,4 @@
-"""Whole files or none: a file is written under another name, made durable, and then renamed."""
+"""Atomic writing of files: a file is written under another name, made durable, and then renamed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path in the same folder to write to, which replaces `path` when the block ends.
+    """Yield a temporary path in the same folder, whose file replaces `path` when the block ends.
 
-    After an error the earlier file is still there, and nothing else. Missing folders are made. The temporary
-    path keeps the ending of `path`, by which some writers choose their format. What is no regular file, such
-    as a pipe or /dev/null, is written to and never replaced.
+    After an error the earlier file is still there, and nothing else. Missing folders are created. The
+    temporary path keeps the suffix of `path`, by which some writers choose their format. If `path` exists and
+    is not a regular file, such as a pipe or /dev/null, it is written to directly and never replaced.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -35,7 +35,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make durable which files a folder lists."""
+    """Make the list of files in a folder durable."""
     if os.name == "posix":  # other systems cannot open a folder
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -45,11 +45,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_bytes(path: str | Path, contents: bytes) -> None:
-    """Write the file whole or not at all."""
+    """Write a file, in full or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(contents)
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write the file whole or not at all, in UTF-8 and with the same line ends on every system."""
+    """Write a text file in UTF-8, in full or not at all, with the same line ends on every system."""
     write_bytes(path, text.encode("utf-8"))

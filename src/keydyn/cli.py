@@ -1,4 +1,4 @@
-"""The command line. Imports the numerical stack only inside a command, so that --help is quick."""
+"""The command line; the numerical stack is imported only inside commands, so that --help is fast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from keydyn.exit_codes import EXIT_CODES
 
-# Where every command is, in the order of the help; then the groups of commands.
+# The location of every command, then of the groups of commands, in the order of the help.
 COMMANDS = {
     "record": "keydyn.commands.record:record",
     "pair": "keydyn.commands.pair_events:pair",
@@ -33,7 +33,7 @@ COMMANDS = {
 
 
 class Commands(Mapping[str, Any]):
-    """All commands by name, each imported when it is first asked for."""
+    """All commands by name, each imported on first access."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
@@ -90,7 +90,7 @@ def root(
 
 
 def main() -> None:
-    """Entry point."""
+    """Run the command line; the entry point of the installed program."""
     from keydyn.__main__ import main as run
 
     run()

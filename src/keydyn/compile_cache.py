@@ -1,9 +1,10 @@
-"""Compiled functions on disk: where they are kept, and that nothing is run that is damaged or not ours.
+"""The cache of compiled functions on disk, which never runs code that is damaged or not the user's own.
 
-What is read from the cache is executed, so it stands in a folder that no other user can write to, or nowhere.
-Numba's own files break in two ways: a damaged one raises an error in every later process, and two processes
-that compile at the same time can give an entry the other's code. Here an entry is one file whose name has the
-digest of its content; one that does not fit its name is removed, and the function compiled again.
+What is read from the cache is executed, so the cache is in a folder that no other user can write to, or there
+is none. Numba's own files fail in two ways: a damaged one raises an error in every later process, and if two
+processes compile at the same time, an entry can get the code of the other. Here an entry is one file whose
+name contains the digest of its content; a file that does not match its name is removed, and the function
+compiled again.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ PACKAGE = Path(__file__).parent
 
 
 def keep_on_disk(dispatcher: Any, function: Callable[..., object]) -> None:
-    """Let a compiled function look for its code on disk, and leave it there; in memory alone if it cannot."""
+    """Let a compiled function load its code from disk and save it there, if there is a private folder."""
     config: Any = numba.config
     given = config.CACHE_DIR
-    # keydyn.population.score.kernel: its code may contain that of other files of the population.
+    # For example, the code of keydyn.population.score.kernel may contain that of other files of `population`.
     _, package, *_ = f"{function.__module__}..".split(".")
     folder = _folder(given, package)
     if folder is None:
         return
     try:
-        # Numba asks this setting where to put the files of the function that it is given.
+        # Numba reads from this setting where to put the files of the function.
         config.CACHE_DIR = str(folder)
         dispatcher._cache = _Cache(function)
     except (OSError, RuntimeError):
@@ -45,7 +46,7 @@ def keep_on_disk(dispatcher: Any, function: Callable[..., object]) -> None:
 
 
 class _Cache(FunctionCache):
-    """A cache that may fail at any time, with no other consequence than the time it takes."""
+    """A cache that may fail at any time, at no other cost than the time to compile again."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)
@@ -69,10 +70,10 @@ class _Cache(FunctionCache):
 
 @cache
 def _add_runtime() -> None:
-    """Let code that is loaded find the functions of Numba's runtime, which allocate arrays.
+    """Let loaded code find the functions of Numba's runtime that allocate arrays.
 
-    Before it loads anything, Numba itself would import all of the compiler, and SciPy, and compile a part of
-    the runtime that compiled code has in it already: half a second and 50 MB for every process.
+    Otherwise Numba, before loading anything, would import the whole compiler and SciPy, and compile a part of
+    the runtime that compiled code already contains: half a second and 50 MB for every process.
     """
     runtime: Any = nrt
     for name, address in runtime._nrt.c_helpers.items():
@@ -80,7 +81,7 @@ def _add_runtime() -> None:
 
 
 class _Files(IndexDataCacheFile):
-    """One file per entry, NAME.KEY.DIGEST.nbc, written at once."""
+    """Cache files, one per entry, named NAME.KEY.DIGEST.nbc and written in one step."""
 
     def load(self, key: Any) -> Any:
         for path in sorted(Path(self._cache_path).glob(f"{self._entry(key)}.*.nbc")):
@@ -102,11 +103,11 @@ class _Files(IndexDataCacheFile):
 
 @cache
 def _folder(given: str, package: str) -> Path | None:
-    """A private folder for the compiled functions of a package and the present state of the sources: where
-    the user says, or beside the package, or among the user's caches. None if there is none.
+    """Find or make a private folder for the compiled functions of a package; None if there is none.
 
-    Numba looks only at the file of a function to see whether its code still holds, not at those of the
-    functions that it calls. These are in the same package or in `model`.
+    It is where the user says, in the package's folder, or among the user's caches. Its name depends on the
+    state of the sources: to see whether code is outdated, Numba looks only at the file of the function, not
+    at those of the functions that it calls, which are in the same package or in `model`.
     """
     paths = {path for name in ("model", package) for path in (PACKAGE / name).rglob("*.py")}
     sources = [PACKAGE / "arrays.py", Path(__file__), *sorted(paths)]
@@ -130,7 +131,7 @@ def _folder(given: str, package: str) -> Path | None:
 
 
 def user_caches() -> Path:
-    """Where programs keep what they can make again, by the rules of the system."""
+    """The folder for caches of the user, by the conventions of the system."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
@@ -139,13 +140,13 @@ def user_caches() -> Path:
 
 
 def is_private(folder: Path) -> bool:
-    """Whether only this user, its owner, can write in a folder, and no other user can replace it."""
+    """Whether a folder is this user's own, and no other user can write to it or replace it."""
     if not hasattr(os, "getuid"):
         return True
     own, parent = folder.lstat(), folder.parent.stat()
     others = stat.S_IWGRP | stat.S_IWOTH
     if not stat.S_ISDIR(own.st_mode) or own.st_uid != os.getuid() or own.st_mode & others:
         return False
-    # In a sticky folder, such as one for temporary files, no user can move what belongs to another.
+    # In a sticky folder, such as /tmp, users cannot move files of others.
     safe = not parent.st_mode & others or parent.st_mode & stat.S_ISVTX
     return bool(safe) and parent.st_uid in (0, os.getuid())

@@ -1,6 +1,6 @@
 """The demonstration: simulated typists are enrolled, identified, verified and watched.
 
-It calls what the commands call, so that the commands that it proposes give the same answers.
+It calls the same functions as the commands, so that the commands that it proposes give the same answers.
 """
 
 from __future__ import annotations
@@ -38,18 +38,20 @@ from keydyn.terminal import own_command, say, show
 
 TRAINING, QUERIES, KEYS = 8, 2, 150
 SHOWN = 60
-# Typists beside those who are enrolled: some calibrate the scores, the others are strangers.
+# Typists in addition to those who are enrolled: some calibrate the scores, the others are strangers.
 CALIBRATING, STRANGERS = 20, 8
-# The sessions of those who calibrate are too short to find a level for fewer.
+# The sessions of those who calibrate are too short to find the level for fewer lock-outs.
 LOCKOUTS_PER_HOUR = 5
 DETECTOR = "pohmm-recommended"
 PASSIVE = "bold white on dark_orange3"
 
 
 class DemoTyping(NamedTuple):
-    """What was typed: by those who are enrolled, all of it, at enrolment and later; and by others.
+    """The typing of the demonstration.
 
-    `states` are the true hidden states of what was typed later.
+    `recorded` is all typing of the people enrolled, `known` what they typed at enrolment, `asked` what they
+    typed later, and `states` the true hidden states of the latter. The other typists are `calibrating` and
+    `strangers`.
     """
 
     recorded: pd.DataFrame
@@ -61,7 +63,7 @@ class DemoTyping(NamedTuple):
 
 
 def run(out: Path, n_users: int, seed: int) -> dict[str, Any]:
-    """Run the demonstration; recordings, tables, figures and models go to `out`, and results are returned."""
+    """Run the demonstration; write recordings, tables, figures and models to `out`, and return results."""
     started = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     with working("simulating typists"):
@@ -129,7 +131,7 @@ def _simulated(n_users: int, seed: int) -> DemoTyping:
 
 def _enrol(typing: DemoTyping, folder: Path) -> Verifier:
     with working("calibrating"):
-        # Simulated typists are machines, and would be rejected as such.
+        # Simulated typists are machines, and would be rejected as such without this.
         targets = Targets(lockouts_per_hour=LOCKOUTS_PER_HOUR, alarms=0.0)
         verifier = Verifier(make_detector(DETECTOR), targets).calibrate(typing.calibrating, n_jobs=2)
     groups = {str(user): _of(typing.known, user) for user in typing.known["user"].unique()}
@@ -140,7 +142,7 @@ def _enrol(typing: DemoTyping, folder: Path) -> Verifier:
 
 
 def _ranking(found: Identification, owner: str) -> Table:
-    """The best candidates for one query, and the possibility that it is none of them."""
+    """A table of the best candidates for one query, and of the probability that it is none of them."""
     table = Table(title="Who typed the unknown sample?", title_justify="left")
     for name in ("rank", "candidate", "probability"):
         table.add_column(name, justify="left" if name == "candidate" else "right")
@@ -157,7 +159,7 @@ def _ranking(found: Identification, owner: str) -> Table:
 
 
 def _rates(rates: pd.DataFrame, n_queries: int) -> Table:
-    """Identification and verification, in a closed and in an open set, in words."""
+    """A table of identification and verification rates, in a closed and in an open set."""
     table = Table(title=f"All {n_queries} unknown samples, mean over users", title_justify="left")
     table.add_column("")
     table.add_column("closed set:\nimpostors are enrolled too", justify="right")
@@ -175,7 +177,7 @@ def _rates(rates: pd.DataFrame, n_queries: int) -> Table:
 
 
 def _verified(verifier: Verifier, queries: Samples, strangers: Samples) -> dict[str, int]:
-    """How many claims `keydyn verify` accepts: each sample in the name of every user."""
+    """Count the claims that `keydyn verify` accepts, with each sample in the name of every user."""
     counts = dict.fromkeys(("genuine", "impostors", "strangers"), 0)
     counts |= {f"{kind}_accepted": 0 for kind in counts}
     owners = queries.users.astype(str)
@@ -194,7 +196,7 @@ def _verified(verifier: Verifier, queries: Samples, strangers: Samples) -> dict[
 
 
 def _watch(verifier: Verifier, queries: Samples, unknown: int, out: Path) -> dict[str, Any]:
-    """What `keydyn watch` says of the unknown sample and of all others in the same name; also as a figure."""
+    """Watch the unknown sample and all others in the same name, as `keydyn watch` does; draw a figure."""
     owner, level = str(queries.users[unknown]), verifier.watching.level
     found = verifier.suspicion(owner, queries).reshape(len(queries), KEYS)
     genuine, others = found[unknown], found[queries.users.astype(str) != owner].T
@@ -223,10 +225,10 @@ def _watched_text(watched: dict[str, Any], user: object) -> str:
 
 
 def _show_states(typing: DemoTyping, user: object, session: object, out: Path) -> dict[str, float]:
-    """The hidden states of a sample, coloured in the text and drawn; and how many are right in all samples.
+    """Show the hidden states of a sample in its text and as a figure; count the right ones in all samples.
 
-    The model is one of intervals alone: most keys are too rare to show both states, and in trials a type for
-    each key got fewer states right than calling every key active.
+    The model has intervals alone, without event types: most keys are too rare to show both states, and in
+    trials a type for each key got fewer states right than calling every key active.
     """
     users = typing.known["user"].unique().tolist()
     training = [sequences_of(_of(typing.known, one), ["tau"], "none") for one in users]
@@ -245,14 +247,14 @@ def _show_states(typing: DemoTyping, user: object, session: object, out: Path) -
         letter = " " if key == "space" else key if len(key) == 1 else f"‹{key}›"
         text.append(letter.upper().replace(" ", "_") if state else letter, style=PASSIVE if state else "")
     show(text)
-    # Samples are sorted by user, and so are the states.
+    # The states are sorted by user, as samples are.
     right = float(np.mean(np.concatenate([found[one] for one in users]) == typing.states))
     active = float(np.mean(typing.states == 0))
     show(
         f"Over all unknown samples, {right:.0%} of the states are found as they were simulated. Calling "
         f"every key active would be right for {active:.0%} of them."
     )
-    # An HMM looks at intervals alone; the keys are written under them.
+    # The HMM uses intervals alone; the keys are only written under them.
     shown = sequences_of(sample[here].reset_index(drop=True), ["tau"], "key")
     write_figure(states_figure(models[user], shown, n_events=SHOWN), out / "hidden_states.png")
     return {"right": right, "active": active}
@@ -267,14 +269,14 @@ def _write(out: Path, typing: DemoTyping, rates: pd.DataFrame, user: object, ses
         rates.to_csv(temporary)
     save_recordings(typing.known, out / "typing.csv")
     save_recordings(typing.asked, out / "unknown.csv")
-    # As a program records it that does not know who types: keys and times alone.
+    # Keys and times alone, as recorded by a program that does not know who types.
     one = _of(typing.asked, user)
     with replacing(out / "session.csv") as temporary:
         one[one["session"] == session].drop(columns=["user", "session"]).to_csv(temporary, index=False)
 
 
 def _propose(out: Path, user: object) -> None:
-    """Commands that can be pasted as they are."""
+    """Print commands that can be pasted as they are."""
     keydyn = own_command()
     session, models = (shlex.quote(str(out / name)) for name in ("session.csv", "models"))
     commands = (
@@ -285,7 +287,7 @@ def _propose(out: Path, user: object) -> None:
     )
     show("Continue with")
     for command in commands:
-        # Not wrapped, so that it can be pasted.
+        # Not wrapped, so that they can be pasted.
         say(f"  {command}")
     say(
         f"These people are enrolled with {DETECTOR}, calibrated on {CALIBRATING} other simulated typists. A "

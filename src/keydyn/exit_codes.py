@@ -1,4 +1,4 @@
-"""How a command ends: the exit codes, and errors reported plainly."""
+"""The exit codes of commands, and plain reports of errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ExitCode(IntEnum):
-    """What a command's exit code says."""
+    """The meaning of a command's exit code."""
 
     DONE = 0  # verify, watch: all accepted
     REJECTED = 1  # data check: a file is not the published one
@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-# For the end of a command's help.
+# Shown at the end of a command's help.
 EXIT_CODES = (
     "Exit codes: 0 done or accepted, 1 rejected, 2 wrong usage, 3 not enough evidence, 4 input or files that "
     "cannot be used, 70 internal error, 130 interrupted."
@@ -36,12 +36,12 @@ EXIT_CODES = (
 
 
 class UsageError(ValueError):
-    """A command that cannot be carried out as it was given, whatever the files hold."""
+    """Raised when a command cannot be carried out as given, whatever its files contain."""
 
 
 @contextmanager
 def checking_options() -> Iterator[None]:
-    """A `ValueError` in the block is about the options, not about the input."""
+    """Turn a `ValueError` in the block, which is about options and not about input, into a `UsageError`."""
     try:
         yield
     except ValueError as error:
@@ -49,7 +49,7 @@ def checking_options() -> Iterator[None]:
 
 
 def fail_clearly(command: Command) -> Command:
-    """Turn every error into an exit code: one line for what the user can mend, a traceback for a bug."""
+    """Turn every error into an exit code, with one line if the user can fix it or a traceback for a bug."""
 
     @functools.wraps(command)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -66,14 +66,14 @@ def fail_clearly(command: Command) -> Command:
 
 
 def reported(error: BaseException) -> ExitCode:
-    """Report an error on standard error; the exit code that goes with it."""
+    """Report an error on standard error, and return its exit code."""
     if isinstance(error, SystemExit):
         raise error
     if isinstance(error, KeyboardInterrupt):
         complain(str(error) or "interrupted")
         return ExitCode.INTERRUPTED
     if isinstance(error, BrokenPipeError):
-        # The reader of the output has closed it. Python would complain again when it flushes.
+        # The reader has closed the output. Without this, Python would complain again when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.UNUSABLE
     if isinstance(error, MemoryError):
@@ -88,7 +88,7 @@ def reported(error: BaseException) -> ExitCode:
 
 
 def _words(error: ValueError | OSError) -> str:
-    """What an error says; what the system says comes after the path that it is about, without its number."""
+    """The message of an error; for errors of the system, the path and then its message without its number."""
     if isinstance(error, OSError) and error.strerror:
         paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
         return ": ".join([" -> ".join(paths)] * bool(paths) + [error.strerror])
@@ -96,5 +96,5 @@ def _words(error: ValueError | OSError) -> str:
 
 
 def complain(message: str) -> None:
-    """Report what went wrong, in red on standard error."""
+    """Print an error message in red on standard error."""
     typer.secho(f"keydyn: {message}", err=True, fg="red")

@@ -1,8 +1,8 @@
-"""Kinds of files, each declared once: its fields, its arrays, their types and their bounds.
+"""Kinds of files, each declared once with its fields and arrays, their types and their bounds.
 
 A file is in the safetensors format: arrays by name, and a header in JSON with the fields, the name of the
-kind and the SHA-256 of all of it (docs/file-format.md). Nothing in a file can run code. A file may come from
-anywhere: what does not match the declaration is refused, with the name of the file and of the field.
+kind and the SHA-256 of the whole (docs/file-format.md). Nothing in a file can run code. Files may come from
+anywhere: a file that does not match the declaration is refused, naming the file and the field.
 
 The checks of fields (`text`, `whole`, `many`, `record`, …) serve other stored values too, such as manifests,
 cursors and the states of sessions.
@@ -34,11 +34,11 @@ from keydyn.regular_files import UnusableFileError, read_regular
 FORMAT, VERSION = "keydyn-model", 1
 # The safetensors metadata entry that has the header.
 HEADER = "keydyn"
-# Bytes of the largest file that is read; the largest model measured has a tenth of them.
+# The largest file that is read, in bytes; the largest model measured has a tenth of this.
 LARGEST_FILE = 1 << 30
-# Counts up to here are exact as floats.
+# Counts up to this number are exact as floats.
 MOST_COUNTED = 2**53
-# How far probabilities may be from adding up to one.
+# The largest deviation from 1 of a sum of probabilities.
 SUM_TOLERANCE = 1e-6
 
 Path_ = str | PathLike[str]
@@ -52,7 +52,7 @@ Stored = TypeVar("Stored")
 
 
 class ModelFileError(ValueError):
-    """A file that is damaged, or is not of the expected kind.
+    """Raised when a file is damaged or not of the expected kind.
 
     Examples
     --------
@@ -69,17 +69,17 @@ class ModelFileError(ValueError):
 
 
 def wrong(name: str, value: Any, what: str) -> ValueError:
-    """The error for a field whose value is not `what` it should be."""
+    """Make the error for a field whose value is not `what` it should be."""
     return ValueError(f"{name} is {shown(value)}, not {what}")
 
 
 def anything(name: str, value: Any) -> Any:
-    """A field that is checked when it is used."""
+    """Accept any value, because it is checked where it is used."""
     return value
 
 
 def text(name: str, value: Any) -> str:
-    """Text that is not empty and can be printed: JSON can hold half of a surrogate pair, which cannot."""
+    """Non-empty text that can be printed; JSON can hold half of a surrogate pair, which cannot."""
     printable = isinstance(value, str) and value.encode("utf-8", "replace").decode("utf-8") == value
     if not printable or not value:
         raise wrong(name, value, "text")
@@ -106,7 +106,7 @@ def or_empty(field: Field) -> Field:
 
 
 def one_of(*values: str) -> Field:
-    """One of a few words."""
+    """One of these words."""
 
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str) or value not in values:
@@ -124,7 +124,7 @@ def truth(name: str, value: Any) -> bool:
 
 
 def number(name: str, value: Any) -> float:
-    """A finite number with a fraction, as JSON writes every float."""
+    """A finite float; whole numbers without a fraction are refused, since JSON writes floats with one."""
     if not isinstance(value, float) or not math.isfinite(value):
         raise wrong(name, value, "a finite number")
     return value
@@ -143,7 +143,7 @@ def whole(least: int = 0, most: int = MOST_COUNTED) -> Field:
 
 
 def many(field: Field) -> Field:
-    """A list whose entries are all of one kind; errors give the position, counted from 0."""
+    """A list with entries of one kind; errors give the position, counted from 0."""
 
     def check(name: str, value: Any) -> list[Any]:
         if not isinstance(value, list):
@@ -154,14 +154,14 @@ def many(field: Field) -> Field:
 
 
 def mapping(name: str, value: Any) -> Values:
-    """An object whose fields are checked when it is used."""
+    """An object whose fields are checked where it is used."""
     if not isinstance(value, dict):
         raise wrong(name, value, "an object")
     return value
 
 
 def record(fields: Mapping[str, Field], *, complete: bool = True) -> Field:
-    """An object with these fields and no others; all of them if it must be `complete`."""
+    """An object with these fields and no others; if `complete`, none may be missing."""
 
     def check(name: str, value: Any) -> Values:
         mapping(name or "it", value)
@@ -177,17 +177,17 @@ def record(fields: Mapping[str, Field], *, complete: bool = True) -> Field:
 
 
 def unbounded(name: str, values: NDArray[Any]) -> None:
-    """Any values of the array's type."""
+    """Accept all values of the array's type."""
 
 
 def finite(name: str, values: NDArray[Any]) -> None:
-    """Neither NaN nor infinite."""
+    """Check that no value is NaN or infinite."""
     if not np.isfinite(values).all():
         raise ValueError(f"{name} has values that are not finite")
 
 
 def within(least: float, most: float) -> Bounds:
-    """From `least` to `most`, both included; not NaN."""
+    """Make a check that values are from `least` to `most`, both included, and not NaN."""
 
     def check(name: str, values: NDArray[Any]) -> None:
         if not ((values >= least) & (values <= most)).all():
@@ -197,7 +197,7 @@ def within(least: float, most: float) -> Bounds:
 
 
 def probabilities(name: str, values: NDArray[Any]) -> None:
-    """Probabilities that add up to one along the last axis."""
+    """Check that values are probabilities that add up to one along the last axis."""
     bad = ~(np.isfinite(values) & (values >= 0.0))
     if bad.any():
         place = tuple(np.argwhere(bad)[0].tolist())
@@ -211,14 +211,14 @@ def probabilities(name: str, values: NDArray[Any]) -> None:
 
 @dataclass(frozen=True)
 class Tensor:
-    """An array of a file.
+    """The declaration of an array in a file.
 
     Attributes
     ----------
-    shape : numbers, and symbols such as "M", which stand for the same number throughout a file; None is any
-    bounds : what holds for its values
-    dtype : their type
-    group : a file has all arrays of a group or none; without a group it must have the array
+    shape : numbers, or symbols such as "M", which stand for one number throughout a file, or None for any
+    bounds : the check of its values
+    dtype : the type of its values
+    group : a file has all arrays of a group or none; an array without a group is required
     """
 
     shape: tuple[int | str | None, ...]
@@ -227,7 +227,7 @@ class Tensor:
     group: str | None = None
 
     def check(self, name: str, values: NDArray[Any], sizes: dict[str, int]) -> None:
-        """Compare the array with the declaration; `sizes` are those of the symbols, which it may add to."""
+        """Check an array against the declaration; new symbols are added to `sizes`, the known ones."""
         if values.dtype != self.dtype:
             raise ValueError(f"{name} has values of type {values.dtype}, not {np.dtype(self.dtype)}")
         if values.ndim == len(self.shape):
@@ -245,7 +245,7 @@ class Tensor:
 
 
 def check_tensors(tensors: Tensors, declared: Mapping[str, Tensor]) -> None:
-    """Compare arrays with their declarations; a `ValueError` gives the first that is wrong."""
+    """Check arrays against their declarations; a `ValueError` names the first that is wrong."""
     unknown = tensors.keys() - declared.keys()
     if unknown:
         raise ValueError(f"it has arrays that are not known: {', '.join(sorted(unknown))}")
@@ -260,14 +260,14 @@ def check_tensors(tensors: Tensors, declared: Mapping[str, Tensor]) -> None:
 
 @dataclass(frozen=True)
 class Kind(Generic[Stored]):
-    """A kind of file.
+    """The declaration of a kind of file.
 
     Attributes
     ----------
-    name : stands in the header as "class"
-    fields : of the header, besides those that every file has
-    tensors : the arrays of a file whose header has these values; None if `build` checks them
-    build : what a file with these values and arrays, all checked, stands for
+    name : the value of "class" in the header
+    fields : the fields of the header, besides those that every file has
+    tensors : declares the arrays of a file, given the values of its header; None if `build` checks them
+    build : makes the stored object from the values and arrays, all checked
     """
 
     name: str
@@ -284,11 +284,11 @@ class Kind(Generic[Stored]):
         return packed(self.header(values), tensors)
 
     def digest(self, values: Values, tensors: Tensors) -> str:
-        """SHA-256 of what a file would hold."""
+        """SHA-256 of the contents that a file would have."""
         return digest(self.header(values), tensors)
 
     def parsed(self, contents: bytes, path: Path_) -> Stored:
-        """What `packed` was given, built; a `ModelFileError` if the contents are of another kind."""
+        """Build the object from the result of `packed`; a `ModelFileError` if it is of another kind."""
         header, tensors = _unpacked(contents, path)
         name = str(header.get("class"))
         if KINDS.get(name) is not self:
@@ -296,7 +296,7 @@ class Kind(Generic[Stored]):
         return _built(self, header, tensors, path)
 
     def restored(self, header: Values, tensors: Tensors) -> Stored:
-        """What a header and arrays stand for; a `ValueError` says what is wrong with them."""
+        """Build the object from a header and arrays; a `ValueError` says what is wrong with them."""
         own = {name: value for name, value in header.items() if name not in _OF_EVERY_FILE}
         values = record(self.fields)("", own) | {"class": header.get("class")}
         if self.tensors is not None:
@@ -305,7 +305,7 @@ class Kind(Generic[Stored]):
 
 
 _OF_EVERY_FILE = ("format", "version", "class", "sha256")
-#: Every kind of file by the name that stands in its header.
+#: Every kind of file, by the name in its header.
 KINDS: dict[str, Kind[Any]] = {}
 
 
@@ -316,7 +316,7 @@ def declared(kind: Kind[Stored]) -> Kind[Stored]:
 
 
 def read(path: Path_) -> bytes:
-    """The contents of a file that is to be parsed."""
+    """Read the contents of a file, to be parsed."""
     try:
         return read_regular(Path(path), LARGEST_FILE)
     except FileNotFoundError:
@@ -326,7 +326,7 @@ def read(path: Path_) -> bytes:
 
 
 def parsed(contents: bytes, path: Path_) -> Any:
-    """What the contents of a file stand for, whatever its kind; `path` is what messages call it."""
+    """Build the object from the contents of a file of any kind; `path` is its name in messages."""
     header, tensors = _unpacked(contents, path)
     name = header.get("class")
     kind = KINDS.get(name) if isinstance(name, str) else None
@@ -336,14 +336,14 @@ def parsed(contents: bytes, path: Path_) -> Any:
 
 
 def write(path: Path_, contents: bytes) -> None:
-    """Write a file, whole or not at all; a folder that does not exist is reported, not created."""
+    """Write a file, in full or not at all; a `FileNotFoundError` if its folder does not exist."""
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"there is no folder {Path(path).parent}")
     write_bytes(Path(path), contents)
 
 
 def packed(header: Values, tensors: Tensors) -> bytes:
-    """The contents of a file with this header, to which the digest is added, and these arrays."""
+    """The contents of a file with these arrays and this header, to which the digest is added."""
     header = header | {"sha256": digest(header, tensors)}
     return to_bytes(
         {name: np.ascontiguousarray(values) for name, values in tensors.items()}, {HEADER: _text(header)}
@@ -362,12 +362,12 @@ def digest(header: Values, tensors: Tensors) -> str:
 
 
 def marked(mark: bytes, payload: bytes) -> bytes:
-    """Bytes that are too small for a file: a mark that says what they are, their CRC-32, then themselves."""
+    """Prefix bytes too small for a file with a mark that identifies them, and their CRC-32."""
     return mark + crc32(payload).to_bytes(4, "little") + payload
 
 
 def unmarked(mark: bytes, contents: bytes, what: str) -> bytes:
-    """The bytes that `marked` was given; a `ValueError` if they are not `what` is expected."""
+    """Check and remove the prefix that `marked` added; `what` describes the bytes in error messages."""
     begin = len(mark) + 4
     if contents[: len(mark)] != mark or len(contents) < begin:
         raise ValueError(f"these bytes are not {what}, or they are cut short")
@@ -377,7 +377,7 @@ def unmarked(mark: bytes, contents: bytes, what: str) -> bytes:
 
 
 def _built(kind: Kind[Stored], header: Values, tensors: Tensors, path: Path_) -> Stored:
-    """What a file stands for; whatever a hostile one makes the checks or constructors raise names it."""
+    """Build the object of a file; all errors that even a hostile file can cause name the file."""
     try:
         return kind.restored(header, tensors)
     except KeyError as error:
@@ -387,10 +387,10 @@ def _built(kind: Kind[Stored], header: Values, tensors: Tensors, path: Path_) ->
 
 
 def _unpacked(contents: bytes, path: Path_) -> tuple[Values, Tensors]:
-    """Header and arrays of a file that is whole: its digest is right."""
+    """Read the header and arrays of a file, and verify its digest."""
     try:
         tensors = {name: np.array(values) for name, values in from_bytes(contents).items()}
-        # What is there was checked by the line above: its length, then a header in JSON.
+        # The line above has checked the beginning: the length of the header, then the header in JSON.
         described = json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
         header = _parse_header(path, described.get("__metadata__", {}).get(HEADER))
     except (SafetensorError, AttributeError, KeyError, TypeError) as error:
@@ -423,5 +423,5 @@ def _parse_header(path: Path_, text: str | None) -> Values:
 
 
 def _text(header: Values) -> str:
-    """A header as it is written, always in the same way; NumPy's numbers become plain ones."""
+    """Write a header, always in the same form; NumPy's numbers become plain ones."""
     return json.dumps(header, sort_keys=True, default=lambda value: value.item())

@@ -1,4 +1,4 @@
-"""Packages whose names are imported when they are first asked for, so that a process loads what it uses."""
+"""Packages whose names are imported on first access, so that a process loads only what it uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def on_demand(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package; `names` lists, by module, what the package offers.
+    """Make the `__getattr__` and `__dir__` of a package; `names` lists its public names by module.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def on_demand(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], A
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(homes[name], package), name)
-        # Found without this function from now on.
+        # From now on it is found without this function.
         setattr(sys.modules[package], name, value)
         return value
 

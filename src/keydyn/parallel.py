@@ -1,6 +1,6 @@
-"""Where long work runs: on this machine's cores, or on a Dask cluster that is already running.
+"""Parallel execution of long work, on this machine's cores or on a running Dask cluster.
 
-Population fits, studies and surrogates all use it. Results do not depend on where the work ran.
+Population fits, studies and surrogates use it. Results do not depend on where the work ran.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PATIENCE = 10
 
 
 class EngineError(OSError):
-    """The cluster cannot be used: the message says why.
+    """Raised when the cluster cannot be used; the message says why.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def using(engine: str | None) -> Iterator[None]:
 
 
 def counting_on(progress: Progress | None, before: int) -> Progress | None:
-    """Progress that counts on from what was done `before`."""
+    """Return a progress function that counts on from the number done `before`."""
     return None if progress is None else lambda done: progress(before + done)
 
 
@@ -105,7 +105,7 @@ def each(
     threads: bool = True,
     names: Sequence[object] | None = None,
 ) -> Iterator[Result]:
-    """The results of `mapped` one by one, each as soon as it and all before it are done.
+    """Yield the results of `mapped` one by one, each as soon as it and all before it are done.
 
     Examples
     --------
@@ -124,15 +124,15 @@ def each(
     from joblib import delayed
 
     with _workers(engine or _ENGINE.get(), n_jobs, threads) as parallel:
-        # All in one tuple: joblib would keep a large argument on a single worker of a cluster, and it would
-        # be lost with that worker. A tuple travels with its task.
+        # All arguments are in one tuple, which travels with its task: joblib would keep a large argument on a
+        # single worker of a cluster, and it would be lost with that worker.
         yield from parallel(
             delayed(_run)((function, task, label)) for task, label in zip(tasks, labels, strict=True)
         )
 
 
 def _run(item: tuple[Callable[[Any], Any], Any, str]) -> Any:
-    """The task's result; an error is labelled with the task it comes from."""
+    """Run a task; errors are labelled with the task they come from."""
     function, task, label = item
     try:
         return function(task)
@@ -147,7 +147,7 @@ def _run(item: tuple[Callable[[Any], Any], Any, str]) -> Any:
 
 @contextmanager
 def _workers(engine: str | None, n_jobs: int | None, threads: bool) -> Iterator[Any]:
-    """joblib's `Parallel` over this machine's cores or over the cluster."""
+    """Yield joblib's `Parallel` for this machine's cores or for the cluster."""
     from joblib import Parallel
 
     if engine is None:
@@ -159,7 +159,7 @@ def _workers(engine: str | None, n_jobs: int | None, threads: bool) -> Iterator[
 
 @contextmanager
 def on_cluster(engine: str) -> Iterator[None]:
-    """`Parallel` runs on the cluster of the scheduler at `engine`, dask://HOST:PORT.
+    """Make `Parallel` run on the cluster of the scheduler at `engine`, dask://HOST:PORT.
 
     An `EngineError` says why it cannot, or why the work had to stop.
     """
@@ -169,7 +169,7 @@ def on_cluster(engine: str) -> Iterator[None]:
     if address is None:
         raise ValueError(f"engine must be dask://HOST:PORT, not {engine!r}")
     try:
-        # An extra, imported only when it is asked for.
+        # An optional dependency, imported only if it is used.
         distributed = import_module("distributed")
     except ImportError:
         raise EngineError(
@@ -186,7 +186,7 @@ def on_cluster(engine: str) -> Iterator[None]:
         register_parallel_backend(BACKEND, _backend())
         try:
             with parallel_config(backend=BACKEND, client=client), warnings.catch_warnings():
-                # Tasks carry their data on purpose: what lies on a worker is lost with it.
+                # Tasks carry their data on purpose: data stored on a worker is lost with it.
                 warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
                 yield
         except distributed.KilledWorker as error:
@@ -198,14 +198,14 @@ def on_cluster(engine: str) -> Iterator[None]:
 
 
 def version() -> str:
-    """The version of this package; workers are asked for theirs."""
+    """The version of this package; also called on workers."""
     from keydyn import __version__
 
     return __version__
 
 
 def _check_workers(client: Any, engine: str, seconds: float) -> None:
-    """An `EngineError` unless there are workers in this time and all have this version of the package."""
+    """Raise an `EngineError` unless workers appear in time and all have this version of the package."""
     try:
         client.wait_for_workers(1, timeout=seconds)
     except TimeoutError:
@@ -219,14 +219,14 @@ def _check_workers(client: Any, engine: str, seconds: float) -> None:
 
 
 def _backend() -> type[Any]:
-    """The class of the backend; it is made here because joblib's module needs Dask."""
+    """Make the class of the backend; it is defined here because joblib's module needs Dask."""
     from joblib._dask import DaskDistributedBackend
 
     class ClusterBackend(DaskDistributedBackend):  # type: ignore[misc]
         """joblib's backend for Dask, with two differences.
 
-        joblib is notified of results only, and would wait for ever for a task that fails without one. And
-        with a single worker joblib would run everything on this machine; here it goes to that worker.
+        joblib is notified of results only, and would wait for ever for a task that fails without one. With a
+        single worker, joblib would run everything on this machine; here it goes to that worker.
         """
 
         def effective_n_jobs(self, n_jobs: int) -> int:

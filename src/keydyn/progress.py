@@ -1,4 +1,4 @@
-"""Long work shows what it is doing: a bar on a terminal, a line every few seconds elsewhere."""
+"""Progress of long work: a bar on a terminal, and a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ SECONDS_BETWEEN_LINES = 5.0
 
 @contextmanager
 def progress_bar(what: str, total: int, hidden: bool = False) -> Iterator[Callable[[int], object]]:
-    """For countable work; what it yields is called with the number done."""
+    """Show progress of countable work; the function that it yields is called with the number done."""
     with _display(what, hidden) as show:
         yield lambda done: show(what, done / max(total, 1), f"{done} of {total}")
 
 
 @contextmanager
 def share_bar(hidden: bool = False) -> Iterator[Callable[[str, float], object]]:
-    """For work of many kinds; what it yields is called with the current work and the share done."""
+    """Show progress of work of many kinds; call the yielded function with the current work and share done."""
     with _display("starting", hidden) as show:
         yield lambda what, share: show(what, share, f"{share:.0%}")
 
 
 @contextmanager
 def working(what: str, hidden: bool = False) -> Iterator[None]:
-    """For work that cannot be counted."""
+    """Show that work goes on whose progress cannot be counted."""
     with _display(what, hidden):
         yield
 
@@ -40,7 +40,7 @@ Show = Callable[[str, float | None, str], object]
 
 @contextmanager
 def _display(what: str, hidden: bool) -> Iterator[Show]:
-    """Something that shows the current work, the share done and that share in words."""
+    """Yield a function that shows the current work, the share done, and a text for the share."""
     if hidden or is_quiet():
         yield lambda *_: None
     elif sys.stderr.isatty():
@@ -53,7 +53,7 @@ def _display(what: str, hidden: bool) -> Iterator[Show]:
 
 @contextmanager
 def _bar(what: str) -> Iterator[Show]:
-    """A bar with an estimate of the time left. Something always moves in it."""
+    """Show a bar with an estimate of the time left, in which something always moves."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -77,7 +77,7 @@ def _bar(what: str) -> Iterator[Show]:
 
 @contextmanager
 def _lines(what: str) -> Iterator[Show]:
-    """A line on standard error every few seconds, from a thread: the work itself may not call for long."""
+    """Print a line every few seconds, from a thread, because the work may be silent for long."""
     began, ended = time.monotonic(), threading.Event()
     now: dict[str, Any] = {"what": what, "words": ""}
 
@@ -89,7 +89,7 @@ def _lines(what: str) -> Iterator[Show]:
             words = f", {now['words']}" if now["words"] else ""
             print(f"keydyn: {now['what']}{words}, {time.monotonic() - began:.0f} s", file=stream, flush=True)
 
-    # The lines go to the stream of now, even if sys.stderr is replaced meanwhile.
+    # Lines go to the present stream, even if sys.stderr is replaced meanwhile.
     stream = sys.stderr
     reporter = threading.Thread(target=report, daemon=True)
     reporter.start()

@@ -1,7 +1,7 @@
-"""Reading files that may be anything: a regular file of a sane size is read, all else is refused at once.
+"""Safe reading of unknown files: regular files of a sane size are read, all else is refused at once.
 
 A pipe or a device would keep its reader waiting for ever, and a sparse file can claim more bytes than there
-is memory. A file is judged after it was opened, so that it cannot be exchanged in between.
+is memory. A file is checked after it has been opened, so that it cannot be exchanged in between.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class UnusableFileError(ValueError):
 
 @contextmanager
 def opened(path: str | Path, largest: int, links: bool = True) -> Iterator[BinaryIO]:
-    """A regular file of at most `largest` bytes, open for reading; an `UnusableFileError` says why not.
+    """Open a regular file of at most `largest` bytes for reading; an `UnusableFileError` says why not.
 
-    Without `links` a link is refused, whatever it leads to.
+    Without `links`, links are refused, whatever they lead to.
     """
     if not links and Path(path).is_symlink():
         raise UnusableFileError("it is a link, not a file")
@@ -54,7 +54,7 @@ def opened(path: str | Path, largest: int, links: bool = True) -> Iterator[Binar
 
 
 def read_regular(path: str | Path, largest: int, links: bool = True) -> bytes:
-    """All of a regular file of at most `largest` bytes."""
+    """Read a regular file of at most `largest` bytes."""
     with opened(path, largest, links) as file:
         contents = file.read(largest + 1)
     if len(contents) > largest:
@@ -63,13 +63,13 @@ def read_regular(path: str | Path, largest: int, links: bool = True) -> bytes:
 
 
 def read_unpacked(path: str | Path, largest: int) -> bytes:
-    """All of a regular file, unpacked if it is gzipped; unpacked too it has at most `largest` bytes."""
+    """Read a regular file, unpacked if it is gzipped; packed and unpacked, at most `largest` bytes."""
     with opened(path, largest) as file:
         return b"".join(blocks(file, largest))
 
 
 def read_open(file: BinaryIO, largest: int) -> bytes:
-    """All that an open file or a pipe still has, unpacked if it is gzipped; at most `largest` bytes."""
+    """Read the rest of an open file or pipe, unpacked if it is gzipped; at most `largest` bytes."""
     contents = file.read(largest + 1)
     if len(contents) > largest:
         raise UnusableFileError(f"it holds more than {largest:,} bytes; no more are read")
@@ -77,7 +77,7 @@ def read_open(file: BinaryIO, largest: int) -> bytes:
 
 
 def blocks(file: BinaryIO, largest: int) -> Iterator[bytes]:
-    """The contents of an open file, unpacked if they are gzipped, piece by piece, `largest` bytes at most."""
+    """Yield the contents of an open file in blocks, unpacked if gzipped; at most `largest` bytes in total."""
     packed = file.read(2) == GZIP_MAGIC
     file.seek(0)
     left = largest

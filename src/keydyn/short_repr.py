@@ -1,4 +1,4 @@
-"""Prints values that hold arrays on one line, so that the last line of a notebook cell can be read."""
+"""Short representations of values with arrays, so that they are readable in a notebook."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def short(value: Any) -> str:
 
 
 def _listed(texts: list[str]) -> str:
-    """The first, as many more as fit, and how many are left."""
+    """Join the first text, as many more as fit, and the number of those left out."""
     shown = 1
     while shown < len(texts) and len(", ".join(texts[: shown + 1])) <= LONGEST:
         shown += 1

@@ -1,4 +1,4 @@
-"""What commands have in common on a terminal: tables, JSON, warnings."""
+"""Output that commands share: tables, JSON and warnings on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-# Letters that a column takes besides its texts.
+# Characters that a column takes in addition to its texts.
 BORDER = 3
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
@@ -24,7 +24,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machine
 
 @contextmanager
 def being_quiet(quiet: bool) -> Iterator[None]:
-    """Within the block only warnings, errors and JSON are printed, if `quiet`."""
+    """Print only warnings, errors and JSON within the block, if `quiet`."""
     before = _QUIET.set(quiet)
     try:
         yield
@@ -52,12 +52,12 @@ def show(what: Any) -> None:
 
 
 def warn(message: str) -> None:
-    """Report what the user should know, in yellow on standard error."""
+    """Print a warning in yellow on standard error."""
     typer.secho(f"keydyn: {message}", err=True, fg="yellow")
 
 
 def own_command() -> str:
-    """What runs this program again, such as `.venv/bin/keydyn`, for commands that can be pasted."""
+    """The command that runs this program, such as `.venv/bin/keydyn`, for commands that can be pasted."""
     program, on_path = Path(sys.argv[0]), shutil.which("keydyn")
     named = program.name == "keydyn" and (on_path is None or Path(on_path).resolve() != program.resolve())
     return shlex.quote(str(program)) if named else "keydyn"
@@ -69,12 +69,12 @@ def print_json(value: Any) -> None:
 
 
 def heading(key: str) -> str:
-    """What a key of a row, in snake_case, is called in a table."""
+    """The heading in a table for a key of a row, which is in snake_case."""
     return key.replace("_", " ").replace("log likelihood", "log-likelihood")
 
 
 def show_table(title: str, rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table, numbers aligned to the right; row by row where the terminal is too narrow."""
+    """Print rows as a table with numbers aligned right, or row by row if the terminal is too narrow."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -82,7 +82,7 @@ def show_table(title: str, rows: list[dict[str, Any]]) -> None:
     if is_quiet():
         return
     console = Console()
-    # As Text: a user may be called "[/b]", which is markup in a plain string.
+    # As Text, because in a plain string a user called "[/b]" would be markup.
     if least_width(rows) > console.width:
         console.print(Text(title, style="italic"))
         widest = max(len(heading(name)) for name in rows[0])
@@ -103,21 +103,21 @@ def show_table(title: str, rows: list[dict[str, Any]]) -> None:
 
 
 def terminal_width() -> int:
-    """The number of letters in a line."""
+    """The number of characters in a line."""
     from rich.console import Console
 
     return Console().width
 
 
 def least_width(rows: list[dict[str, Any]]) -> int:
-    """The width of a table in which no word is broken."""
+    """The least width of a table in which no word is broken."""
     return sum(_longest_word(texts) + BORDER for texts in _columns(rows)) + 1
 
 
 def column_widths(columns: Sequence[Sequence[str]], room: int) -> list[int]:
-    """The width of each column of a table that is `room` wide, given the texts of each column.
+    """The widths of the columns of a table that is `room` wide, given the texts of each column.
 
-    No word is broken as long as there is room. What is left goes to the column that needs most.
+    No word is broken as long as there is room. Space left over goes to the columns that need most.
     """
     widths = [_longest_word(texts) for texts in columns]
     wanted = [max((len(line) for text in texts for line in text.split("\n")), default=0) for texts in columns]

@@ -1,4 +1,4 @@
-"""From scores to decisions whose error rates are stated, measured and kept."""
+"""Turn scores into decisions whose error rates are stated and measured."""
 
 from typing import TYPE_CHECKING
 

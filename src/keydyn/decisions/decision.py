@@ -19,31 +19,35 @@ if TYPE_CHECKING:
 
 ACCEPT, REJECT, UNSURE = "accept", "reject", "unsure"
 LOCKOUTS_PER_HOUR = 1.0
-# The share of people's samples that are rejected as forged.
+# The share of samples typed by people that may be rejected as forged.
 ALARMS = 0.01
-# A rate that was rounded is not above its target.
+# A rate that exceeds its target only by rounding does not count as above it.
 ROUNDING = 1.0 + 1e-9
-# Probability that a sample to identify is a stranger's, before it is looked at.
+# Prior probability that a sample to identify is a stranger's.
 STRANGER = 0.5
 LEAST_KEYSTROKES = 6
 LEAST_KNOWN = 4
-# With fewer of its pairs of keys typed at enrolment, a sample is of another text. In the paper's datasets the
-# share is 0.5 or more for samples of the same kind of text, and at most 0.2 for digits under essays' models.
+# A sample is of another text if less than this share of its pairs of keys was typed at enrolment. In the
+# paper's datasets the share is at least 0.5 for the same kind of text, and at most 0.2 for digits under
+# essays' models.
 LEAST_FAMILIAR = 0.25
-# Samples with fewer pairs are too short to tell.
+# Samples with fewer pairs are too short to tell whether the text is another one.
 LEAST_PAIRS = 8
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Accept where few strangers would score as high, reject where few genuine samples would score as low.
+    """An operating point set by the largest error rates that are tolerated.
+
+    A claim is accepted if few strangers would score as high, and rejected if few genuine samples would score
+    as low; otherwise the answer is unsure.
 
     Attributes
     ----------
     false_match : the largest share of strangers accepted
-    false_non_match : the largest share of genuine samples rejected; in between the answer is unsure
+    false_non_match : the largest share of genuine samples rejected
     lockouts_per_hour : how often a watched session may be locked although the right person types
-    alarms : the share of people's samples that may be rejected as forged; 0 to reject none as such
+    alarms : the largest share of samples typed by people that may be rejected as forged; with 0, none is
 
     Examples
     --------
@@ -59,7 +63,7 @@ class Targets:
     alarms: float = ALARMS
 
     def __post_init__(self) -> None:
-        """Check that the rates are rates."""
+        """Check that each rate is in its range."""
         _check_alarms(self.alarms)
         for name in ("false_match", "false_non_match"):
             if not 0.0 < getattr(self, name) < 1.0:
@@ -74,13 +78,13 @@ class Targets:
 
 @dataclass(frozen=True)
 class Costs:
-    """Accept where that is expected to cost less, given how probable a genuine claim is to begin with.
+    """An operating point set by the costs of errors: a claim is accepted if that is expected to cost less.
 
     Attributes
     ----------
     false_match, false_non_match : the cost of each error, in any unit
-    prior : probability that a claim is genuine
-    lockouts_per_hour, alarms : as of `Targets`
+    prior : probability that a claim is genuine, before the sample is looked at
+    lockouts_per_hour, alarms : as in `Targets`
 
     Examples
     --------
@@ -108,7 +112,7 @@ class Costs:
 
     @property
     def threshold(self) -> float:
-        """The log-likelihood ratio from which accepting costs less."""
+        """The log-likelihood ratio from which accepting is expected to cost less than rejecting."""
         odds = self.prior / (1.0 - self.prior)
         return math.log(self.false_match / self.false_non_match) - math.log(odds)
 
@@ -126,15 +130,15 @@ def _check_alarms(alarms: float) -> None:
 
 
 class Typed(NamedTuple):
-    """Whether a hand typed a sample.
+    """The judgement whether a sample was typed by hand.
 
     Attributes
     ----------
     answer : "yes", "no" or "unsure"
     llr : natural logarithm of the likelihood ratio of typed against forged
-    rate : the share of people's samples of this length that have as low a ratio
-    reason : in words, what speaks against a hand, if the answer is "no"; why a low ratio is no proof, if keys
-        came in bursts and the answer is "unsure"
+    rate : the share of samples of this length typed by people that have a ratio as low as this
+    reason : a phrase that says what speaks against typing by hand, if the answer is "no"; or why a low ratio
+        is no proof, if keys came in bursts and the answer is "unsure"
 
     Examples
     --------
@@ -156,9 +160,10 @@ NOT_JUDGED = Typed()
 
 @dataclass(frozen=True)
 class Evidence:
-    """What there is of a sample: keystrokes with a time to score, and those of keys that the model knows.
+    """The amount of evidence in a sample.
 
-    `pairs` are the pairs of a key and the next, and `familiar` those that were typed at enrolment.
+    `keystrokes` counts the keystrokes with a time to score, and `known` those of them whose keys the model
+    knows; `pairs` counts the pairs of consecutive keys, and `familiar` those that were typed at enrolment.
 
     Examples
     --------
@@ -176,11 +181,11 @@ class Evidence:
 
     @property
     def other_text(self) -> bool:
-        """Whether the sample is of another text than the model."""
+        """Whether the text of the sample differs from what was typed at enrolment."""
         return self.pairs >= LEAST_PAIRS and self.familiar < LEAST_FAMILIAR * self.pairs
 
     def shortage(self, least_keystrokes: int = LEAST_KEYSTROKES, least_known: int = LEAST_KNOWN) -> list[str]:
-        """What is too little for a decision, in words; nothing if there is enough."""
+        """Reasons why the evidence does not suffice for a decision; an empty list if it does."""
         reasons = []
         if self.keystrokes < least_keystrokes:
             reasons.append(f"{_counted(self.keystrokes)}, fewer than {least_keystrokes}")
@@ -195,21 +200,21 @@ class Evidence:
 
 
 def evidence(samples: Samples, template: Detector) -> list[Evidence]:
-    """The evidence in each sample, for or against the person whose template it is."""
+    """Count the evidence in each sample for a comparison with this template."""
     starts = samples.sequences.offsets[:-1]
     counts = np.add.reduceat(evidence_by_key(samples, template), starts, axis=0)
     return [Evidence(*each) for each in counts.tolist()]
 
 
 def evidence_by_key(samples: Samples, template: Detector) -> Integers:
-    """What each keystroke adds to the counts of `Evidence`, (N, 4)."""
+    """The contribution of each keystroke to the four counts of `Evidence`, (N, 4)."""
     sequences = samples.sequences
     scored = np.isfinite(sequences.X).any(axis=1)
     counts: Integers = np.zeros((sequences.n_events, 4), dtype=np.int64)
     counts[:, 0] = counts[:, 1] = scored
     recognised = template.recognised(samples)
     if recognised is not None:
-        # Without event types every key is as good as any other, and pairs mean nothing.
+        # A detector that ignores event types recognises nothing: all its keys count, and pairs mean nothing.
         known, counts[:, 3] = recognised
         counts[:, 1] &= known
         counts[:, 2] = 1
@@ -223,7 +228,7 @@ def _counted(n: int) -> str:
 
 @dataclass(frozen=True)
 class Spoke:
-    """A key and one of its times, and by how many nats it spoke for a claim; against it, if negative."""
+    """The evidence for a claim, in nats, from one time of a key; negative if it speaks against the claim."""
 
     key: str
     feature: str
@@ -242,16 +247,16 @@ class Decision:
 
     Attributes
     ----------
-    claimed : who the typist is said to be
+    claimed : the user whom the typist claims to be
     answer : "accept", "reject" or "unsure"; unsure counts as not accepted
     llr : natural logarithm of the calibrated likelihood ratio; above 0 the sample speaks for the claim
     false_match_rate : the share of strangers who would score as high
     interval : its 95 % interval over people
-    evidence : how much of the sample counts
-    reasons : in words, why the answer is not the score's alone, or why the score deserves doubt
-    spoke_for, spoke_against : what spoke loudest, if the detector can say so
-    score : what was calibrated
-    typed : whether a hand typed it at all
+    evidence : the amount of evidence in the sample
+    reasons : phrases that say why the answer is not based on the score alone, or why the score is in doubt
+    spoke_for, spoke_against : the times of keys that spoke most strongly, if the detector can name them
+    score : the score before calibration
+    typed : the judgement whether the sample was typed by hand at all
 
     Examples
     --------
@@ -283,7 +288,7 @@ class Decision:
 
     @property
     def accepted(self) -> bool:
-        """Whether the claim is believed."""
+        """Whether the answer is "accept"."""
         return self.answer == ACCEPT
 
 
@@ -298,14 +303,14 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Identification:
-    """Who typed a sample.
+    """The answer to the question of which enrolled user typed a sample.
 
     Attributes
     ----------
     candidates : the enrolled people, most probable first
-    nobody : whether the answer is that none of them did
-    nobody_probability : how probable that is
-    evidence, reasons, typed : as of a decision, for the first candidate
+    nobody : whether the answer is that none of them typed it
+    nobody_probability : the probability that none of them typed it
+    evidence, reasons, typed : as in `Decision`, for the first candidate
 
     Examples
     --------
@@ -335,7 +340,7 @@ class Identification:
 
 
 def together(found: Sequence[Identification]) -> Identification:
-    """One sample's identification among people who were judged in groups, each beside another background."""
+    """Combine identifications of one sample among groups of people, each made with its own background."""
     if len(found) == 1:
         return found[0]
     candidates = sorted((one for part in found for one in part.candidates), key=lambda one: -one.llr)
@@ -348,14 +353,14 @@ def together(found: Sequence[Identification]) -> Identification:
 
 
 def posterior_of(llr: Floats) -> Floats:
-    """(U + 1,) the probabilities of people with these likelihood ratios, and of a stranger, who is last."""
-    # All enrolled people are equally probable before the sample is looked at.
+    """(U + 1,) posterior probabilities of people with these log-likelihood ratios, then of a stranger."""
+    # All enrolled people are equally probable a priori.
     logs = np.append(llr + np.log((1.0 - STRANGER) / len(llr)), np.log(STRANGER))
     return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
 
 
 def as_json(decision: Decision) -> dict[str, Any]:
-    """The fields of a decision that programs read."""
+    """The decision as a dictionary that can be written as JSON."""
     counts = decision.evidence
     return {
         "claimed": decision.claimed,

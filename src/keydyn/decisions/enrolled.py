@@ -1,9 +1,9 @@
-"""An enrolled person: samples that are good enough, and a template that follows accepted ones, never far.
+"""Enrolled people: the quality of their samples, and templates that follow slow changes within bounds.
 
-People are taken to change as people differ, only less: the drift since the last sample has the population's
-own covariance, times a small factor. Its posterior, given one sample, moves the whole template, keys that the
-sample lacks included. The template's scales, slopes and gains stay as enrolled: only a person's means drift,
-so that no attacker can widen a template.
+A person is assumed to change in the ways in which people differ, only less: the drift since the last sample
+has the covariance of the population, times a small factor. Its posterior, given one sample, moves the whole
+template, including keys that the sample lacks. The template's scales, slopes and gains stay as enrolled: only
+the means drift, so that no attacker can widen a template.
 """
 
 from __future__ import annotations
@@ -29,28 +29,29 @@ from keydyn.short_repr import short_repr
 
 # Variance of the drift between two samples, in units of that between people.
 DRIFT = 0.05
-# How far a mean may go from where it was enrolled, in units of the template's scale there. With less, people
-# who change are lost; with more, an impostor who is accepted now and then pulls the template along.
+# The farthest that a mean may move from its enrolled value, in units of the template's scale there. A smaller
+# bound loses people who change; a larger one lets an impostor who is accepted now and then pull the template
+# along.
 BOUND = 0.5
-# It comes from sixteen simulated typists, enrolled with four samples of 60 keys and updated with 36 more. Of
-# those who did not change none got so far: half were beyond 0.51, the farthest was at 0.68. Where holds grew
-# by 1 % with every sample half were beyond 0.78, and where intervals shrank by 5 % half were beyond 0.81.
-#: From this drift on it is advisable to enrol again: the template hardly follows any further.
+# The value comes from sixteen simulated typists, enrolled with four samples of 60 keys and updated with 36
+# more. If they did not change, the median drift was 0.51 and the largest 0.68. If holds grew by 1 % with
+# every sample, the median was 0.78; if intervals shrank by 5 %, it was 0.81.
+#: The drift from which it is advisable to enrol again, because the template can hardly follow any further.
 DRIFTED = 0.7
-# A sample moves a template with at most this many times the keys of the mean sample of the enrolment.
+# An update uses at most this many times the mean number of keys per enrolment sample.
 OF_MEAN = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Updating:
-    """A template that follows a person, and the one that was enrolled; immutable."""
+    """A template that follows a person, together with the one that was enrolled; immutable."""
 
-    enrolled: Template  # what the person was enrolled as, from which no update leads far
-    template: Template  # what it is now
+    enrolled: Template  # the template at enrolment, from which no update leads far
+    template: Template  # the current template
 
     @classmethod
     def of(cls, template: Template) -> Updating:
-        """A template that has just been enrolled."""
+        """Start with a template that has just been enrolled."""
         return cls(template, template)
 
     def updated(
@@ -61,7 +62,10 @@ class Updating:
         weight: float = 1.0,
         bound: float = BOUND,
     ) -> Updating:
-        """After a sample that is the person's with probability `weight`, if the answer was `confident`."""
+        """Return both after a sample that is the person's with probability `weight`.
+
+        Nothing changes unless the sample was accepted with confidence (`confident`).
+        """
         if not 0.0 <= weight <= 1.0:
             raise ValueError(f"weight must be from 0 to 1, not {weight}")
         if not bound > 0.0:
@@ -75,12 +79,12 @@ class Updating:
 
 
 def drifted(population: PopulationModel, enrolled: Template, template: Template) -> float:
-    """How far a template has gone from its enrolment, from 0 to 1, which no update passes.
+    """The distance of a template from its enrolment, between 0 and 1, the bound of all updates.
 
-    It is the root mean square over all means of their distance as a share of the farthest that they may go.
-    Means count by how much the population knows of them: which keys a person has typed is not kept, and of
-    rarely typed keys nothing would be noticed. The largest distance would not do, because one
-    rare pair of keys reaches its bound after a few samples of any person.
+    It is the root mean square of the distances of all means, each as a share of its bound. Means are weighted
+    by how much the population knows of them: which keys a person has typed is not stored, and rarely typed
+    keys tell little. The largest distance would not do, because one rare pair of keys reaches its bound after
+    a few samples of any person.
     """
     away = (template.mean - enrolled.mean) / (BOUND * enrolled.scale)
     # Where nothing is known of any mean, all count the same.
@@ -89,7 +93,7 @@ def drifted(population: PopulationModel, enrolled: Template, template: Template)
 
 
 def drift(population: PopulationModel, template: Template, sample: Samples) -> Floats:
-    """(C,) how far the person's means are expected to have moved, given samples typed since."""
+    """(C,) expected change of the person's means, given samples typed since."""
     if population.sha256 != template.population:
         raise ValueError("the template belongs to another population: enrol the person with this one")
     known, ready = population.parameters, population.ready_for(sample)
@@ -103,14 +107,14 @@ def drift(population: PopulationModel, template: Template, sample: Samples) -> F
 
 @dataclass(frozen=True, eq=False)
 class Enrolled:
-    """What is stored of an enrolled person; immutable.
+    """The stored data of an enrolled person; immutable.
 
     Attributes
     ----------
-    template : what samples are scored against
-    samples, keys : how many it was learnt from
-    fingerprints : by which copies of those samples, and of later ones that were remembered, are recognised
-    comparisons : scores of those samples in the names of others who are enrolled
+    template : the template that samples are scored against
+    samples, keys : the numbers of samples and keys that it was learnt from
+    fingerprints : serve to recognise copies of those samples and of later ones that were remembered
+    comparisons : scores of those samples as claims to be other enrolled people
     enrolment : the template as it was enrolled, if it has been updated since
     previous : the template before the last update, if that can be undone
 
@@ -135,9 +139,9 @@ class Enrolled:
 
     @property
     def drift(self) -> float:
-        """How far updates have moved the template, from 0 to 1, the bound that none passes (`drifted`).
+        """The distance that updates have moved the template, from 0 to 1, their bound (see `drifted`).
 
-        0 if it was never updated. From `DRIFTED` on it is advisable to enrol again.
+        It is 0 if there was no update. From `DRIFTED` on it is advisable to enrol again.
         """
         now, then = self.template, self.enrolment
         if not isinstance(now, PopulationDetector) or not isinstance(then, PopulationDetector):
@@ -145,25 +149,28 @@ class Enrolled:
         return drifted(now.people, then.template_, now.template_)
 
     def updated(self, sample: Samples) -> Enrolled:
-        """After a sample that was accepted with confidence; a `ValueError` if the detector cannot follow."""
+        """Return the person updated with a confidently accepted sample.
+
+        A `ValueError` if templates of this detector cannot be updated.
+        """
         template, enrolment = self.template, self.enrolment or self.template
         if not isinstance(template, PopulationDetector) or not isinstance(enrolment, PopulationDetector):
             raise ValueError(f"templates of {template.name} cannot be updated; those of a population can")
-        # No sample moves it with the weight of many.
+        # A long sample must not move the template with the weight of many.
         typed = sample.first_keys(max(OF_MEAN * self.keys // self.samples, 1))
         now = Updating(enrolment.template_, template.template_).updated(template.people, typed, True)
         return replace(self, template=template.carrying(now.template), enrolment=enrolment, previous=template)
 
     def after(self, sample: Samples, known: Fingerprints) -> Enrolled:
-        """After an accepted sample, with its fingerprints, so that copies of it are recognised."""
+        """Return the person updated with an accepted sample, remembering its fingerprints `known`."""
         return self.updated(sample).remembering(known)
 
     def remembering(self, seen: Fingerprints) -> Enrolled:
-        """With the fingerprints of a later sample, so that copies of it are recognised."""
+        """Return the person with the fingerprints of a later sample, so that copies of it are recognised."""
         return replace(self, fingerprints=self.fingerprints.added(seen))
 
     def undone(self) -> Enrolled:
-        """As it was before the last update; a `ValueError` if there is none to undo."""
+        """Return the person as before the last update; a `ValueError` if there is none to undo."""
         if self.previous is None:
             raise ValueError("there is no update to undo")
         return replace(self, template=self.previous, previous=None)
@@ -171,15 +178,15 @@ class Enrolled:
 
 @dataclass(frozen=True)
 class EnrolmentQuality:
-    """The quality of a sample that a person is to be enrolled with.
+    """The quality of a sample offered for enrolment.
 
     Attributes
     ----------
-    keystrokes : how many have a time
-    known : how many of these are of keys that the population knows; all, if there is no population
-    tick : of the clock, milliseconds; 0 if it is not coarse
-    reasons : in words, why the sample is refused
-    remarks : in words, what makes it worth less without refusing it
+    keystrokes : the number of keystrokes with a time
+    known : the number of these whose keys the population knows; all, if there is no population
+    tick : the resolution of the clock in milliseconds; 0 if it is not coarse
+    reasons : phrases that say why the sample is refused; none if it is accepted
+    remarks : phrases that name flaws for which it is not refused
 
     Examples
     --------
@@ -199,7 +206,7 @@ class EnrolmentQuality:
 
     @property
     def accepted(self) -> bool:
-        """Whether the sample may be enrolled with."""
+        """Whether the sample may be used for enrolment."""
         return not self.reasons
 
 
@@ -209,9 +216,10 @@ def enrolment_quality(
     earlier: Fingerprints | None = None,
     secret: bytes | None = None,
 ) -> EnrolmentQuality:
-    """Check one sample; with the fingerprints of `earlier` ones, and their secret, copies are refused too.
+    """Check the quality of one sample offered for enrolment.
 
-    Without a background, as long as none has been learnt, every key is as good as any other.
+    If the fingerprints of `earlier` samples and the secret that keys them are given, copies of those samples
+    are refused too. Without a background, as long as none has been learnt, all keys count as known.
 
     Examples
     --------
@@ -238,7 +246,7 @@ def enrolment_quality(
 
 
 def _counts(sample: Samples, background: Background | None) -> Evidence:
-    """Keystrokes, and those of known keys; before an enrolment, no pairs of keys are familiar."""
+    """Count keystrokes and those of known keys, but no pairs: before enrolment none is familiar."""
     if background is not None and isinstance(background.pattern, PopulationDetector):
         found = evidence(sample, background.pattern)[0]
         return Evidence(found.keystrokes, found.known)
@@ -247,7 +255,7 @@ def _counts(sample: Samples, background: Background | None) -> Evidence:
 
 
 def _missing_times(sample: Samples) -> list[str]:
-    """Times that were not recorded, or that no hand makes."""
+    """Remark on times that are missing because they were not recorded or no hand could produce them."""
     intervals, holds = (int(count) for count in np.isnan(SampleTimes.of(sample).times).sum(axis=0))
     # A sample's first interval is always missing.
     found = [

@@ -1,7 +1,7 @@
-"""Who is enrolled: people are enrolled, updated, removed and written; and those of a place count there.
+"""The enrolled people of a verifier: enrolling, updating, removing and saving them.
 
-Own people join the cohort, and their comparisons with each other move a calibration that was learnt
-elsewhere.
+If the calibration was learnt elsewhere, the enrolled people join the cohort, and comparisons among them
+adjust the calibration.
 """
 
 from __future__ import annotations
@@ -42,36 +42,36 @@ if TYPE_CHECKING:
 
     Typing = pd.DataFrame | Samples
 
-# A sample may update a template where at most this share of strangers would score as high.
+# A sample may update a template if at most this share of strangers would score as high.
 CONFIDENT = 0.001
 UNCALIBRATED = "the verifier is not calibrated: call calibrate, or use shipped or learn"
-# Comparisons that are kept of each person: others claimed, and samples that claim them.
+# The most others whom a person's samples are compared with, and the most samples compared.
 MOST_CLAIMED, MOST_ASKED = 50, 10
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What decisions depend on; immutable, and replaced as a whole."""
+    """Everything that decisions depend on; immutable, and replaced as a whole."""
 
     background: Background | None
     people: Mapping[str, Enrolled]
-    # Enrolled too, but not asked about: those of a folder of which only some people were read
+    # Enrolled too, but not open to claims: the rest of a folder of which only some people were loaded
     others: Mapping[str, Enrolled] = field(default_factory=dict)
-    # Whether people change the background: not if it was given as they change it
+    # Whether enrolled people adjust the background; False if it was given already adjusted
     learning: bool = True
 
     @property
     def everyone(self) -> dict[str, Enrolled]:
-        """All who are enrolled."""
+        """All enrolled people, including those who are not open to claims."""
         return {**self.others, **self.people}
 
-    # Counts how often it was asked who typed a sample
+    # Counts the calls of `together`
     _questions: Iterator[int] = field(default_factory=count, init=False, repr=False)
 
     def together(self) -> SideBySide | None:
-        """The people's templates side by side, from the second question on; None without a population.
+        """Lay out the people's templates side by side; None on the first call, and without a population.
 
-        A program that makes a verifier for each question is quicker without, and has the memory for others.
+        A program that makes a verifier for each identification is quicker without this, and saves memory.
         """
         return self._side_by_side if next(self._questions) else None
 
@@ -85,16 +85,16 @@ class State:
 
     @cached_property
     def beside(self) -> Background | None:
-        """The background as the people who are enrolled change it."""
+        """The background, adjusted by the enrolled people unless it is not `learning`."""
         if self.background is None or not self.learning:
             return self.background
         return beside_own(self.background, self.everyone)
 
 
 class EnrolledPeople:
-    """People who are enrolled with one detector, beside one background; threads may share them.
+    """The people enrolled with one detector and one background; threads may share them.
 
-    Readers see the people before a change or those after it.
+    Readers see the state before a change or after it, never in between.
     """
 
     def __init__(self, pattern: Detector, secret: bytes) -> None:
@@ -110,19 +110,19 @@ class EnrolledPeople:
 
     @property
     def background(self) -> Background:
-        """What decisions rest on besides the enrolled people; see `in_use`."""
+        """The background before any adjustment by the enrolled people; see `in_use`."""
         if self._state.background is None:
             raise ValueError(UNCALIBRATED)
         return self._state.background
 
     @property
     def in_use(self) -> Background:
-        """The background as the enrolled people change it: they join the cohort and move the calibration."""
+        """The background adjusted by the enrolled people, who join the cohort and shift the calibration."""
         return self._ready()[1]
 
     @property
     def place(self) -> OwnPlace:
-        """What the enrolled people's comparisons with each other say of this place.
+        """The shift of strangers' scores at this place, estimated by comparing the enrolled people.
 
         Examples
         --------
@@ -149,11 +149,11 @@ class EnrolledPeople:
         return person_of(self._state, user)
 
     def enrol(self, user: str, samples: Typing) -> Enrolled:
-        """Enrol a user, or enrol the user again, from one sample up; the samples are not kept."""
+        """Enrol a user, or enrol the user again, with one sample or more; the samples are not kept."""
         return self.enrol_many({user: recorded_samples(samples, self.sensors)})[user]
 
     def enrolled(self, samples: Typing) -> Enrolled:
-        """What `enrol` would keep, for programs that store it elsewhere; this verifier does not change."""
+        """Return what `enrol` would store, for programs that store it elsewhere; nothing changes here."""
         typed = recorded_samples(samples, self.sensors)
         return self._enrolled(self.pattern.fresh().fit(typed), typed)
 
@@ -184,7 +184,7 @@ class EnrolledPeople:
         return newly
 
     def remove(self, user: str) -> None:
-        """Remove a user, from the cohort too; a `ValueError` if there is no such user."""
+        """Remove a user, also from the cohort; a `ValueError` if there is no such user."""
         with self._writing:
             person_of(self._state, user)
             left = {
@@ -203,7 +203,7 @@ class EnrolledPeople:
         self._state = replace(self._state, people=MappingProxyType({**self._state.people, user: one}))
 
     def remember(self, user: str, samples: Typing) -> None:
-        """Keep fingerprints of later samples too, so that copies of these are recognised."""
+        """Store the fingerprints of later samples too, so that copies of them are recognised."""
         later = Fingerprints.of(recorded_samples(samples, self.sensors), self.secret)
         with self._writing:
             self._change(user, lambda one: one.remembering(later))
@@ -211,7 +211,7 @@ class EnrolledPeople:
     def updated(
         self, user: str, sample: Typing, decision: Decision, confident: float = CONFIDENT
     ) -> Enrolled | None:
-        """What `update` would keep of a user after the decision about this sample; None for no change.
+        """Return what `update` would store after this decision about a sample; None if nothing would change.
 
         For programs that store it elsewhere; this verifier does not change.
         """
@@ -226,9 +226,9 @@ class EnrolledPeople:
             self._change(user, Enrolled.undone)
 
     def save(self, folder: str | PathLike[str], key: bytes | None = None) -> None:
-        """Write all people to a folder, in place of its contents; it changes in one step, or not at all.
+        """Save all people to a folder, replacing its contents in one step or not at all.
 
-        With a `key` only its holder can alter the list of people unnoticed.
+        If a `key` is given, only its holder can alter the list of people unnoticed.
 
         Examples
         --------
@@ -241,7 +241,7 @@ class EnrolledPeople:
             change.commit(state.background, state.people, self.secret, self.sensors)
 
     def _ready(self) -> tuple[State, Background]:
-        """The people and the background of one moment; a `ValueError` if there is no background yet."""
+        """A consistent pair of people and background; a `ValueError` if there is no background yet."""
         state = self._state
         beside = state.beside
         if beside is None:
@@ -261,19 +261,19 @@ def of_population(template: Detector) -> TypeGuard[PopulationDetector]:
 
 
 def learns_from_own(background: Background) -> bool:
-    """Whether own people change what scores mean: where the calibration was learnt elsewhere."""
+    """Whether enrolled people adjust the calibration: only if it was learnt elsewhere."""
     return background.calibrations.unsure > 0.0
 
 
 def place_of(background: Background, people: Mapping[str, Enrolled]) -> OwnPlace:
-    """What own people say of the background's calibration."""
+    """Estimate from these enrolled people how strangers at their place score."""
     return own_place(background.calibrations, {user: one.comparisons for user, one in people.items()})
 
 
 def beside_own(
     background: Background, people: Mapping[str, Enrolled], place: OwnPlace | None = None
 ) -> Background:
-    """The background as these people, who are enrolled, change it; `place` is what they say, if known."""
+    """The background adjusted by these enrolled people; `place` is the result of `place_of`, if known."""
     if not learns_from_own(background) or len(people) < LEAST_PEOPLE:
         return background
     place = place or place_of(background, people)
@@ -289,9 +289,10 @@ def beside_own(
 def compared(
     background: Background, people: Mapping[str, Enrolled], newly: Mapping[str, Samples]
 ) -> dict[str, Comparisons]:
-    """The samples of those who are `newly` enrolled in the names of others; no template has seen them.
+    """Score the samples of newly enrolled people as claims to be other enrolled people.
 
-    A claim is judged beside the cohort and the other people, without the typist and the person claimed.
+    Each claim is scored against the cohort and the other enrolled people, leaving out the typist and the
+    person claimed, so that no template involved has seen the sample.
     """
     if not learns_from_own(background) or len(people) < LEAST_PEOPLE:
         return dict.fromkeys(newly, Comparisons.none())
@@ -322,12 +323,12 @@ def compared(
 
 
 def _from(others: Integers, first: int, most: int) -> Integers:
-    """At most this many, evenly spread, beginning at a different place for each person."""
+    """Choose at most `most` of the others, evenly spread, starting at a different place for each person."""
     return np.sort(np.roll(others, -first)[: len(others)][spread(np.arange(len(others)), most)])
 
 
 def _cohort(people: Mapping[str, Enrolled]) -> dict[str, Detector]:
-    """Own people whom others are compared with."""
+    """The templates of enrolled people who serve as cohort, by name."""
     names = list(people)
     return {
         names[n]: people[names[n]].template for n in spread(np.arange(len(names)), LARGEST_COHORT).tolist()

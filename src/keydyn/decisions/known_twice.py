@@ -1,11 +1,11 @@
-"""People who are known twice: pairs of users who are likely the same person.
+"""Search for people known under two names: pairs of users who are likely the same person.
 
 A person who takes part again under another name looks like an impostor who is always accepted. All pairs of
-users are compared: the samples of each, cut to the same length, under the template of the other, beside those
-of all others. A pair is as alike as the less alike of the two directions. Almost all pairs are of different
-people, so that the pairs themselves say how alike different people get, and how many pairs would be named by
-chance. Where it is known when users typed, only those who typed soon after one another, and never at the same
-time, can be one person here.
+users are compared: the samples of each, cut to the same length, are scored under the template of the other,
+relative to the templates of all others. The likeness of a pair is the smaller one of its two directions.
+Almost all pairs are of different people, so the pairs themselves show how alike different people get, and how
+many pairs would be named by chance. Where times of typing are known, two users can be one person only if they
+typed soon after one another and never at the same time.
 """
 
 from __future__ import annotations
@@ -25,39 +25,40 @@ from keydyn.population import PopulationModel
 
 # Log-likelihoods are tempered: keys of one sample tell less than independent ones.
 TEMPER = 0.5
-# Keys of a sample that are looked at, and the number of samples: this many, or as many as have these keys.
+# The number of keys of a sample that are scored; the least and the most samples of each user; and the number
+# of keys that they should have in total.
 LONGEST, ASKED, MOST_ASKED, ENOUGH_KEYS = 60, 5, 25, 250
-# Users with fewer keystrokes, or in smaller company, are not compared.
+# Users with fewer keystrokes are not compared, nor are fewer users than this.
 LEAST_KEYS, FEWEST = 100, 10
-# Minutes between two sittings that may be one person's.
+# The most minutes between two sittings of one person.
 NEAR = 60.0
-# Pairs of different people that are named, expected, per 1,000 people.
+# The expected number of pairs of different people that are named, per 1,000 people.
 FALSE_ALARMS = 5.0
-# How alike pairs of different people are, by the number of people that they are compared beside: what one
-# pair in a hundred exceeds, and how far beyond it one in e · 100 does. From fable and essay, each with a
-# population of the other, rounded up; with more people there are enough pairs to say it themselves.
+# The likeness of pairs of different people, by the logarithm of the number of people: ALIKE is what one pair
+# in 100 exceeds, and ALIKE + TAIL what one in e · 100 exceeds. Measured on fable and essay, each with a
+# population learnt from the other, and rounded up; with more people, there are enough pairs to measure it.
 COMPANY = np.log([20.0, 50.0])
 ALIKE, TAIL = (2.0, 1.0), (1.6, 1.5)
-# With fewer pairs, their own tail cannot be told.
+# With fewer pairs, the tail of their likeness cannot be estimated from the pairs themselves.
 MANY_PAIRS = 10_000
-# Users whose samples are scored together.
+# The number of users whose samples are scored together.
 AT_A_TIME = 50
-# Commands compare no more users than these, since the time grows with their square, and show this many pairs.
+# Commands compare at most this many users, since the time grows with their square, and show this many pairs.
 MOST_COMPARED, SHOWN = 3_000, 5
-# Later than this a time of a press is one since 1970, milliseconds.
+# Larger times of presses are taken as milliseconds since 1970.
 SINCE_1970 = 1e11
 COLUMNS = ["user", "other", "alike", "minutes"]
 
 
 class Sittings(NamedTuple):
-    """When each user's first key was pressed and the last one, (U,), minutes; NaN where it is not known."""
+    """Times of each user's first and last key press, (U,), in minutes; NaN where unknown."""
 
     begin: Floats
     end: Floats
 
     @classmethod
     def of(cls, keystrokes: pd.DataFrame, users: pd.Index) -> Sittings:
-        """From the column `started`, or from times of presses since 1970."""
+        """Read the times from the column `started`, or from times of presses since 1970."""
         press = keystrokes["timepress"].to_numpy(dtype=np.float64)
         if "started" in keystrokes:
             press = press + pd.to_numeric(keystrokes["started"], errors="coerce").to_numpy(dtype=np.float64)
@@ -66,7 +67,7 @@ class Sittings(NamedTuple):
         return cls(found["min"].to_numpy(), found["max"].to_numpy())
 
     def minutes(self) -> Floats:
-        """(U, U) from one user's last key to the other's first; negative if they typed at the same time."""
+        """(U, U) minutes from one user's last key to the other's first; negative if the sittings overlap."""
         after = self.begin[:, None] - self.end[None, :]
         return np.fmax(after, after.T)
 
@@ -74,14 +75,14 @@ class Sittings(NamedTuple):
 def find_twice(
     keystrokes: pd.DataFrame, population: PopulationModel | None = None, n_jobs: int | None = None
 ) -> pd.DataFrame:
-    """Pairs of users who are likely the same person, the most alike first.
+    """Find pairs of users who are likely the same person, the most alike first.
 
-    Columns are `user` and `other`; `alike`, the mean log-likelihood ratio per sample, tempered, of the other
-    user to anyone else, in the direction in which it is smaller; and `minutes` between the sittings, NaN
-    where times are not known. When a sample was typed is in the column `started`, in milliseconds since 1970,
-    or in `timepress` itself. Without times more likeness is asked for.
+    The columns are `user` and `other`; `alike`, the mean tempered log-likelihood ratio per sample of the
+    other user to anyone else, in the direction in which it is smaller; and `minutes` between the sittings,
+    NaN where times are unknown. Times are read from the column `started`, in milliseconds since 1970, or from
+    `timepress` itself. Without times, pairs must be more alike to be named.
 
-    Of 1,000 different people about five pairs are named wrongly. The shipped population is used unless
+    Among 1,000 different people, about five pairs are named wrongly. The shipped population is used unless
     another is given.
 
     Examples
@@ -117,7 +118,7 @@ def find_twice(
 def twice_noticed(
     keystrokes: pd.DataFrame, population: PopulationModel | None = None, n_jobs: int | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The pairs that `find_twice` names, and what to say of them; of very many users none is looked for."""
+    """Return the pairs that `find_twice` names and remarks about them; very many users are not compared."""
     n = keystrokes["user"].nunique()
     if n > MOST_COMPARED:
         nobody = pd.DataFrame([], columns=COLUMNS)
@@ -132,7 +133,7 @@ def twice_noticed(
 def _alike(
     samples: Samples, people: Integers, kept: Integers, population: PopulationModel, n_jobs: int | None
 ) -> Floats:
-    """(U, U) how alike each pair is, in the direction in which it is less alike."""
+    """(U, U) likeness of each pair, in the direction in which it is smaller."""
     templates = [population.enrol(samples[people == u]) for u in kept.tolist()]
     templates.append(population.anyone())
     usual = float(np.median(samples.sequences.lengths))
@@ -150,11 +151,11 @@ def _alike(
 
 
 def _beside_the_others(logs: Floats) -> Floats:
-    """(n, U) each log-likelihood less the logarithm of the others' mean; −∞ are those who do not count."""
+    """(n, U) log-likelihoods minus the logarithm of the others' mean likelihood; −∞ entries do not count."""
     rows, best = np.arange(len(logs)), logs.argmax(axis=1)
     largest = logs[rows, best]
     rest = logs.copy()
-    # The best is left out of a sum of its own: beside it, the others would be lost in rounding.
+    # The others of the best are summed without it: subtracting it from the total would lose them in rounding.
     rest[rows, best] = -np.inf
     second = rest.max(axis=1)
     total = np.exp(rest - second[:, None]).sum(axis=1)
@@ -167,15 +168,15 @@ def _beside_the_others(logs: Floats) -> Floats:
 
 
 def _level(scores: Floats, possible: Truths, n_people: int) -> float:
-    """The likeness from which pairs are named: so that few pairs of different people are, as expected."""
+    """The likeness from which pairs are named, such that few pairs of different people are expected to be."""
     if not possible.any():
         return np.inf
     company = np.log(n_people)
     alike, tail = float(np.interp(company, COMPANY, ALIKE)), float(np.interp(company, COMPANY, TAIL))
-    # Fewer pairs than one in a hundred are left to chance where there are many.
+    # At most one pair in a hundred may be named by chance, and fewer where there are many pairs.
     chance = min(FALSE_ALARMS * n_people / 1000.0 / int(possible.sum()), 0.01)
     level = alike + tail * float(np.log(0.01 / chance))
-    # Pairs who cannot be one person say it best; without times, the few who are one hardly matter.
+    # Pairs that cannot be one person show this best; without times, the few that are one hardly matter.
     different = scores if possible.all() else scores[~possible]
     if len(different) >= MANY_PAIRS:
         often, rarely = np.quantile(different, [0.99, 0.999])

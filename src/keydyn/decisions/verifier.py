@@ -1,6 +1,6 @@
-"""The verifier: decisions about samples in the names of enrolled people.
+"""The verifier, which makes decisions about samples typed in the names of enrolled people.
 
-From a sample and a claim to a decision: the score and its meaning, signs of fraud, too little evidence.
+A decision rests on the score and its meaning, on signs of fraud, and on whether there is enough evidence.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from keydyn.population.model import PopulationModel
 if TYPE_CHECKING:
     from keydyn.decisions.enrolling import Typing
 
-# The number of keys named that spoke for a claim, and against it.
+# The most times of keys named as evidence for a claim, and against it.
 NAMED = 3
 
 Spokes = tuple[Spoke, ...]
@@ -63,19 +63,19 @@ Reasons = tuple[str, ...]
 
 
 class Verifier(EnrolledPeople):
-    """Decides whether people are who they say they are, who they are, and whether it is still them.
+    """Verifies claimed identities, identifies typists, and watches whether a session stays in the same hands.
 
-    Threads may share a verifier. Readers see the people before a change or those after it.
+    Threads may share a verifier. Readers see the enrolled people before a change or after it.
 
     Parameters
     ----------
-    people : what templates are made with: a `PopulationModel` that has been learnt, or a `Detector` whose
-        templates can be stored
+    people : the model that templates are made with: a `PopulationModel` that has been learnt, or a `Detector`
+        whose templates can be stored
     at : the operating point, `Targets` or `Costs`; by default one stranger in a hundred is accepted
     least_keystrokes : with fewer keystrokes, the answer is "unsure"
-    least_known : likewise with fewer keystrokes of keys that the claimed person's template knows; with 0,
-        samples of another text are judged too
-    secret : 16 to 64 bytes with which fingerprints are keyed; by default new random ones
+    least_known : with fewer keystrokes of keys that the claimed person's template knows, the answer is
+        "unsure" too; with 0, samples of another text are judged as well
+    secret : 16 to 64 bytes that key the fingerprints; random by default
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Verifier(EnrolledPeople):
 
     @classmethod
     def shipped(cls, at: OperatingPoint | None = None) -> Self:
-        """A verifier with the population that comes with keydyn and its calibration; no data is needed."""
+        """Make a verifier with the population and calibration that come with keydyn; it needs no data."""
         return cls.of(shipped_background(), at)
 
     @classmethod
@@ -126,11 +126,11 @@ class Verifier(EnrolledPeople):
         people: Mapping[str, Enrolled] | None = None,
         learning: bool = True,
     ) -> Self:
-        """A verifier with a calibrated background and people who were enrolled with it.
+        """Make a verifier from a calibrated background and people who were enrolled with it.
 
-        `secret` is the one that keys their fingerprints. This takes microseconds, so that a program which
-        keeps people in a database can make a verifier for each request. Without `learning`, the people do not
-        change the background: it is used as it is.
+        `secret` must be the one that keys their fingerprints. This takes microseconds, so a program that
+        stores people in a database can make a verifier for each request. Without `learning`, the people do
+        not adjust the background: it is used as it is.
         """
         verifier = cls(background.pattern, at, secret=secret)
         state = State(background, MappingProxyType(dict(people or {})), learning=learning)
@@ -147,10 +147,10 @@ class Verifier(EnrolledPeople):
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn a population from these people, by default, and calibrate by folds over them.
+        """Learn from these people, by default a population, and calibrate by cross-validation over them.
 
         In each fold a quarter of the people are strangers to a population that is learnt from the others.
-        `progress` is called with the number of parts done, of
+        `progress` is called with the number of parts done, out of
         `keydyn.decisions.calibration.background.FOLDS` + 1.
         """
         typed = recorded_samples(samples, sensors)
@@ -158,9 +158,9 @@ class Verifier(EnrolledPeople):
         return cls.of(learnt, at, sensors)
 
     def calibrate(self, samples: Typing, n_jobs: int | None = None, progress: Progress | None = None) -> Self:
-        """Learn what scores mean, from people who are not enrolled and whom the population does not know.
+        """Calibrate scores with people who are not enrolled and from whom the population was not learnt.
 
-        They become the cohort. Enrolled people are removed: enrol them again.
+        They become the cohort. All enrolled people are removed and must be enrolled again.
         """
         typed = recorded_samples(samples, self.sensors)
         background = Background.calibrated(self.pattern, typed, True, n_jobs, progress)
@@ -176,7 +176,7 @@ class Verifier(EnrolledPeople):
         users: Iterable[str] | None = None,
         at: OperatingPoint | None = None,
     ) -> Self:
-        """Read what `save` wrote, or `keydyn fit`; of `users` alone if they are named.
+        """Load a verifier that `save` or `keydyn fit` wrote; only these `users`, if they are named.
 
         A `ValueError` says what is wrong with the folder, or names a user who is not enrolled.
         """
@@ -188,12 +188,13 @@ class Verifier(EnrolledPeople):
     def update(self, user: str, sample: Typing, confident: float = CONFIDENT) -> Decision:
         """Verify one sample and, if it is accepted with confidence, let the person's template follow it.
 
-        `confident` is the largest false-match rate at which it does. However many samples follow, no mean
-        goes far from where it was enrolled; `undo` takes the last update back. Copies of the sample are
-        recognised from then on.
+        `confident` is the largest false-match rate at which the template is updated. However many updates
+        follow, no mean moves far from its enrolled value; `undo` reverts the last update. Copies of a sample
+        that led to an update are recognised from then on.
         """
         typed = recorded_samples(sample, self.sensors)
-        # The template that follows is the one that accepted, and of two copies at once one is recognised.
+        # Under the lock, the template that accepts is the one that is updated, and of two copies that arrive
+        # at the same time one is recognised.
         with self._writing:
             decision = self.verify(user, typed)
             after = self.updated(user, typed, decision, confident)
@@ -202,7 +203,7 @@ class Verifier(EnrolledPeople):
         return decision
 
     def verify(self, user: str, sample: Typing) -> Decision:
-        """Decide whether a sample was typed by the person whom it is claimed to be from."""
+        """Decide whether a sample was typed by the user it is claimed to be from."""
         decisions = self.verify_many(user, sample)
         if len(decisions) != 1:
             raise ValueError(f"verify takes one sample, not {len(decisions)}; verify_many takes several")
@@ -215,7 +216,7 @@ class Verifier(EnrolledPeople):
         return self._decisions(background, user, one, recorded_samples(samples, self.sensors))
 
     def identify(self, sample: Typing) -> Identification:
-        """Which enrolled user typed one sample, if any?
+        """Find the enrolled user who typed one sample, if any of them did.
 
         Examples
         --------
@@ -263,19 +264,19 @@ class Verifier(EnrolledPeople):
         return watched_sessions(beside, [one.template for one in people], watching, places)
 
     def watch_pool(self, sessions: int) -> WatchedSessions:
-        """Room for a number of sessions; `WatchedSessions.restart` begins each in a user's name.
+        """Make room for a number of sessions; `WatchedSessions.restart` begins each in a user's name.
 
-        Only with a population.
+        This needs a population.
         """
         _, background = self._ready()
         anyone = list(nobody(self.pattern)) * sessions
         return watched_sessions(background.watched, anyone, self._watching(background), [-1] * sessions)
 
     def suspicion(self, user: str, samples: Typing) -> Floats:
-        """(N,) the suspicion after each key of samples that are complete, each watched in the user's name.
+        """(N,) suspicion after each key of complete samples, each watched in the user's name.
 
-        It is what `watch` finds, but for two things: the first interval of a sample is not missing, and with
-        a population a key's worth is known at the key itself, since the next one is there.
+        It differs from what `watch` finds in two ways: the first interval of a sample is not missing, and
+        with a population the evidence of a key is available at the key itself, since the next key is known.
         """
         state, background = self._ready()
         typed = recorded_samples(samples, self.sensors)
@@ -283,17 +284,17 @@ class Verifier(EnrolledPeople):
         return suspicion_of(type(self.pattern).score_events_many(templates, typed), typed.sequences.offsets)
 
     def watching_for(self, user: str) -> Watching:
-        """How sessions in a user's name are watched, given how much the user enrolled with."""
+        """The settings for watching sessions in a user's name, given how much the user enrolled with."""
         state, background = self._ready()
         return self._watching(background, [person_of(state, user)])
 
     @property
     def watching(self) -> Watching:
-        """How sessions are watched: the right person is locked out as rarely as the operating point says."""
+        """The settings for watching sessions, with as few false lock-outs as the operating point asks for."""
         return self._watching(self.in_use)
 
     def hidden_states(self, user: str, samples: Typing) -> Floats:
-        """(N, 2) probability that the user was active, or paused, at each key; only with a population."""
+        """(N, 2) probability that the user was active, or paused, at each key; needs a population."""
         template = self.person(user).template
         if not of_population(template):
             raise ValueError(f"hidden states are those of a population, not of {self.pattern.name}")
@@ -308,7 +309,7 @@ class Verifier(EnrolledPeople):
         return np.ascontiguousarray(type(self.pattern).score_many(templates, typed))
 
     def _watching(self, background: Background, people: Sequence[Enrolled] = ()) -> Watching:
-        """For these people, or for any: what they enrolled with decides how soon suspicion is meant."""
+        """The settings for these people, or for any; how much they enrolled with sets the lock-out level."""
         amounts = [one.keys for one in people] or None
         return self._at_level(background.calibrations.lockout_level(self.at.lockouts_per_hour, amounts))
 
@@ -318,7 +319,7 @@ class Verifier(EnrolledPeople):
     def _decisions(
         self, background: Background, user: str, one: Enrolled, samples: Samples
     ) -> list[Decision]:
-        """Whether this person typed each of the samples."""
+        """Decide for each sample whether this person typed it."""
         scores, terms = background.explained_scores(user, one.template, samples)
         counts = evidence(samples, one.template)
         meanings = background.calibrations.at(one.keys).meanings(scores, _telling(counts))
@@ -338,9 +339,9 @@ class Verifier(EnrolledPeople):
     def _answer(
         self, sample: Samples, counts: Evidence, copied: float, answer: str, by_hand: Typed
     ) -> tuple[str, Reasons]:
-        """The answer and its reasons: what was not typed is rejected, and too little is unsure.
+        """Return the answer and its reasons: untyped samples are rejected, too little evidence is unsure.
 
-        What came in bursts and may be forged is not accepted.
+        A sample whose keys came in bursts and that may be forged is not accepted.
         """
         attacks, doubts = not_typed(sample, copied), remarks(sample, counts)
         if by_hand.reason is not None and by_hand.rate <= self.at.alarms and counts.known >= REJECTED_FROM:
@@ -379,12 +380,12 @@ class Verifier(EnrolledPeople):
 
 
 def _telling(counts: list[Evidence]) -> Integers:
-    """(n,) keystrokes that tell something: those of keys that the detector knows."""
+    """(n,) numbers of keystrokes of keys that the detector knows, at least 1."""
     return np.array([max(one.known, 1) for one in counts])
 
 
 def _loudest(template: Detector, sample: Samples, terms: Floats | None) -> tuple[Spokes, Spokes]:
-    """What speaks for the template and against it, loudest first; nothing where the detector cannot say."""
+    """The strongest evidence for a template and against it; none if the detector cannot attribute it."""
     if terms is None or not isinstance(template, PopulationDetector):
         return (), ()
     said = template.people.evidence(sample, terms)

@@ -1,4 +1,4 @@
-"""Detectors: everything that scores a sample against a user's template, behind one interface."""
+"""Detectors, which score samples against a user's template behind one interface."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""What a detector is, and the detectors by name.
+"""The interface of detectors, and a registry of detectors by name.
 
 A detector learns one user's template from that user's samples and scores other samples against it; a higher
-score is more genuine. To add one, subclass `Detector`, give it a name and a title, and either decorate it
-with `register` or publish it as an entry point of the group `keydyn.detectors`.
+score is more genuine. To add a detector, subclass `Detector`, give it a name and a title, and either decorate
+it with `register` or publish it as an entry point of the group `keydyn.detectors`.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from keydyn.files import write
 from keydyn.keystrokes.samples import Samples
 
 ENTRY_POINTS = "keydyn.detectors"
-# Where the detectors that come with keydyn are, in the order in which they are listed.
+# The modules of the detectors that come with keydyn, in the order in which they are listed.
 _FILES = ("distances", "markov", "hybrid", "population_detector", "relatives")
 OWN = tuple(f"keydyn.detectors.{name}" for name in _FILES)
 
 
 class Detector(ABC):
-    """One user's template, and how samples are scored against it.
+    """Base class of detectors: one user's template, and the scoring of samples against it.
 
-    Its parameters are those of the constructor, kept as attributes and never changed, as scikit-learn has it:
-    `get_params`, `set_params` and `sklearn.base.clone` work as there.
+    The parameters are those of the constructor, kept as attributes and never changed, as in scikit-learn:
+    `get_params`, `set_params` and `sklearn.base.clone` work as they do there.
 
     Class attributes
     ----------------
-    name : what it is called on the command line and in files
-    title : what it is called in tables and figures
+    name : the name on the command line and in files
+    title : the name in tables and figures
     scores_events : whether it can score every event of a sample
-    learns_people : whether `prepare` learns how people type, and not only scales; then it is given training
-        samples alone, whatever the protocol takes scales from
+    learns_people : whether `prepare` learns how people type, and not only scales; it is then given training
+        samples only, whatever samples the protocol takes scales from
     stores_templates : whether templates can be written to files and read again
 
     Examples
@@ -63,7 +63,7 @@ class Detector(ABC):
     stores_templates: ClassVar[bool] = False
 
     def __repr__(self) -> str:
-        """The parameters that are not the usual ones."""
+        """The class and the parameters that differ from their defaults."""
         usual = _parameters(type(self))
         given = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not usual[name]]
         return f"{type(self).__name__}({', '.join(given)})"
@@ -73,7 +73,7 @@ class Detector(ABC):
         return {name: getattr(self, name) for name in _parameters(type(self))}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Change parameters; a `ValueError` names one that there is not."""
+        """Change parameters; a `ValueError` names one that does not exist."""
         for name, value in parameters.items():
             if name not in self.get_params():
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}")
@@ -85,7 +85,7 @@ class Detector(ABC):
         return type(self)(**self.get_params())
 
     def prepare(self, everyone: Samples) -> Self:
-        """A copy that has learnt what it needs to know of all users, such as scales; nothing by default."""
+        """Return a copy that has learnt what it needs from all users, such as scales; by default nothing."""
         return self.__sklearn_clone__()
 
     @property
@@ -106,10 +106,10 @@ class Detector(ABC):
         raise ValueError(f"{self.name} cannot score single events")
 
     def fit_many(self, groups: Sequence[Samples]) -> list[Self]:
-        """A template for each group of samples, which are all of one user: a fresh copy, fitted.
+        """Fit a fresh copy to each group of samples, each group being of one user.
 
-        They are fitted one by one here. A detector that is faster with many at once overrides this, and
-        `batch_size` with it; its templates must be those that `fit` gives, and its errors name the user.
+        By default they are fitted one by one. A detector that is faster with many at once overrides this and
+        `batch_size`; its templates must equal those that `fit` gives, and its errors must name the user.
         """
         templates = []
         for samples in groups:
@@ -120,28 +120,28 @@ class Detector(ABC):
         return templates
 
     def batch_size(self, groups: Sequence[Samples]) -> int:
-        """The least number of these groups that makes a call of `fit_many` fast; 1 if any number does."""
+        """The least number of these groups that makes a call of `fit_many` fast; 1 if any number is."""
         return 1
 
     @classmethod
     def score_many(cls, templates: Sequence[Self], samples: Samples) -> Floats:
-        """Every sample against every template, (n, U); the columns are what `score` gives, one by one."""
+        """Score every sample against every template, (n, U); each column is what `score` gives."""
         return np.stack([template.score(samples) for template in templates], axis=1)
 
     @classmethod
     def score_events_many(cls, templates: Sequence[Self], samples: Samples) -> Floats:
-        """Every event of every sample against every template, (N, U), likewise."""
+        """Score every event against every template, (N, U); each column is what `score_events` gives."""
         return np.stack([template.score_events(samples) for template in templates], axis=1)
 
     def recognised(self, samples: Samples) -> tuple[Truths, Truths] | None:
-        """Which events have keys that the template knows, (N,), and which follow a key as it knows, (N,).
+        """Masks of events with keys that the template knows, (N,), and in pairs of keys that it knows, (N,).
 
-        None if it does not tell keys apart.
+        The result is None if the detector does not tell keys apart.
         """
         return None
 
     def save_template(self, path: str | PathLike[str]) -> None:
-        """Write the template; the file is there in full or not at all."""
+        """Write the template to a file, in full or not at all."""
         write(path, self.packed_template())
 
     def packed_template(self) -> bytes:
@@ -149,9 +149,9 @@ class Detector(ABC):
         raise ValueError(f"templates of {self.name} cannot be stored")
 
     def with_template(self, contents: bytes, path: str | PathLike[str], features: Sequence[str]) -> Self:
-        """A copy with the template that `packed_template` gave; a `ValueError` says what is wrong with it.
+        """Return a copy with a template from `packed_template`; a `ValueError` says what is wrong with it.
 
-        `path` is for messages; `features` are those that the template must have, in alphabetical order.
+        `path` is used in messages; `features` are those that the template must have, in alphabetical order.
         """
         raise ValueError(f"templates of {self.name} cannot be stored")
 
@@ -161,7 +161,7 @@ class Detector(ABC):
         return False
 
     def fresh(self) -> Self:
-        """An unfitted copy that keeps what `prepare` learnt."""
+        """Return an unfitted copy that keeps what `prepare` learnt."""
         copied = self.__sklearn_clone__()
         copied.__dict__.update({k: v for k, v in self.__dict__.items() if k.startswith("prepared_")})
         return copied
@@ -172,12 +172,12 @@ _DETECTORS: dict[str, type[Detector]] = {}
 
 @cache
 def _parameters(kind: type[Detector]) -> dict[str, Any]:
-    """The parameters of a detector's constructor, and their usual values."""
+    """The parameters of a detector's constructor, with their defaults."""
     return {name: one.default for name, one in signature(kind).parameters.items()}
 
 
 def register(kind: type[Detector]) -> type[Detector]:
-    """Make a detector known by its name; usable as a decorator.
+    """Register a detector under its name; usable as a decorator.
 
     Examples
     --------
@@ -201,14 +201,14 @@ def register(kind: type[Detector]) -> type[Detector]:
 
 
 def detector_title(name: str) -> str | None:
-    """The title of the detector of this name; None if no detector has it or if it has no title.
+    """The title of the detector of this name; None if there is no such detector or it has no title.
 
-    A detector that was not registered, but given as an object, has a title as well.
+    A detector that was not registered but given as an object is found, too.
     """
     kind = _DETECTORS.get(name) or _unregistered(name)
     if kind is None:
-        # A plug-in that cannot be loaded is reported where its detector is made; a table of results that
-        # took hours must not fail over it.
+        # A plug-in that cannot be loaded is reported when its detector is made; it must not make a table of
+        # results that took hours fail.
         with suppress(ValueError):
             _load_all()
         kind = _DETECTORS.get(name)
@@ -216,7 +216,7 @@ def detector_title(name: str) -> str | None:
 
 
 def detector_names() -> tuple[str, ...]:
-    """Names of all detectors, those of installed plug-ins included.
+    """The names of all detectors, including those of installed plug-ins.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def detector_names() -> tuple[str, ...]:
 
 
 def make_detector(name: str | Detector, **parameters: Any) -> Detector:
-    """A new detector of this name; a detector is returned as it is.
+    """Make a detector by name; if given a detector, return it as it is.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def make_detector(name: str | Detector, **parameters: Any) -> Detector:
 
 
 def _unregistered(name: str) -> type[Detector] | None:
-    """The class of this name that is nearest to `Detector`, registered or not."""
+    """Find the class of this name that is nearest to `Detector`, registered or not."""
     generation: list[type[Detector]] = Detector.__subclasses__()
     while generation:
         for kind in generation:
@@ -262,7 +262,7 @@ def _unregistered(name: str) -> type[Detector] | None:
 
 
 def _load_all() -> None:
-    """Import all modules with detectors, which register themselves: keydyn's own and those of plug-ins."""
+    """Import all modules with detectors, keydyn's own and those of plug-ins; they register themselves."""
     for module in OWN:
         import_module(module)
     for entry in entry_points(group=ENTRY_POINTS):

@@ -1,4 +1,4 @@
-"""Detectors of feature vectors: distances (Killourhy and Maxion, 2009) and the one-class SVM."""
+"""Detectors that score feature vectors: distances (Killourhy and Maxion, 2009) and the one-class SVM."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from keydyn.arrays import Floats
 from keydyn.detectors.detector import Detector, register
 from keydyn.keystrokes.samples import Samples
 
-# A direction with less than this share of the largest variance has none: features there depend on each other
-# exactly, and the rest is rounding.
+# A direction with less than this share of the largest variance is taken to have none: features depend on each
+# other exactly there, and the rest is rounding.
 RANK_TOLERANCE = 1e-10
 
 
 class MeanTemplate(Detector):
-    """The template is the mean of the training vectors."""
+    """Base class of detectors whose template is the mean of the training vectors."""
 
     mean_: Floats
 
@@ -79,7 +79,7 @@ class ScaledManhattan(MeanTemplate):
 
 @register
 class FilteredManhattan(Detector):
-    """City-block distance to the mean of what lies within three standard deviations of the mean."""
+    """City-block distance to the mean of the values within three standard deviations of the mean."""
 
     name: ClassVar[str] = "manhattan-filtered"
     title: ClassVar[str] = "Manhattan (filtered)"
@@ -213,7 +213,7 @@ def mean_absolute_deviation(vectors: Floats) -> Floats:
 
 
 def whitening(vectors: Floats) -> Floats:
-    """W with WW' the pseudo-inverse of the covariance, which may lack rank: |xW − yW| is the distance."""
+    """W such that WW' is the pseudo-inverse of the covariance; |xW − yW| is the Mahalanobis distance."""
     if len(vectors) < 2:
         raise ValueError("a covariance needs at least 2 samples of a user")
     values, directions = np.linalg.eigh(np.atleast_2d(np.cov(vectors, rowvar=False)))

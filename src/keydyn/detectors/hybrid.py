@@ -1,4 +1,4 @@
-"""The hybrid: a POHMM of everyone says what a sample is like, a support vector machine whose it is.
+"""A hybrid detector: a POHMM of everyone describes a sample, and a support vector machine classifies it.
 
 After Bicego, Pękalska, Tax and Duin (2009), who call it a generative embedding: a generative model turns
 sequences of any length into vectors of one length, and a discriminative classifier tells these apart. Section
@@ -21,25 +21,24 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model import POHMM
 from keydyn.model.data.vocabulary import find
 
-# A residual further out counts as this one; a cell leans on residual 0 with this many pseudo-observations.
+# Residuals are clipped to this size, and the mean of a cell is drawn to 0 by this many pseudo-observations.
 CLIP, LEANS = 3.0, 1.0
-# The likelihood of everyone's samples is large: a smaller gain per event moves no vector.
+# A smaller gain in likelihood per event does not change the vectors.
 TOLERANCE_PER_EVENT = 1e-5
-# A component that hardly varies among the training samples is no evidence, and is left out.
+# Components that vary less than this among the training samples are left out.
 LEAST_DEVIATION = 1e-9
 
 
 @register
 class HybridPOHMM(Detector):
-    """The side of a boundary that a sample falls on, between a user's samples and everyone else's.
+    """The signed distance of a sample to a boundary between the user's samples and everyone else's.
 
     `prepare` fits one POHMM to everyone's training samples. A sample's vector has, for each key, state and
     feature, the posterior mean of the standardised residual and of its square less one: the derivatives of
-    the log-likelihood by location and scale (a Fisher score), per event, leaning on 0 where a key is rare;
+    the log-likelihood by location and scale (a Fisher score), per event, drawn towards 0 where a key is rare;
     and the share of each state at each key. Vectors are standardised by the training samples alone. `fit`
-    trains a support vector machine with the given `kernel`, penalty `C` and both sides of equal weight; the
-    other side are everyone's samples that are not the user's. `gamma` is that of the kernel "rbf", in units
-    of one over the number of components.
+    trains a support vector machine with the given `kernel` and penalty `C`, giving the user's samples and all
+    others equal weight. `gamma` is that of the kernel "rbf", in units of one over the number of components.
 
     Examples
     --------
@@ -108,9 +107,9 @@ class HybridPOHMM(Detector):
 
 
 def posterior_statistics(model: POHMM, samples: Samples) -> Floats:
-    """(n, m·M·(2K + 1)) what a fitted POHMM makes of each sample, key by key; see `HybridPOHMM`.
+    """(n, m·M·(2K + 1)) statistics of each sample under a fitted POHMM, key by key; see `HybridPOHMM`.
 
-    Keys that the model does not know, and values that are missing, add nothing.
+    Keys that the model does not know and missing values contribute nothing.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The hidden Markov models as detectors: the score is the log-likelihood of a sample."""
+"""Detectors that wrap hidden Markov models; the score is the log-likelihood of a sample."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from keydyn.model.fit.many import score_many
 from keydyn.model.fit.threads import parameter_names
 from keydyn.model.model_files import MODEL, packed
 
-# Fewer than MANY models of the same text are as fast one by one, and more than SIDE_BY_SIDE in one call gain
-# nothing more.
+# Fitting fewer than MANY models of the same text together is no faster than one by one, and more than
+# SIDE_BY_SIDE in one call gain nothing more.
 MANY, SIDE_BY_SIDE = 128, 256
 
 
 class Markov(Detector):
-    """A model fitted to all samples of a user; `model` replaces the detector's own pattern.
+    """A hidden Markov model fitted to all samples of a user; `model` replaces the detector's own pattern.
 
-    Many templates are fitted, and scored, in one call of the model's own functions for many models.
+    Many templates are fitted, or scored, in one call of the functions for many models.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Markov(Detector):
         """The model with the families of these samples' features, not fitted yet."""
         pattern = self.pattern() if self.model is None else self.model
         parameters = {name: getattr(pattern, name) for name in parameter_names(type(pattern))}
-        # A tuple: what cannot be changed in place many models can share.
+        # A tuple cannot be changed in place, so many models can share it.
         parameters["emission"] = tuple(self.families(samples))
         return type(pattern)(**parameters)
 
@@ -70,14 +70,14 @@ class Markov(Detector):
 
     def fit_many(self, groups: Sequence[Samples]) -> list[Self]:
         same_features = len({samples.emission for samples in groups}) == 1
-        # A subclass may fit in a way of its own, which the model's function knows nothing of.
+        # A subclass may fit in a way of its own, unknown to the function for many models.
         if not same_features or type(self).fit is not Markov.fit:
             return super().fit_many(groups)
         try:
-            # One thread: the caller has handed out batches to threads or to a cluster already.
+            # One thread, because the caller already distributes batches to threads or to a cluster.
             models = fit_many(self.unfitted(groups[0]), [samples.sequences for samples in groups], n_jobs=1)
         except ValueError:
-            # One by one the error names the user.
+            # Fitting one by one gives an error that names the user.
             return super().fit_many(groups)
         fresh = self.fresh()
         templates = []
@@ -88,7 +88,7 @@ class Markov(Detector):
         return templates
 
     def batch_size(self, groups: Sequence[Samples]) -> int:
-        """Models of the same text are fitted side by side; others gain nothing from being many."""
+        """A large batch for models of the same text, which are fitted side by side; 1 for others."""
         if len(groups) < MANY:
             return 1
         text = _text(groups[0])
@@ -187,7 +187,7 @@ class RecommendedPOHMM(Markov):
 
 
 def _text(samples: Samples) -> tuple[bytes, bytes, tuple[object, ...]]:
-    """The events of all samples in order: equal where the same text was typed equally often."""
+    """The events of all samples in order; equal if the same text was typed the same number of times."""
     sequences = samples.sequences
     types: tuple[object, ...] = tuple(sequences.event_types.tolist())
     return sequences.codes.tobytes(), sequences.offsets.tobytes(), types

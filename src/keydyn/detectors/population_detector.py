@@ -1,4 +1,4 @@
-"""The population model as a detector: learn from everyone who trains, then enrol anyone."""
+"""The population model as a detector: it learns from all people who train, then enrols anyone."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from keydyn.population import PopulationModel, Template
 
 @register
 class PopulationDetector(Detector):
-    """The log-likelihood of a sample under a person that a population model has enrolled.
+    """The log-likelihood of a sample under a person enrolled with a population model.
 
-    `prepare` learns the population, from training samples under every protocol: it would know queries by
-    heart. `hidden_states` and `without` are the model's. With a `population` that has been learnt already,
-    nothing further is learnt.
+    `prepare` learns the population, under every protocol from training samples only: otherwise it would know
+    the queries by heart. `hidden_states` and `without` are parameters of the model. If a learnt `population`
+    is given, nothing further is learnt.
 
     Examples
     --------
@@ -74,18 +74,18 @@ class PopulationDetector(Detector):
         return self
 
     def anyone(self) -> Self:
-        """The template of a person of whom no sample is known."""
+        """Return a copy with the template of a person of whom no sample is known."""
         return self.carrying(self.people.anyone())
 
     def carrying(self, template: Template) -> Self:
-        """A copy with this template."""
+        """Return a copy with this template."""
         copied = self.fresh()
         copied.template_ = template
         return copied
 
     def recognised(self, samples: Samples) -> tuple[Truths, Truths] | None:
         ready, cells = self.people.ready_for(samples), self.people.parameters.cells
-        # The interval between two keys that the population knows to follow each other has a cell of its own.
+        # The interval of a pair of keys that the population knows has a cell of its own.
         return ready.seen.codes < len(cells.vocabulary), ready.typing.cell[:, 0] >= cells.n_keys
 
     def packed_template(self) -> bytes:
@@ -105,7 +105,7 @@ class PopulationDetector(Detector):
         people = cls._common_people(templates)
         if people is None:
             return super().score_many(templates, samples)
-        # One thread: the caller has handed out templates to threads already.
+        # One thread, because the caller already distributes templates to threads.
         return people.log_likelihoods([one.template_ for one in templates], samples, n_jobs=1)
 
     @classmethod
@@ -117,6 +117,6 @@ class PopulationDetector(Detector):
 
     @staticmethod
     def _common_people(templates: Sequence[PopulationDetector]) -> PopulationModel | None:
-        """The population that all of the templates belong to, if it is one."""
+        """The population that all templates share, if they share one."""
         people = templates[0].people
         return people if all(one.people is people for one in templates) else None

@@ -1,4 +1,4 @@
-"""The POHMM's relatives as detectors, each with the closest equivalent of the published settings.
+"""Detectors that wrap the relatives of the POHMM, each with the closest equivalent of the published settings.
 
 Two states, log-normal times, the density floor, the start values and the stopping rule are those of
 `HMM.published()`. There is no smoothing, because there are no marginals to smooth towards. What each model
@@ -19,13 +19,13 @@ from keydyn.model import POHMM, ContextHMM, PartiallyHMM, PartlyHMM
 from keydyn.model.data.vocabulary import Types
 
 ACTIVE, PASSIVE = "active", "passive"
-# Keys inside a word; the others end it, begin it or mend it, and people pause there.
+# Keys inside a word; the others begin, end or correct it, and people pause there.
 ACTIVE_GROUPS = ("left_letter", "right_letter", "digit")
 Relative = ContextHMM | PartlyHMM | PartiallyHMM
 
 
 class RelativeDetector(Detector):
-    """A relative fitted to all samples of a user; `model` replaces the detector's own pattern."""
+    """A relative of the POHMM fitted to all samples of a user; `model` replaces the detector's pattern."""
 
     scores_events: ClassVar[bool] = True
 
@@ -37,7 +37,7 @@ class RelativeDetector(Detector):
         raise NotImplementedError
 
     def given(self, samples: Samples) -> dict[str, Any]:
-        """What the model is given of samples besides their values."""
+        """Further arguments that the model takes with samples, besides their values."""
         return {}
 
     def fit(self, samples: Samples) -> Self:
@@ -83,8 +83,8 @@ class PartlyDetector(RelativeDetector):
 class PartiallyDetector(RelativeDetector):
     """The partially-HMM: the key is an uncertain label of active or passive typing.
 
-    Which events have a label is taken as given, so that models differ only in what they say about values and
-    labels.
+    It is taken as given which events have a label, so that models differ only in their likelihood of values
+    and labels.
     """
 
     name: ClassVar[str] = "partially-hmm"
@@ -105,16 +105,16 @@ def published_settings(kind: type[Relative]) -> dict[str, Any]:
 
 
 def interval(samples: Samples) -> int:
-    """The number of the press-press interval among the features; the first feature if there is none."""
+    """The index of the press-press interval among the features; 0 if there is none."""
     names = samples.sequences.feature_names or ()
     return names.index("tau") if "tau" in names else 0
 
 
 def key_labels(samples: Samples) -> Types:
-    """Active for letters and digits, passive for other keys, None where the key is not known.
+    """Label each event: active for letters and digits, passive for other keys, None for unknown keys.
 
-    Event types may also be groups of keys, or pairs of keys, of which the later one counts. Whole numbers,
-    such as positions, give no labels.
+    Event types may also be groups of keys, or pairs of keys, in which the later key counts. Whole numbers,
+    such as positions, have no label.
     """
     types = samples.sequences.event_types
     named = np.empty(len(types) + 1, dtype=object)

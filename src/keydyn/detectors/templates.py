@@ -1,4 +1,4 @@
-"""The templates of all users: fitted and scored in one call."""
+"""Fitting and scoring the templates of all users in one call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import Types
 from keydyn.parallel import Progress, each
 
-# The most templates in one task: its samples and its templates must fit into memory, and into a message.
+# The most templates in one task, whose samples and templates must fit into memory and into a message.
 LARGEST_BATCH = 256
 
 
@@ -33,26 +33,29 @@ class Population:
     detectors: list[Detector]
 
     def score(self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None) -> Floats:
-        """Every sample against every template, (n, U); `progress` is called with the number of users done."""
+        """Score every sample against every template, (n, U).
+
+        `progress` is called with the number of users done.
+        """
         kind = self._kind()
         return self._scored(lambda templates: kind.score_many(templates, samples), n_jobs, progress)
 
     def score_events(
         self, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None
     ) -> Floats:
-        """Every event of every sample against every template, (N, U)."""
+        """Score every event of every sample against every template, (N, U)."""
         kind = self._kind()
         return self._scored(lambda templates: kind.score_events_many(templates, samples), n_jobs, progress)
 
     def _kind(self) -> type[Detector]:
-        """What can be scored together is of one kind; a population of several is scored one by one."""
+        """The class of all templates, which scores them together; `Detector` if they are of several."""
         kinds = {type(template) for template in self.detectors}
         return kinds.pop() if len(kinds) == 1 else Detector
 
     def _scored(
         self, scored: Callable[[list[Detector]], Floats], n_jobs: int | None, progress: Progress | None
     ) -> Floats:
-        """The scores of all templates, one column each; threads take some templates at a time."""
+        """Score all templates, one column each, in threads that take some templates at a time."""
         from joblib import Parallel, delayed
 
         batches = _batches(len(self.detectors), n_jobs)
@@ -86,8 +89,8 @@ def fit_population(
 ) -> Population:
     """Fit a template to the samples of each user.
 
-    A detector that needs `prepare` comes prepared, with the samples that the protocol allows.
-    `progress` is called with the number of users done. An error names the user.
+    A detector that needs `prepare` must be prepared already, with the samples that the protocol allows.
+    `progress` is called with the number of users done. Errors name the user.
 
     Examples
     --------
@@ -110,18 +113,18 @@ def fit_population(
 def fit_templates(
     pattern: Detector, groups: Sequence[Samples], n_jobs: int | None = None, progress: Progress | None = None
 ) -> list[Detector]:
-    """Fit a template to each group of samples, all of one user; `progress` is called with the number done.
+    """Fit a template to each group of samples, each group being of one user.
 
-    On a cluster where `keydyn.parallel.using` names one; a batch of groups is one task there. One warning
-    covers all templates that have not converged.
+    `progress` is called with the number done. If `keydyn.parallel.using` names a cluster, the work runs
+    there, with a batch of groups as one task. One warning covers all templates that have not converged.
     """
     batches = _batches(len(groups), n_jobs, pattern.batch_size(groups))
     tasks = [(pattern, [groups[k] for k in batch]) for batch in batches]
     templates: list[Detector] = []
     with warnings.catch_warnings():
-        # A model knows its number among those of its batch at most; below the user is named.
+        # A model knows at most its number within its batch; the warning below names the user.
         warnings.filterwarnings("ignore", ".*not converged after max_iter")
-        # Errors name the user already.
+        # The names are empty because errors name the user already.
         for batch_templates in each(_fit_batch, tasks, n_jobs=n_jobs, names=[""] * len(tasks)):
             templates.extend(batch_templates)
             if progress is not None:
@@ -145,7 +148,7 @@ def _fit_batch(task: tuple[Detector, list[Samples]]) -> list[Detector]:
 
 
 def _batches(n_items: int, n_jobs: int | None, batch_size: int = 1) -> list[range]:
-    """Runs of item numbers: about eight per worker, or fewer, so that none is smaller than `batch_size`."""
+    """Divide items into about eight batches per worker, or fewer, so that none is below `batch_size`."""
     if n_items == 0:
         return []
     from joblib import effective_n_jobs

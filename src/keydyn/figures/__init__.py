@@ -1,4 +1,4 @@
-"""Figures, in one house style: those of studies, and four for any fitted model on any events."""
+"""Figures in one house style: those of studies, and four for any fitted model and any events."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""Figures of any fitted model on any events: states over time, densities, transitions, residuals.
+"""Figures for any fitted model and any events: states over time, densities, transitions, residuals.
 
-Each returns a matplotlib `Figure`, which has `savefig`; `keydyn.figures` has them all.
+Each function returns a matplotlib `Figure`; all are available from `keydyn.figures`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from keydyn.model import POHMM, Sequences
 from keydyn.model.data.sequences import as_sequences
 
 MOST_EVENTS = 200
-# With more event types their transitions are not drawn one by one.
+# The largest number of event types whose states are shown.
 MOST_TYPES = 12
 
 
@@ -35,7 +35,7 @@ def states_figure(
 ) -> Figure:
     """The events of one sequence over time: each feature's values, coloured by the most probable state.
 
-    Below, the probability of every state. Event types are written in full under the events.
+    The probability of every state is shown below. Event types are written in full under the events.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def states_figure(
 def densities_figure(
     model: POHMM, X: Any, *, events: Any = None, lengths: ArrayLike | None = None, title: str = ""
 ) -> Figure:
-    """Each feature's density in each state, over what was observed in it; the first feature orders states.
+    """Each feature's density in each state, over the observed values; the first feature orders the states.
 
     Examples
     --------
@@ -100,9 +100,9 @@ def densities_figure(
 
 
 def transitions_figure(model: POHMM) -> Figure:
-    """The transition matrix of the states, event types integrated out, and each type's share of states.
+    """The transition matrix of the states, marginalised over event types, and each type's share of states.
 
-    Types are the most frequent ones, written in full.
+    Only the most frequent types are shown; their names are written in full.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def residuals_figure(
     feature: int = 0,
     n_lags: int = 20,
 ) -> Figure:
-    """Forecast pseudo-residuals of a feature: against the standard normal, and their autocorrelation.
+    """Forecast pseudo-residuals of a feature, against the standard normal, and their autocorrelation.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def _matrix(axes: Axes, transmat: Floats) -> None:
 
 
 def _feature_names(sequences: Sequences, model: POHMM) -> tuple[str, ...]:
-    """The input's names of its features, the model's, or x0, x1, …"""
+    """The names of features from the input or the model, or x0, x1, …."""
     names = sequences.feature_names or tuple(str(name) for name in getattr(model, "feature_names_in_", []))
     return names or tuple(f"x{k}" for k in range(sequences.n_features))
 

@@ -1,4 +1,4 @@
-"""The active and the passive state of people: densities of the model over what was observed in each state."""
+"""A figure of the active and the passive state of people: model densities over the observed values."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from keydyn.model import POHMM, Sequences
 
 STATE_NAMES = ("active", "passive")
 LABELS = {"tau": "press-press interval (ms)", "duration": "hold time (ms)"}
-# A bin of intervals ends where they are a fifth longer, in every panel: shares can be compared.
+# The ratio of a bin's ends on a logarithmic axis, the same in every panel so that shares can be compared.
 RATIO = 1.2
 BINS = 30
-# The longest breaks would leave no room for the rest.
+# The quantiles shown; the longest breaks would leave no room for the rest.
 SHOWN = (0.005, 0.995)
 WIDE = 60.0
 LINES = ("solid", (0.0, (5.0, 1.5)), (0.0, (1.0, 1.2)))
@@ -27,7 +27,7 @@ LINES = ("solid", (0.0, (5.0, 1.5)), (0.0, (1.0, 1.2)))
 
 @dataclass(frozen=True, eq=False)
 class Typist:
-    """One person: what the row is called, the fitted model, and the samples with the model's features."""
+    """One person: the title of the row, the fitted model, and samples with the model's features."""
 
     title: str
     model: POHMM
@@ -41,13 +41,13 @@ def marginal_density_figure(
     states: str = "",
     by_place: bool = False,
 ) -> Figure:
-    """A row per person, a column per feature; the first feature orders the states, shortest first.
+    """A figure with a row per person and a column per feature; the first feature orders the states.
 
-    Lines are each state's marginal density, the mixture over event types weighted by how often they occur;
-    bars count every event in each state by its posterior probability. Both add up to all events. The
-    longest and the shortest half per cent are not shown. `states` has room for the number of a state; by
-    default the first is active and the second passive. With `by_place` the features are all columns in order,
-    and their names are labels only.
+    Lines are each state's marginal density, the mixture over event types weighted by their frequency; bars
+    count every event in each state by its posterior probability. Both add up to all events. The longest and
+    the shortest half per cent are not shown. `states` is a format for the number of a state; by default the
+    first state is active and the second passive. With `by_place`, the features are all columns in order, and
+    their names are labels only.
     """
     if not typists or not features:
         raise ValueError("there is nothing to draw: no person or no feature")
@@ -70,7 +70,7 @@ def marginal_density_figure(
                 low, high = axes.get_xlim()
                 label_log_axis(axes.xaxis, wide=high / low > WIDE)
         figure.align_ylabels()
-        # The longest legend: that of the person with the most states.
+        # Show the longest legend, which is that of the person with the most states.
         legends = [axes.get_legend_handles_labels() for axes in grid[:, 0]]
         handles, texts = max(legends, key=lambda legend: len(legend[1]))
         figure.legend(handles, texts, loc="outside lower center", ncols=len(texts))
@@ -78,7 +78,7 @@ def marginal_density_figure(
 
 
 def state_densities(model: POHMM, feature: int, x: Floats) -> Floats:
-    """(M, G) densities of the states at x, weighted by their shares: Σ_ω Π[ω] Π[j|ω] f(x; b[j|ω])."""
+    """Densities (M, G) of the states at x, weighted by their shares: Σ_ω Π[ω] Π[j|ω] f(x; b[j|ω])."""
     emission = model.emission_[feature]
     each = np.exp(emission.distribution.log_density(x[:, None, None], emission.params))
     shares = model.event_prob_[:, None] * model.stationary_
@@ -86,13 +86,13 @@ def state_densities(model: POHMM, feature: int, x: Floats) -> Floats:
 
 
 def state_order(model: POHMM, feature: int) -> Integers:
-    """The states by their marginal location, the active one first; published settings do not order them."""
+    """The states ordered by their marginal location, because fits with published settings are not ordered."""
     marginal = model.marginal_.emission[feature]
     return np.argsort(marginal.distribution.location(marginal.params), kind="stable")
 
 
 def state_name(place: int) -> str:
-    """What the state at this place of the order is called."""
+    """The name of the state at this place of the order."""
     return STATE_NAMES[place] if place < len(STATE_NAMES) else f"state {place}"
 
 

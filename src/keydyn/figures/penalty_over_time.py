@@ -1,4 +1,4 @@
-"""Continuous verification: the penalty of the genuine user beside those of impostors, and the threshold."""
+"""A figure of continuous verification: penalties of the genuine user and of impostors, and the threshold."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def penalty_figure(
     title: str | None = None,
     name: str = "penalty",
 ) -> Figure:
-    """`genuine` (N,) and `impostors` (N, I) are penalties key by key in the same session, or suspicions.
+    """Plot penalties (or suspicions) key by key, `genuine` (N,) and `impostors` (N, I), in one session.
 
-    Impostors are shown by their mean and a band that holds 95 % of them. The triangle is their mean
-    rejection time: keys before the first penalty above the threshold, the whole session if there is none.
+    Impostors are shown by their mean and a band that holds 95 % of them. The triangle marks their mean
+    rejection time: the number of keys before the first penalty above the threshold, or the whole session if
+    there is none.
     """
     if impostors.ndim != 2 or len(impostors) != len(genuine) or impostors.size == 0:
         raise ValueError(
@@ -65,11 +66,11 @@ def penalty_figure(
 
 
 def mean_rejection(impostors: Floats, threshold: float) -> float:
-    """The mean over impostors (N, I) of the keys before the first penalty above the threshold."""
+    """The mean over impostors (N, I) of the number of keys before the first penalty above the threshold."""
     return float(np.mean([first_above(column, threshold) for column in impostors.T]))
 
 
 def draw_suspicion(genuine: Floats, impostors: Floats, threshold: float, path: Path) -> None:
-    """Write the figure of suspicions to one file."""
+    """Write a figure of suspicions to one file."""
     title = "Is it still them? Suspicion by key"
     write_figure(penalty_figure(genuine, impostors, threshold, title, name="suspicion"), path)

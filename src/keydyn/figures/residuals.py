@@ -1,4 +1,4 @@
-"""Pseudo-residuals: a Q–Q plot against the standard normal, and their autocorrelation."""
+"""Figures of pseudo-residuals: a Q–Q plot against the standard normal, and their autocorrelation."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from keydyn.model.check.pseudo_residuals import ResidualTest, check_residuals
 def draw_residual_rows(
     rows: Mapping[str, tuple[Mapping[str, ArrayLike], ArrayLike | None]], path: Path, n_lags: int = 20
 ) -> None:
-    """Write the figure: by title, the residuals of one feature by model, (N,) each, and the samples' lengths.
+    """Write a figure with a row per title: residuals (N,) of one feature by model, and samples' lengths.
 
-    Left the residuals against the quantiles they should have, with the band that holds each point with
-    probability 0.95; right their autocorrelation, with the same for none.
+    On the left, residuals are plotted against their expected quantiles, with the band that holds each point
+    with probability 0.95; on the right is their autocorrelation, with such a band for uncorrelated residuals.
     """
     with drawing(8.2, 0.4 + 3.2 * len(rows), path) as figure:
         grid = figure.subplots(len(rows), 2, width_ratios=[1.0, 1.2], squeeze=False)
@@ -38,7 +38,7 @@ def draw_residuals(
     lengths: ArrayLike | None,
     n_lags: int,
 ) -> None:
-    """One row of the figure."""
+    """Draw one row of the figure."""
     tests = {name: check_residuals(z, lengths, n_lags) for name, z in residuals.items()}
     for column, (name, z) in enumerate(residuals.items()):
         values = np.asarray(z, dtype=np.float64).ravel()
@@ -49,7 +49,7 @@ def draw_residuals(
     lags.axhline(0.0, color=GREY, linewidth=0.6)
     lags.set(title=f"{title}: autocorrelation" if title else "Autocorrelation", xlabel="lag (events)")
     lags.xaxis.set_major_locator(MaxNLocator(integer=True))
-    # Room for the legend above the bars.
+    # Leave room for the legend above the bars.
     low, high = lags.get_ylim()
     lags.set_ylim(low, high + 0.3 * (high - low))
     lags.legend(loc="upper right", fontsize=8.0)

@@ -1,7 +1,7 @@
-"""Killourhy and Maxion's table for the CMU password data (DSN 2009), measured beside published.
+"""Killourhy and Maxion's table for the CMU password data (DSN 2009), measured and compared with published.
 
-Vectors have all 31 times: 11 hold times, 10 press-press and 10 release-press intervals. Equal
-error rate and zero-miss false-alarm rate are taken for each user, then averaged.
+Vectors hold all 31 times: 11 hold times, 10 press-press and 10 release-press intervals. The equal
+error rate and the zero-miss false-alarm rate are computed for each user, then averaged.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from keydyn.parallel import Progress
 
 TIMINGS = ("duration", "tau", "release_press")
 
-#: Published figures by detector: mean equal error rate, its standard deviation over users, mean zero-miss
-#: rate; None if not known.
+#: Published figures by detector: mean equal error rate, its standard deviation over users, and mean zero-miss
+#: rate; None if unknown.
 PUBLISHED: dict[str, tuple[float | None, float | None, float | None]] = {
     "manhattan-scaled": (0.0962, 0.0694, 0.601),
     "nearest-neighbour": (0.0996, 0.0642, 0.468),
@@ -38,7 +38,7 @@ PUBLISHED: dict[str, tuple[float | None, float | None, float | None]] = {
 
 
 def password_samples(keystrokes: pd.DataFrame) -> Samples:
-    """The password data with vectors of all 31 times, in seconds as the authors have them.
+    """Samples of the password data whose vectors hold all 31 times, in seconds as the authors use them.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def killourhy_maxion(
 
 
 def main() -> None:
-    """Print measured and published figures of every detector side by side."""
+    """Print the measured and published figures of every detector side by side."""
     from keydyn.datasets import load_dataset
 
     samples = password_samples(load_dataset("password").keystrokes)

@@ -1,7 +1,7 @@
-"""How well our long-text vectors agree with the published ones, and how detectors do with each.
+"""Compares our long-text vectors, and the detectors' results on them, with the published ones.
 
-`python -m keydyn.lab.long_text_agreement` prints both tables, for data that was fetched or that is in
-the given folder.
+`python -m keydyn.lab.long_text_agreement [FOLDER]` prints both tables, for the fetched data or the data in
+the folder.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from keydyn.keystrokes.samples import Samples
 
 DATASETS = ("fable", "essay")
 DETECTORS = ("manhattan", "manhattan-scaled", "svm")
-# Values are equal up to this share of the published one. Means of t1 can be close to 0, so there is also an
-# absolute tolerance.
+# Relative and absolute tolerance within which values are equal; the absolute one is needed because means of
+# t1 can be close to 0.
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 
 
 def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """By kind of time, statistic and level of the tree: the share of equal values, and relative differences.
+    """The share of equal values, and relative differences, by kind of time, statistic and level of the tree.
 
-    Level 0 is the root, all keys. Both frames are indexed by (user, session).
+    Level 0 is the root, which holds all keys. Both frames are indexed by (user, session).
     """
     theirs = theirs.loc[ours.index, ours.columns]
     rows = []
@@ -48,7 +48,7 @@ def agreement(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[int, float, float, float]:
-    """How many values, the share that is equal, and the median and largest relative difference."""
+    """The number of values, the share of equal ones, and the median and largest relative difference."""
     published = np.abs(theirs.to_numpy())
     difference = np.abs(ours.to_numpy() - theirs.to_numpy())
     relative = difference / np.maximum(published, ABSOLUTE)
@@ -57,7 +57,7 @@ def _differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[int, float, 
 
 
 def detectors_on(dataset: Dataset, vectors: pd.DataFrame) -> pd.DataFrame:
-    """Mean accuracy and equal error rate of the three vector detectors, by the published protocol."""
+    """Mean accuracy and equal error rate of the three vector detectors, under the published protocol."""
     samples = Samples.of(dataset.keystrokes, vectors=vectors)
     per_user = {name: recognition(score_protocol(MonacoTappert(), name, samples)) for name in DETECTORS}
     rows = [(name, *users[["acc", "eer"]].mean()) for name, users in per_user.items()]
@@ -65,7 +65,7 @@ def detectors_on(dataset: Dataset, vectors: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the two tables; the only argument, if any, is the folder of the data."""
+    """Print the two tables; the only, optional argument is the folder of the data."""
     if len(arguments) > 1:
         print("usage: python -m keydyn.lab.long_text_agreement [FOLDER]", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""keydyn study and keydyn report: the studies as commands, and the course that each of them takes."""
+"""The commands `keydyn study` and `keydyn report`, and the steps that every study goes through."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STUDIES: dict[str, Study] = {
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a study is run: the options that every study has."""
+    """The options that every study has."""
 
     out: OutOption = None
     jobs: JobsOption = -1
@@ -59,9 +59,9 @@ class RunOptions:
 
 
 def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
-    """The course of every study: the work, part by part; then tables, figures and report; run.json last.
+    """Run a study: the work, part by part; then tables, figures and report; run.json last.
 
-    `options` are those of the study itself. Returned is what --json prints.
+    `options` are the study's own. Returns the facts that --json prints.
     """
     from keydyn.lab.frame.outputs import Outputs, environment, export_scores
     from keydyn.lab.frame.resuming import Parts
@@ -72,7 +72,7 @@ def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
     plan = study.plan(**options)
     for line in plan.warnings:
         warn(line)
-    # A folder that cannot be made is reported before any work.
+    # A folder that cannot be created is reported before any work is done.
     outputs = Outputs(folder, study.files(), study.page)
     with using(run.engine), share_bar(hidden=run.as_json) as show_progress, _resumable():
         parts = Parts(folder / "parts", run.fresh, run.jobs or -1, show_progress)
@@ -86,7 +86,7 @@ def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
             write(outputs)
         tables: list[Table] = study.report().write(outputs, result, facts)
         outputs.finish({**facts, **resumed}, began)
-        # Last: a study without scores is complete all the same.
+        # Last, because a study without scores is complete all the same.
         export_scores(folder, run.export)
     if not run.as_json:
         show_results(tables, folder, began)
@@ -95,7 +95,7 @@ def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
 
 @contextmanager
 def _resumable() -> Iterator[None]:
-    """An interrupt in the block says that the work can be continued."""
+    """Report on an interrupt of the block that the work can be resumed."""
     try:
         yield
     except KeyboardInterrupt:
@@ -105,7 +105,7 @@ def _resumable() -> Iterator[None]:
 
 
 def show_results(tables: Sequence[Table], folder: Path, began: float) -> None:
-    """Show tables on the terminal, and where everything is."""
+    """Show tables on the terminal, and the folder that holds all results."""
     from keydyn.lab.frame.table_text import rich_table
 
     for table in tables:
@@ -122,7 +122,7 @@ def show_results(tables: Sequence[Table], folder: Path, began: float) -> None:
 
 
 def results_of(study: str, tables: Sequence[Table], folder: Path, began: float) -> Facts:
-    """Summarise a study for programs (`--json`); the report and all other files are in the folder."""
+    """The results of a study as `--json` prints them; the report and all other files are in the folder."""
     return {
         "study": study,
         "folder": str(folder),
@@ -132,9 +132,9 @@ def results_of(study: str, tables: Sequence[Table], folder: Path, began: float) 
 
 
 def command_of(study: Study) -> Callable[..., None]:
-    """The command that runs a study: its options are those of the study's plan, and those of every run.
+    """The command that runs a study, with the options of the study's plan and those of every run.
 
-    Typer reads a command's signature, which is therefore put together here.
+    Typer reads a command's signature, which is therefore assembled here.
     """
 
     def command(**given: Any) -> None:
@@ -144,7 +144,7 @@ def command_of(study: Study) -> Callable[..., None]:
             print_json(results)
 
     own, of_run = parameters_of(study.plan), parameters_of(RunOptions)
-    # --seed stands among the options of the run, behind the first three.
+    # --seed is listed among the options of the run, after the first three.
     seed = {"seed": own.pop("seed")} if "seed" in own else {}
     first, rest = (dict(list(of_run.items())[part]) for part in (slice(3), slice(3, None)))
     command.__name__, command.__doc__ = study.name, study.help

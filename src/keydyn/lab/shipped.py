@@ -1,9 +1,9 @@
-"""Learns what comes with keydyn from the published free-text recordings: population, people, calibrations.
+"""Learns the data shipped with keydyn from published free-text recordings: population, people, calibrations.
 
 `python -m keydyn.lab.shipped` writes the three files into the package; the core only reads them.
 
-The calibrations must hold for people, keyboards and places that nothing here was made with. So they are
-learnt across recordings: population and cohort from one of them, claims from the other, in both directions.
+The calibrations must hold for people, keyboards and places that are in none of the recordings. They are
+therefore learnt across recordings: population and cohort from one, claims from the other, in both directions.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from keydyn.population.model import SHIPPED, SHIPPED_PEOPLE, PopulationModel
 
 DATASETS = ("fable", "essay")
 MOST_PEOPLE = 1000
-# How much scores of strangers differ between places, in units of the score: a deviation of 0.15 multiplies a
-# rate of 1 % by about 1.6. An assumption, checked by `keydyn study transfer`.
+# Standard deviation of strangers' scores between places, in units of the score: a deviation of 0.15
+# multiplies a rate of 1 % by about 1.6. An assumption, checked by `keydyn study transfer`.
 BETWEEN_PLACES = 0.15
 
 
 def published_people(data: str | PathLike[str] | None = None) -> Iterator[Samples]:
-    """All people of the recordings, one recording at a time; people of different ones are different."""
+    """Iterate over the recordings, each with all its people; names are distinct across recordings."""
     for name in DATASETS:
         keystrokes = load_dataset(name, data).keystrokes
         named = keystrokes.assign(user=f"{name} " + keystrokes["user"].astype(str))
@@ -42,11 +42,11 @@ def published_people(data: str | PathLike[str] | None = None) -> Iterator[Sample
 
 
 def across_places(places: list[Samples], n_jobs: int | None = None) -> Calibrations:
-    """Calibrations from claims in each place, with population and cohort from another one."""
+    """Calibrations from claims in each place, with population and cohort from another place."""
     parts: dict[int, list[Trials]] = {keys: [] for keys in AMOUNTS}
     lengths = np.array(LENGTHS)
     for n, here in enumerate(places):
-        # People of different places are different people.
+        # Numbers of people are distinct across places.
         typists = Typists(here, pd.factorize(here.users)[0] + MOST_PEOPLE * n, lengths)
         for elsewhere in places:
             if elsewhere is here:

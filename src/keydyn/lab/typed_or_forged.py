@@ -1,8 +1,8 @@
-"""Learns to tell typing from forgeries, from the published free-text recordings and attacks on their people.
+"""Learns to tell typing from forgeries, using published free-text recordings and attacks on their people.
 
 `python -m keydyn.lab.typed_or_forged` writes two files into the package; the core only reads them. People are
-measured with a population learnt from other people of both recordings, so that nobody is expected to type as
-they did. Levels are those of people from whom the ratio was not learnt either.
+measured against a population learnt from other people of both recordings, because it must not have seen their
+own typing. Levels, too, come from people that the ratio was not learnt from.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from keydyn.model.data.sequences import Sequences
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 
-# Lengths of samples learnt from, and of those that levels are of.
+# Lengths of the samples to learn from, which are also the lengths that have levels.
 LENGTHS = (40, 70, 100, 200, 400)
 RATES = np.array([0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
-# Keys of each sample that an attacker has recorded.
+# Number of keys in each sample that an attacker has recorded.
 STOLEN_KEYS = 50
-# Pieces of each forgery, and keys that people enrol with.
+# The largest number of pieces per forgery, and the numbers of keys that people enrol with.
 MOST_PIECES, ENROLLED = 3, (150, 300, 500, 1500)
-# Measures vary together mostly as in people, and by this share as in forgeries; a little is added to each
-# variance, which is about 1 in people. Both numbers were chosen on development people of Aalto.
+# The pooled covariance is that of people, with this share of that of forgeries; the ridge is added to each
+# variance, which is about 1 in people. Both numbers were chosen on the development people of Aalto.
 OF_FORGERIES, RIDGE = 0.1, 0.1
-# Samples of a length, in each place, from which a level can be learnt.
+# The smallest number of samples of a length, per place, from which a level can be learnt.
 FEWEST = 50
-# Groups of people, each of which is measured by a population of the others, and groups within these, each of
-# which is judged by weights learnt from the others.
+# The number of folds, each measured with a population of the others' people, and the number of groups of
+# people, each judged with weights learnt from the others.
 FOLDS, GROUPS = 4, 24
-# Samples from which it is learnt what enrolled ones lead to expect have this many keys or more; enrolled
-# measures count up to this many deviations.
+# The least number of keys of samples that show how measures follow those at enrolment, and the number of
+# standard deviations at which enrolled measures are clipped.
 FOLLOWED, REACH = 70, 3.0
 SEED = 1
 
 
 class Measured(NamedTuple):
-    """Measures (n, K) of samples with these numbers of keys, (n,), clocks, people and places.
+    """Measures (n, K) of samples, with their numbers of keys (n,), clocks, people and places.
 
-    `manner`, (n, K + 1), is what the people enrolled with; without enrolment, nothing: 0 keys.
+    `manner`, (n, K + 1), holds the number of keys and the measures at enrolment; it is 0 without enrolment.
     """
 
     values: Floats
@@ -65,40 +65,40 @@ class Measured(NamedTuple):
 
     @classmethod
     def joined(cls, several: Sequence[Measured]) -> Measured:
-        """All of these."""
+        """Concatenate several."""
         return cls(*(np.concatenate(parts) for parts in zip(*several, strict=True)))
 
     def some(self, chosen: Truths) -> Measured:
-        """Some of these."""
+        """The chosen samples."""
         return Measured._make(values[chosen] for values in self)
 
     def of_group(self, group: int) -> Truths:
-        """(n,) which are of the people of one group."""
+        """Whether each sample is of a person of the group, of shape (n,)."""
         return np.asarray(self.person % GROUPS == group, dtype=np.bool_)
 
 
 class Material(NamedTuple):
-    """What is learnt from: measures of people's samples, and of forgeries by family of attacks."""
+    """The data to learn from: measures of people's samples, and of forgeries by family of attacks."""
 
     humans: Measured
     forged: dict[str, Measured]
 
     @classmethod
     def joined(cls, several: Sequence[Material]) -> Material:
-        """All of these."""
+        """Concatenate several."""
         families = {
             name: Measured.joined([one.forged[name] for one in several]) for name in several[0].forged
         }
         return cls(Measured.joined([one.humans for one in several]), families)
 
     def beside(self, group: int) -> Material:
-        """What is known of the people of all groups but one."""
+        """The material of the people of all groups but one."""
         of = {name: some.some(~some.of_group(group)) for name, some in self.forged.items()}
         return Material(self.humans.some(~self.humans.of_group(group)), of)
 
 
 def cut(samples: Samples, keys: int) -> Samples:
-    """Pieces of this many keys, numbered within all; shorter rests are left out."""
+    """Pieces of this many keys, numbered consecutively; shorter rests are left out."""
     sequences = samples.sequences
     starts = [
         start
@@ -112,7 +112,7 @@ def cut(samples: Samples, keys: int) -> Samples:
 
 
 def made_fine(samples: Samples, tick: float, random: np.random.Generator) -> Samples:
-    """The samples as a clock without ticks might have recorded them, in whole milliseconds."""
+    """The samples as a clock without ticks might have recorded them: times are spread within their ticks."""
     times = times_of(samples)
     return made_up(samples, displaced(times, random.uniform(-tick / 2, tick / 2, (2, len(times)))))
 
@@ -129,10 +129,11 @@ def material(
     random: np.random.Generator,
     enrolled: bool,
 ) -> Material:
-    """A place's people and forgeries of them, by a population of other people.
+    """Typing of a place's people and forgeries of it, measured with a population of other people.
 
-    Everyone's second half is typed and forged, the first is what attackers have. With `enrolled` samples are
-    measured beside a template of the first half, or a part of it. `about` are the numbers of place and fold.
+    The second half of each person's samples is measured as typed and is forged; attackers have the first
+    half. With `enrolled`, samples are measured relative to a template of the first half or a part of it.
+    `about` holds the numbers of place and fold.
     """
     number, fold = about
     typed: list[Measured] = []
@@ -180,7 +181,7 @@ def forged_by(forger: Forger, had: Samples, texts: Samples, random: np.random.Ge
 
 
 def learn(known: Material, without: Collection[str] = ()) -> Hands:
-    """What tells people's samples from forgeries, learnt without some families of attacks."""
+    """Learn what distinguishes people's samples from forgeries, leaving out some families of attacks."""
     parts = {family: some for family, some in known.forged.items() if family not in without}
     if not parts:
         raise ValueError("no family of attacks is left to learn from")
@@ -191,15 +192,16 @@ def learn(known: Material, without: Collection[str] = ()) -> Hands:
         if judged.any():
             some = known.humans.some(judged)
             llr[judged] = _weighed(known.beside(group)).weighed(some.values, some.keys, some.manner)
-    # What comes in bursts is not judged by the level.
+    # Samples that arrive in bursts are not judged by the level.
     one_by_one = quick_share(known.humans.values) <= BURSTS
     return replace(_weighed(known), levels=_levels(llr[one_by_one], known.humans.some(one_by_one)))
 
 
 def _weighed(known: Material) -> Hands:
-    """How people's measures vary, and the weights that tell theirs from those of forgeries; no levels.
+    """The variation of people's measures, and the weights that separate them from forgeries; no levels.
 
-    The weights are Fisher's discriminant; how people vary counts most, because few of them are to be alarmed.
+    The weights are Fisher's discriminant. The variation of people counts most, because false alarms must be
+    rare.
     """
     hands = _people(known.humans)
     typed, spread = _moments(hands, known.humans)
@@ -207,20 +209,20 @@ def _weighed(known: Material) -> Hands:
     forged = np.mean([mean for mean, _ in moments], axis=0)
     spread = (1.0 - OF_FORGERIES) * spread + OF_FORGERIES * np.mean([of for _, of in moments], axis=0)
     weights = np.linalg.solve(spread + RIDGE * np.eye(len(typed)), typed - forged)
-    # The last term is 1, so that its weight is where the ratio is even.
+    # The last term is 1; its weight makes the ratio even halfway between the two means.
     weights[-1] = -0.5 * (typed + forged) @ weights
     return replace(hands, weights=weights)
 
 
 def _moments(hands: Hands, some: Measured) -> tuple[Floats, Floats]:
-    """(P,) the mean of the terms of samples, and (P, P) their covariance."""
+    """The mean of the samples' terms, (P,), and their covariance, (P, P)."""
     terms, weight = hands.terms(some.values, some.keys, some.manner), _even(some)
     mean = weight @ terms
     return mean, (weight[:, None] * (terms - mean)).T @ (terms - mean)
 
 
 def _even(some: Measured) -> Floats:
-    """Weights that add up to 1: the same for each place, person and length."""
+    """Weights that add up to 1, shared equally among places, and in a place among people and lengths."""
     group = np.unique(np.column_stack([some.place, some.person, some.keys]), axis=0, return_inverse=True)[
         1
     ].ravel()
@@ -231,7 +233,7 @@ def _even(some: Measured) -> Floats:
 
 
 def _people(humans: Measured) -> Hands:
-    """How people's measures vary: among people, and by chance, which falls with the number of keys."""
+    """The variation of people's measures: between people, and by chance, which falls with length."""
     weight = _even(humans)
     centre = weight @ humans.values
     usual, reach, follows = _followed(humans)
@@ -258,7 +260,7 @@ def _people(humans: Measured) -> Hands:
 
 
 def _followed(humans: Measured) -> tuple[Floats, Floats, Floats]:
-    """(K,) each of enrolled measures: the usual one, how far one counts, and how much of it is kept."""
+    """For each measure, (K,) each: its mean at enrolment, the clipping range, and the share that recurs."""
     long = humans.some((humans.keys >= FOLLOWED) & (humans.manner[:, 0] > 0.0))
     if len(long.keys) == 0:
         return np.zeros(K), np.zeros(K), np.zeros(K)
@@ -270,10 +272,11 @@ def _followed(humans: Measured) -> tuple[Floats, Floats, Floats]:
 
 
 def _levels(llr: Floats, humans: Measured) -> Floats:
-    """(2, J, Q) the level of people of all places, each of which counts the same, by clock, length and rate.
+    """The levels (2, J, Q) by clock, length and rate, of people of all places, which count equally.
 
-    Where a clock has too few samples in a place, those of both count there. A length of which a place has too
-    few keeps the level of the next shorter one: one place alone may be an odd one.
+    If a place has too few samples with a clock, its samples with either clock are used. If a place has too
+    few samples of a length, that length keeps the levels of the next shorter one, because a single place may
+    be unusual.
     """
     places = np.unique(humans.place)
     lengths = [keys for keys in LENGTHS if (humans.keys == keys).any()]
@@ -294,14 +297,14 @@ def _levels(llr: Floats, humans: Measured) -> Floats:
 
 
 def _quantiles(values: Floats, weights: Floats) -> Floats:
-    """(Q,) the values below which these shares of all weights are."""
+    """The weighted quantiles (Q,) of values at `RATES`."""
     order = np.argsort(values, kind="stable")
     found: Floats = np.interp(RATES, np.cumsum(weights[order]), values[order])
     return found
 
 
 def material_of(places: Sequence[Samples], seed: int, enrolled: bool) -> Material:
-    """People of places and forgeries of them, each fold of people measured by a population of all others."""
+    """Typing and forgeries of people of several places; each fold is measured by a population of the rest."""
     places = [_named(place, n) for n, place in enumerate(places)]
     of_fold = [place.people[0] % FOLDS for place in places]
     found = []
@@ -315,7 +318,7 @@ def material_of(places: Sequence[Samples], seed: int, enrolled: bool) -> Materia
 
 
 def _named(place: Samples, number: int) -> Samples:
-    """The samples with names of people that no other place has."""
+    """The samples, with names of people that are unique across places."""
     names: Names = [(f"{number} {user}", sample) for user, sample in place.names]
     return Samples(names, place.sequences, place.emission)
 

@@ -1,4 +1,4 @@
-"""The partially observable hidden Markov model. It knows numbers and event types; nothing of keyboards."""
+"""The partially observable hidden Markov model, which knows numbers and event types but not keyboards."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Whose sequence is it? One model per class, and the class that is most probable a posteriori."""
+"""Classification of sequences: one model per class, and the class that is most probable a posteriori."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from keydyn.model.pohmm import POHMM
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """The labels, sorted, a fitted model of each, their probabilities (C,), and the criterion's history."""
+    """The fitted state of a classifier: sorted labels, a model and a prior of each, criterion history."""
 
     labels: NDArray[Any]
     models: list[Any]
@@ -41,13 +41,13 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
     model : the estimator that is fitted to each class; `POHMM()` if None
     priors : "uniform", "empirical" (each class's share of the training sequences), one number per class in
         sorted order of the labels, or a dict by label
-    n_jobs : threads that fit and score; None for one
-    criterion : "likelihood" fits each class by itself; "conditional" and "margin" then let all models learn
-        together to tell the classes apart (`keydyn.model.criteria`). A `TrainingCriterion` sets how strongly
+    n_jobs : number of threads for fitting and scoring; None for one
+    criterion : "likelihood" fits each class by itself; "conditional" and "margin" then train all models
+        together to tell the classes apart (`keydyn.model.criteria`). A `TrainingCriterion` has more settings
 
     Attributes
     ----------
-    classes_ : the labels, sorted; models_ : a fitted model each; priors_ : (C,) class probabilities
+    classes_ : the labels, sorted; models_ : a fitted model for each; priors_ : (C,) class probabilities
     criterion_history_ : the value of the criterion after each step; None for the likelihood
 
     Examples
@@ -156,23 +156,23 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
     def score(
         self, X: Any, y: ArrayLike, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
     ) -> float:
-        """Share of sequences whose class is predicted correctly."""
+        """The share of sequences whose class is predicted correctly."""
         predicted = self.predict(X, events=events, lengths=lengths)
         right = predicted == _check_labels(y, len(predicted))
         weights = None if sample_weight is None else check_weights(sample_weight, len(right))
         return float(np.average(right, weights=weights))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the classifier to a file (docs/file-format.md); `keydyn.load` reads it.
+        """Write the classifier to a file (docs/file-format.md) that `keydyn.load` reads.
 
-        `n_jobs`, the criterion, and priors that were given as numbers are not settings of the file: after
-        loading the priors and the models are those that were found.
+        The file has the fitted models and priors, but neither `n_jobs` nor the criterion. Priors that were
+        given per class come back as numbers.
         """
         self._known()
         files.write(path, CLASSIFIER.packed(*_contents(self._as_it_is())))
 
     def _check_criterion(self) -> TrainingCriterion | None:
-        """What is maximised; None if each class is by itself."""
+        """The criterion for training the models together; None if each class is fitted by itself."""
         if isinstance(self.criterion, TrainingCriterion):
             return self.criterion
         return None if self.criterion == LIKELIHOOD else TrainingCriterion(self.criterion)
@@ -198,7 +198,7 @@ class POHMMClassifier(Learner, ClassifierMixin, BaseEstimator):  # type: ignore[
 
 
 def _check_labels(y: ArrayLike, n_sequences: int) -> NDArray[Any]:
-    """One label per sequence, none missing."""
+    """Check that there is one label per sequence and none is missing; return them as an array."""
     labels = np.asarray(y)
     if labels.shape != (n_sequences,):
         raise ValueError(f"y must be one label per sequence: {n_sequences} sequences, shape {labels.shape}")

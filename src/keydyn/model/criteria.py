@@ -1,10 +1,10 @@
 """Discriminative training: the models of several classes learn together to tell the classes apart.
 
-Maximum likelihood fits each class's model to that class alone. Here the locations and scales of all models'
-emissions are moved from there so that the right class of the training sequences stands out: by the
+Maximum likelihood fits each class's model to that class alone. Starting there, the locations and scales of
+all models' emissions are moved so that the right class of the training sequences stands out: by the
 conditional likelihood ln P(class | x, Ω), or by the margin to the other classes (Mutsam and Pernkopf, 2016).
 The paper leaves this open in Section 5.2. Start, transitions and marginals stay as they are. By Fisher's
-identity the gradient of ln P(x | Ω) is the posterior mean of that of ln b, so that one smoothing pass per
+identity the gradient of ln P(x | Ω) is the posterior mean of the gradient of ln b, so one smoothing pass per
 model gives it exactly.
 """
 
@@ -32,18 +32,18 @@ from keydyn.model.fit.many import score_many
 from keydyn.model.fit.result import FitResult
 
 LIKELIHOOD, CONDITIONAL, MARGIN = "likelihood", "conditional", "margin"
-# How far a location may go, in its own scale, and the logarithm of a scale.
+# Largest move of a location, in units of its scale, and of the logarithm of a scale.
 FURTHEST = 5.0
 
 
 @dataclass(frozen=True)
 class TrainingCriterion:
-    """What is maximised.
+    """A criterion for discriminative training, "conditional" or "margin", with its settings.
 
-    With f the log-likelihoods plus log-priors times `sharpness`, a sequence of class y adds ln softmax(f)[y]
-    (conditional), or −ln(1 + exp(1 − f[y] + ln Σ exp f[others])) (margin), which stops to matter where y is
-    ahead by more than one. Every emission cell subtracts `lean`/2 times the squared way that its location has
-    gone, in units of its first scale, and that its log-scale has gone.
+    Let f be `sharpness` times the sum of log-likelihood and log-prior of each class. A sequence of class y
+    contributes ln softmax(f)[y] (conditional), or −ln(1 + exp(1 − f[y] + ln Σ exp f[others])) (margin), which
+    levels off where y leads by more than one. As a penalty, each emission cell subtracts `lean`/2 times the
+    squared moves of its location, in units of its first scale, and of its log-scale.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class TrainingCriterion:
             raise ValueError("sharpness must be above 0, lean 0 or more, and max_iter 1 or more")
 
     def values(self, f: Floats, target: Integers) -> tuple[Floats, Floats]:
-        """What each sequence adds, (S,), and its derivatives by f, (S, C)."""
+        """The contribution of each sequence to the criterion, (S,), and its derivatives by f, (S, C)."""
         rows = np.arange(len(f))
         right = np.zeros_like(f)
         right[rows, target] = 1.0
@@ -86,7 +86,7 @@ class TrainingCriterion:
 
 
 class Labelled(NamedTuple):
-    """Training sequences, the number of each one's model, and its weight, (S,) each."""
+    """Training sequences with the number of the right model, (S,), and the weight, (S,), of each."""
 
     sequences: Sequences
     target: Integers
@@ -94,10 +94,10 @@ class Labelled(NamedTuple):
 
 
 class Discrimination:
-    """The criterion as a function of how far all emissions have moved from where they were, with gradient.
+    """The criterion and its gradient as functions of the moves of all emissions from where they started.
 
-    A move is one number for the location of each model, event type, feature and state, in units of the first
-    scale, and one for the logarithm of its scale.
+    There are two moves for each model, event type, feature and state: one of the location, in units of the
+    first scale, and one of the logarithm of the scale.
     """
 
     def __init__(
@@ -138,19 +138,19 @@ class Discrimination:
         value = self.weights @ added - 0.5 * self.criterion.lean * moves @ moves
         parts = [self._gradient(model, slopes[:, c]) for c, model in enumerate(models)]
         for c, first in enumerate(self._first):
-            # By a location in units of its first scale.
+            # The chain rule: moves of locations are in units of the first scale.
             parts[c][0] *= first[:-1, self._scales(self.models[c])]
         gradient = np.concatenate([part.ravel() for part in parts])
         return float(value), gradient - self.criterion.lean * moves
 
     def _gradient(self, model: Any, slopes: Floats) -> Floats:
-        """(2, m, K, M) the sum over sequences of `slopes` times the gradient of ln P by loc and ln scale."""
+        """The sum over sequences of `slopes` times the gradient of ln P by loc and ln scale, (2, m, K, M)."""
         sequences, known = self.sequences, model._parameters
         codes, _ = find(sequences.codes, sequences.event_types, known.event_types)
         posterior = model.predict_proba(sequences) * slopes[self._sequence, None]
         m, total = known.n_types, np.zeros((2, known.n_types, len(known.families), known.n_states))
         for k, emission in enumerate(known.emission):
-            # A key that this model does not know has the marginal, which does not move.
+            # An event type that this model does not know uses the marginal, which does not move.
             rows = np.flatnonzero((codes < m) & np.isfinite(sequences.X[:, k]))
             row = codes[rows]
             scale = emission.scale[row]
@@ -171,7 +171,7 @@ class Discrimination:
 
     @staticmethod
     def _scales(model: Any) -> Integers:
-        """The columns of the features' scales, each after that of its location."""
+        """The columns of the features' scales, each right after the column of its location."""
         columns: Integers = features_of(model._parameters.families)[:, FIRST].astype(np.int64) + 1
         return columns
 
@@ -182,7 +182,7 @@ class Discrimination:
 
 
 def discriminated(problem: Discrimination) -> tuple[list[Any], Floats]:
-    """The models that maximise a criterion from where they are, by L-BFGS, and its value at each step.
+    """The models that maximise a criterion, by L-BFGS from where they are, and its value after each step.
 
     The value never falls: a step that would lower it is shortened, or the search ends.
     """
@@ -206,7 +206,7 @@ def discriminated(problem: Discrimination) -> tuple[list[Any], Floats]:
 
 
 def _check(model: Any) -> None:
-    """A `ValueError` where the gradient would be none of the likelihood that is scored."""
+    """Raise `ValueError` if the gradient would not be that of the likelihood used for scoring."""
     if model.density_floor is not None:
         raise ValueError("a density that is floored has no gradient: set density_floor=None for a criterion")
     for family in model._parameters.families:
@@ -217,7 +217,7 @@ def _check(model: Any) -> None:
 
 
 def _precision(family: Family, params: dict[str, Floats], z: Floats, row: Integers) -> Floats | float:
-    """By what the residual of a Student t counts less than that of a normal."""
+    """The weight of residuals under Student's t, relative to that under a normal, which is one."""
     if not isinstance(family, Student):
         return 1.0
     df = params["df"][row]
@@ -225,7 +225,7 @@ def _precision(family: Family, params: dict[str, Floats], z: Floats, row: Intege
 
 
 def _with_emissions(model: Any, emissions: Floats) -> Any:
-    """A copy of a fitted model with other emissions; what the fit reported of its likelihood is gone."""
+    """A copy of a fitted model with other emissions, without the log-likelihood and history of its fit."""
     made, state = copy(model), model._state
     found = FitResult.of(
         replace(state.parameters, emissions=emissions),

@@ -1,4 +1,4 @@
-"""What the file of a `POHMM` or an `HMM` holds, written and read (docs/file-format.md)."""
+"""Writing and reading the files of `POHMM` and `HMM` models (docs/file-format.md)."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from keydyn.model.theta.parameters import ByType, EventChain, Marginal, Paramete
 if TYPE_CHECKING:
     from keydyn.model.pohmm import POHMM
 
-# Constructor parameters that say how to run a fit, not what the model is.
+# Constructor parameters that affect how a fit runs, not what the model is.
 NOT_STORED = ("verbose", "callback", "random_state", "warm_start")
 OF_THE_MARGINAL = ("startprob", "transmat", "transmat_from", "transmat_to")
 CLASSES: dict[str, Any] = {}
 
 
 def restorable(kind: Any) -> Any:
-    """Make an estimator known by its name to the files that hold one; a decorator."""
+    """Register an estimator class by name, so that its files can be loaded; a decorator."""
     CLASSES[kind.__name__] = kind
     files.KINDS[kind.__name__] = MODEL
     return kind
 
 
 def save(model: POHMM, path: str | PathLike[str], *, event_chain: bool = True) -> None:
-    """Write a fitted model; the file is there in full or not at all."""
+    """Write a fitted model to a file, completely or not at all."""
     files.write(path, packed(model, event_chain=event_chain))
 
 
 def packed(model: POHMM, *, event_chain: bool = True) -> bytes:
-    """The contents of a fitted model's file."""
+    """The file contents of a fitted model."""
     return files.packed(*contents_of(model, event_chain))
 
 
 def contents_of(model: POHMM, event_chain: bool = True) -> tuple[Values, Tensors]:
-    """The header and the tensors of a fitted model; a `ValueError` if it cannot be saved."""
+    """The header and the tensors of a fitted model; raises `ValueError` if it cannot be saved."""
     _check_saveable(model)
     tensors, stationary = _tensors(model._parameters, event_chain), model._state.result.stationary
     if stationary is not None:
@@ -61,7 +61,7 @@ def contents_of(model: POHMM, event_chain: bool = True) -> tuple[Values, Tensors
 
 
 def _check_saveable(model: POHMM) -> None:
-    """`ValueError` if `load` would refuse what `save` is about to write."""
+    """Raise `ValueError` if `load` would refuse what `save` is about to write."""
     parameters = model._parameters
     if type(model) not in CLASSES.values():
         raise ValueError(f"a {type(model).__name__} cannot be saved; {' and '.join(CLASSES)} can")
@@ -94,14 +94,14 @@ def _header(model: POHMM) -> Values:
 
 
 def _plain_emission(emission: Any) -> Any:
-    """The setting `emission` as JSON can hold it: names as they are, families with their settings."""
+    """The setting `emission` in a form for JSON: names as they are, families as dicts of their settings."""
     if isinstance(emission, (list, tuple)):
         return [_plain_emission(one) for one in emission]
     return emission if isinstance(emission, str) else {"family": emission.name, **emission.settings()}
 
 
 def _given_emission(plain: Any) -> Any:
-    """The setting `emission` from what `_plain_emission` made of it."""
+    """The setting `emission` from the form that `_plain_emission` produces."""
     if isinstance(plain, list):
         return [_given_emission(one) for one in plain]
     return plain if isinstance(plain, str) else _family("emission", plain)
@@ -135,7 +135,7 @@ def _emission_tensors(prefix: str, emission: list[Emission]) -> Tensors:
     }
 
 
-# What a file declares, and how it is read.
+# The declaration of a file's fields and tensors, and the functions that read them.
 
 
 def _family(name: str, spec: Any) -> Family:
@@ -151,7 +151,7 @@ def _string(name: str, value: Any) -> str:
 
 
 def event_types(name: str, labels: Any) -> vocabulary.Types:
-    """Labels that are all text or all whole numbers, none twice."""
+    """The event types in a header: distinct labels, all text or all whole numbers."""
     if not isinstance(labels, list) or any(isinstance(label, float) for label in labels):
         raise files.wrong(name, labels, "a list of text or whole numbers")
     return vocabulary.check_types(labels)
@@ -187,13 +187,13 @@ _FIELDS: dict[str, Field] = {
 def _declared_emission(
     prefix: str, families: list[Family], shape: tuple[int | str, ...], group: str | None = None
 ) -> dict[str, Tensor]:
-    """The arrays of each feature's family; which values they may have the family says (`_emissions`)."""
+    """The arrays of each feature's family; `_emissions` lets the family check their values."""
     names = [f"{prefix}.{k}.{name}" for k, kind in enumerate(families) for name in kind.parameters]
     return {name: Tensor(shape, group=group) for name in names}
 
 
 def _declared(values: Values) -> dict[str, Tensor]:
-    """m event types, M states, P pairs of types."""
+    """The tensors that a file declares, for m event types, M states and P pairs of types."""
     families, m = values["families"], len(values["event_types"])
     square, counts = ("M", "M"), files.within(0.0, np.inf)
     floored = Tensor((m, "M"), files.unbounded, np.bool_, "scale_floored")
@@ -201,7 +201,7 @@ def _declared(values: Values) -> dict[str, Tensor]:
         "startprob": Tensor((m, "M"), probabilities),
         "pairs": Tensor(("P", 2), files.within(0, m - 1), np.int64),
         "transmat": Tensor(("P", *square), probabilities),
-        # Not a number where there is no stationary distribution, and so no marginal.
+        # NaN if there is no stationary distribution, and hence no marginal.
         "chain.prob": Tensor((m,), files.unbounded),
         "chain.leaving": Tensor((m,), counts),
         "chain.entering": Tensor((m,), counts),
@@ -284,7 +284,7 @@ def _chain(tensors: Tensors, pairs: Integers, has_prob: bool) -> EventChain:
 
 
 def _emissions(prefix: str, tensors: Tensors, families: list[Family]) -> list[Emission]:
-    """The emission of each feature, its parameters checked by its family."""
+    """The emission of each feature, with parameters checked by its family."""
     found = []
     for k, kind in enumerate(families):
         params = {name: tensors[f"{prefix}.{k}.{name}"] for name in kind.parameters}
@@ -302,7 +302,7 @@ MODEL = Kind("POHMM", _FIELDS, _declared, _built)
 def load(path: files.Path_) -> Any:
     """Read a model that `save` wrote: a `POHMM`, an `HMM` or a `POHMMClassifier`.
 
-    A `ModelFileError` says what is wrong with any other file.
+    Any other file raises a `ModelFileError` that says what is wrong with it.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def load(path: files.Path_) -> Any:
     >>> type(load("model.keydyn")).__name__
     'HMM'
     """
-    # Each class makes its files known where it is defined.
+    # Each class registers its kind of file in the module that defines it.
     for module in ("pohmm", "classifier"):
         import_module(f"keydyn.model.{module}")
     return files.parsed(files.read(path), path)

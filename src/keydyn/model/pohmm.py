@@ -1,4 +1,4 @@
-"""The estimators: `POHMM`, and `HMM`, which is a POHMM with one event type; and their summary as a table."""
+"""The estimators `POHMM` and `HMM` (a POHMM with one event type), and their summary table."""
 
 from __future__ import annotations
 
@@ -42,51 +42,52 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
     Parameters
     ----------
     n_states : number of hidden states M
-    emission : a family's name, or one per feature: normal, lognormal, gamma, exponential, student,
-        logstudent, categorical; or a `Family` object, such as `Student(df=3.0)`
-    smoothing : "frequency" (estimates from few events lean on the marginals), None, a fixed share of the
-        marginal, or a dict of these by "start", "transitions", "emission"
+    emission : name of a family, or a list with one per feature: normal, lognormal, gamma, exponential,
+        student, logstudent, categorical; or a `Family` object, such as `Student(df=3.0)`
+    smoothing : "frequency" (the fewer events, the more an estimate is drawn towards the marginals), None, a
+        fixed share of the marginal, or a dict of these by "start", "transitions", "emission"
     spread : initial states lie within this many standard deviations of the mean
-    tol : stop when the log-likelihood gains less; may be 0
-    max_iter : limit of iterations, each an expectation and a maximisation step
-    n_init : number of starts; those after the first have jittered locations, the best result is kept; a warm
-        start is one
+    tol : stop when the log-likelihood gains less than this; may be 0
+    max_iter : maximal number of iterations, each an expectation and a maximisation step
+    n_init : number of starts, of which the best result is kept; locations are jittered from the second on.
+        A warm start is always a single one
     random_state : seed or generator of the jitter
-    warm_start : `fit` continues from the current parameters
+    warm_start : whether `fit` continues from the current parameters
     fixed : which of "start", "transitions", "emission" are not estimated
-    marginals : "printed" (the paper's weights) or "exact" (types weigh as often as they occur)
-    min_scale : least scale of an emission; "auto" is a thousandth of the feature's own spread
+    marginals : "printed" (the paper's weights) or "exact" (types are weighted by how often they occur)
+    min_scale : smallest scale of an emission; "auto" is a thousandth of the feature's own spread
     handle_unknown : "marginal" scores unseen event types by the marginals, "error" refuses them
-    order_states : number states by the marginal location of the leading feature, smallest first
-    leading_feature : that feature's number
-    density_floor : least density of each feature; None for none. Not a density then: see the guide
-    count_floor : least divisor in the maximisation step (published settings)
-    spread_features : "all" features are spread at the start, or the "leading" one only
-    spread_scale : spread in units of each "type"'s own standard deviation, or of that of "all" events
+    order_states : whether to number states by the marginal location of the leading feature, smallest first
+    leading_feature : number of the leading feature
+    density_floor : smallest density of each feature, or None. With a floor, scores are no longer
+        log-densities: see the guide
+    count_floor : smallest divisor in the maximisation step (published settings)
+    spread_features : "all" features are spread at the start, or only the "leading" one
+    spread_scale : spread in units of the standard deviation of each "type", or of "all" events
     start_estimate : start probabilities from "sequence_start", or from each type's "first_occurrence"
-    transition_weights : smoothing weights above one are made "proper", or handled as "published"
+    transition_weights : smoothing weights that exceed one are made "proper", or handled as "published"
     verbose : 1 prints each iteration to standard error
-    callback : called with an `Iteration` at each step; returning true stops the fit
+    callback : called with an `Iteration` at each step; the fit stops if it returns true
 
     Attributes
     ----------
     event_types_ : (m,) the event types
     startprob_ : (m, M) π[j | ω]
-    transmat_ : (m, m, M, M) a[i, j | ψ, ω], as transmat_[ψ, ω, i, j]; built when asked for, and refused
-        above 2 GiB; `transmat_between` gives single pairs
+    transmat_ : (m, m, M, M) a[i, j | ψ, ω], as transmat_[ψ, ω, i, j]; built on access, and refused above
+        2 GiB; `transmat_between` gives single pairs
     emission_ : list of `Emission`, one per feature, parameters (m, M)
     event_startprob_ : (m,) π[ω]
-    event_transmat_ : (m, m) a[ψ, ω], likewise
+    event_transmat_ : (m, m) a[ψ, ω], built on access like `transmat_`
     event_prob_ : (m,) Π[ω], the share of each type among all events
     stationary_ : (m, M) Π[j | ω], the share of each state among the events of a type
     marginal_ : `Marginal`, the parameters with event types integrated out
-    log_likelihood_ : of the training data
+    log_likelihood_ : log-likelihood of the training data
     history_ : (n_iter_,) log-likelihood at each expectation step
     n_iter_ : number of expectation steps
     stop_reason_ : "tol", "decrease", "max_iter" or "callback"
-    converged_ : whether it was "tol"
-    n_parameters_ : free parameters that the likelihood depends on
-    n_parameters_full_ : free parameters with all m² pairs, the paper's count
+    converged_ : whether `stop_reason_` is "tol"
+    n_parameters_ : number of free parameters that the likelihood depends on
+    n_parameters_full_ : number of free parameters with all m² pairs, the paper's count
     scale_floored_ : for each feature, where the scale floor acted, (m, M)
     init_results_ : the `FitResult` of every start
     n_features_in_ : K
@@ -108,7 +109,7 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
 
     @classmethod
     def published(cls, emission: Any = "lognormal", **parameters: Any) -> Self:
-        """The settings of the published tables, every deviation from the equations an ordinary parameter.
+        """An estimator with the settings of the paper's tables, including deviations from its equations.
 
         Examples
         --------
@@ -139,11 +140,11 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         event_transmat: Given = None,
         **parameters: Any,
     ) -> Self:
-        """A fitted model from its parameters, states in the order given.
+        """A fitted model with these parameters; states keep the given order.
 
-        `startprob` is (m, M), `transmat` (m, m, M, M), `emission` a list with an item per feature,
+        `startprob` is (m, M), `transmat` (m, m, M, M), and `emission` a list with one item per feature,
         `(family, loc, scale)` or `(family, {name: (m, M) array})`. Without an event chain all types are
-        equally likely at every step. Further parameters are the constructor's.
+        equally likely at every step. Further keyword arguments are passed to the constructor.
 
         Examples
         --------
@@ -167,17 +168,17 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         return made
 
     def summary(self, most: int = MOST_ROWS) -> Summary:
-        """A readable table: a row for each of the most frequent event types and one for all together.
+        """A readable table with a row for each of the `most` most frequent event types, and one for all.
 
         It has the share of each type, the share of each state among its events, and the median of each
-        feature in each state. `print` shows it, and notebooks show it as a table. Above the table it says
-        whether the model has more parameters than it was learnt from events.
+        feature in each state. `print` shows it as text, notebooks as a table. The lines above the table say,
+        among other things, whether the model has more parameters than events it was learnt from.
         """
         self._known()
         return summary_of(self._as_it_is(), most)
 
     def to_hmm(self) -> HMM:
-        """The marginal model: an HMM with event types integrated out.
+        """The marginal model: an `HMM` with event types integrated out.
 
         Examples
         --------
@@ -196,7 +197,7 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         return hmm
 
     def online(self) -> OnlineFilter:
-        """An `OnlineFilter` that takes one event at a time.
+        """An `OnlineFilter` that scores a stream one event at a time.
 
         Examples
         --------
@@ -209,12 +210,12 @@ class POHMM(Diagnostics, Chunks, Generative, Scoring, DensityMixin, BaseEstimato
         return OnlineFilter(OnlineBatch([self._as_it_is()], 1))
 
     def save(self, path: str | PathLike[str], *, event_chain: bool = True) -> None:
-        """Write the model to a file (docs/file-format.md); `keydyn.load` reads it.
+        """Write the model to a file (docs/file-format.md) that `keydyn.load` reads.
 
-        The event chain of a fixed text is the text. `event_chain=False` leaves its probabilities out; scoring
-        does not need them; `score_joint`, `predict_events`, `sample` without events and `predict_next`
-        without one do. The types and the pairs that occurred stay in the file, and they tell much: see
-        docs/privacy.md.
+        The event chain reveals a fixed text. `event_chain=False` leaves its probabilities out. Scoring does
+        not need them, but `score_joint`, `predict_events`, `decode_events`, `sample` without events and
+        `predict_next` without a next event do. The types and pairs that occurred stay in the file and reveal
+        much: see docs/privacy.md.
 
         Examples
         --------
@@ -251,7 +252,7 @@ class HMM(POHMM):
     ) -> Self:
         """A fitted model from `startprob` (M,), `transmat` (M, M) and `emission`.
 
-        `emission` is a list with an item per feature, `(family, loc, scale)` or
+        `emission` is a list with one item per feature, `(family, loc, scale)` or
         `(family, {name: (M,) array})`.
         """
         rows = [*map(_as_rows, emission)] if isinstance(emission, (list, tuple)) else emission
@@ -265,7 +266,7 @@ class HMM(POHMM):
 
 
 def _as_rows(item: Any) -> Any:
-    """An item of `emission` with its values, one per state, as the row of the only event type."""
+    """An item of `emission` whose values, one per state, become the row of the only event type."""
     if isinstance(item, (tuple, list)) and len(item) == 2 and isinstance(item[1], Mapping):
         return item[0], {name: _as_row(values) for name, values in item[1].items()}
     if isinstance(item, (tuple, list)) and len(item) == 3:
@@ -278,12 +279,12 @@ def _as_row(values: ArrayLike) -> Any:
 
 
 class Summary:
-    """What a fitted model says in a table; `print` shows it, and so do notebooks.
+    """A fitted model as a table, for `print` and for notebooks.
 
     Attributes
     ----------
-    title : the model in a line; facts : how it was fitted, in a line
-    columns, rows : a row per event type, the most frequent first, and one for all together
+    title : one line on the model; facts : one line on its fit
+    columns, rows : a row per event type, the most frequent first, and one for all events
     """
 
     def __init__(self, title: str, facts: str, columns: list[str], rows: list[list[str]]) -> None:
@@ -302,7 +303,7 @@ class Summary:
         return "\n".join([self.title, self.facts, "", lines[0], "-" * max(map(len, lines)), *lines[1:]])
 
     def _repr_html_(self) -> str:
-        """For notebooks; names of event types are text, whatever they hold."""
+        """The table for notebooks, with the names of event types escaped."""
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         body = "".join(
             "<tr>"
@@ -318,7 +319,7 @@ class Summary:
 
 
 def summary_of(model: Estimator, most: int = MOST_ROWS) -> Summary:
-    """The summary of a fitted model with at most `most` event types, the most frequent ones."""
+    """The summary of a fitted model, with the `most` most frequent event types."""
     types, n_states = model.event_types_, model.startprob_.shape[1]
     emission = model.emission_
     names = [str(name) for name in getattr(model, "feature_names_in_", [])]
@@ -344,7 +345,7 @@ def summary_of(model: Estimator, most: int = MOST_ROWS) -> Summary:
 
 
 def _median(emission: Emission) -> Floats:
-    """The median of each distribution; a mean would hide that times are skewed."""
+    """The median of each distribution, which suits the skewed distributions of times better than the mean."""
     return np.asarray(emission.distribution.quantile(HALF, emission.params), dtype=np.float64)
 
 

@@ -27,29 +27,29 @@ from keydyn.service.wire.both_ways import decoded, encoded
 from keydyn.service.wire.requests import TenantSettings
 
 SCOPES = ("enrol", "verify", "identify", "watch", "admin")
-# What a key allows for which nothing is asked, and how to ask for all of it.
+# The scopes of a key if none are asked for, and the word that asks for all scopes.
 DEFAULT_SCOPES, ALL = ("enrol", "verify"), "all"
 TENANT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-# kdk_<id>_<secret>: the id finds the row, and the secret, 256 random bits, is known by its hash alone.
+# kdk_<id>_<secret>: the id finds the row; of the secret, 256 random bits, only the hash is stored.
 KINDS = {"kdk": "key", "kdl": "link", "kds": "session"}
 PRESENTED = re.compile(r"(kd[kls])_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 NO_HASH = hashlib.sha256(b"").digest()
-# For how long a link can be opened, and how long the session lasts that a link or a key opens.
+# How long a link can be opened, and how long sessions last that were opened by a link or by a key.
 LINK, BY_LINK, BY_KEY = HOUR, 2 * HOUR, HOUR
-# What a session may do that a key opens, for /admin. One that a link opens may do what the link allows: its
-# page is there to try everything out.
+# The scopes of a session that a key opens, for /admin. A session that a link opens has the scopes of the
+# link: its page is there to try everything out.
 FOR_ADMIN = frozenset({"admin"})
-# People who try it on themselves type little: three texts are enough for a template.
+# People who try the service on themselves type little: three texts complete an enrolment.
 PAGE, PAGE_SETTINGS = "page", TenantSettings(samples_needed=3)
-# What happens to whole tenants is in the audit log of one that has no keys, and a name that none can choose.
+# Events that concern whole tenants are in the audit log of this one, which has no keys and a reserved name.
 DEPLOYMENT, DEPLOYMENT_NAME = "deployment", "_deployment"
 
 
 @dataclass(frozen=True)
 class Tenant:
-    """A tenant, with the key that seals what belongs to all of its people.
+    """A tenant, with the key that seals what belongs to the tenant as a whole.
 
-    `first_key` is the one that it was made with, if that has been replaced.
+    `first_key` is the key that the tenant was created with, if it has been replaced.
     """
 
     id: str
@@ -64,13 +64,13 @@ class Tenant:
 
     @cached_property
     def signing_key(self) -> Ed25519PrivateKey:
-        """What signs receipts, derived from the tenant's key: there is nothing else to keep."""
+        """The key that signs receipts, derived from the tenant's key so that it need not be stored."""
         return Ed25519PrivateKey.from_private_bytes(self.key.derived("receipts"))
 
 
 @dataclass(frozen=True)
 class KeyHolder:
-    """Who sends a request: a program of a tenant by one of its keys, or a page by its session."""
+    """The sender of a request: a tenant's program with an API key, or a page with a link or a session."""
 
     tenant_id: str
     key_id: str
@@ -81,7 +81,7 @@ class KeyHolder:
 def tenant_named(
     connection: Connection, keys: MasterKeys, name: str, now: int, settings: TenantSettings | None = None
 ) -> str:
-    """The id of a tenant, which is made with these settings if there is none of that name."""
+    """The id of the tenant of this name, which is created with these settings if there is none."""
     if not TENANT_NAME.fullmatch(name):
         raise ValueError(f"a tenant's name must have 1 to 64 characters of a-z, 0-9, _ and -, not {name!r}")
     found = connection.execute(_TENANT.where(tenants.c.name == name)).first()
@@ -97,7 +97,7 @@ def tenant_named(
 
 
 def deployment_log(connection: Connection, keys: MasterKeys, now: int) -> None:
-    """Make the tenant whose audit log is that of the whole deployment, unless it is there."""
+    """Create the tenant whose audit log is that of the whole deployment, unless it exists."""
     if _ONE_TENANT.first(connection, tenant=DEPLOYMENT) is None:
         row = {"id": DEPLOYMENT, "name": DEPLOYMENT_NAME, "created_at": now}
         _make_tenant(connection, keys, row, TenantSettings())
@@ -113,9 +113,9 @@ def _make_tenant(
 
 
 def find_tenant(connection: Connection, keys: MasterKeys, tenant_id: str) -> Tenant | None:
-    """A tenant, with all that requests need; None if there is none of that id whose row is authentic."""
+    """The tenant with this id; None if there is none, or if its row is not authentic."""
     row = _ONE_TENANT.first(connection, tenant=tenant_id)
-    # What is found in a row with these master keys is the same the next time.
+    # The same row and master keys always give the same tenant, so that it can be cached.
     known = keys.ids, row
     before = keys.tenants.get(tenant_id)
     if before is not None and before[0] == known:
@@ -133,7 +133,7 @@ def find_tenant(connection: Connection, keys: MasterKeys, tenant_id: str) -> Ten
 
 
 def tenant_key(keys: MasterKeys, row: Any) -> DataKey:
-    """The data key of a tenant's row, which opens what the key before it sealed as long as that is needed."""
+    """The data key in a tenant's row; it also opens what the previous key sealed, while one is stored."""
     key = keys.unwrap(row.wrapped_key, f"tenants/{row.id}")
     if row.previous_key is None:
         return key
@@ -141,7 +141,7 @@ def tenant_key(keys: MasterKeys, row: Any) -> DataKey:
 
 
 def change_tenant(connection: Connection, keys: MasterKeys, tenant_id: str, **values: Any) -> None:
-    """Change columns of a tenant's row; a `ValueError` if the row is not authentic."""
+    """Change columns of a tenant's row; raise a `ValueError` if the row is not authentic."""
     query = _TENANT.where(tenants.c.id == tenant_id).with_for_update(key_share=True)
     row = connection.execute(query).one()
     if not is_authentic(keys, tenants, row):
@@ -168,7 +168,7 @@ def list_tenants(connection: Connection) -> Sequence[Row[Any]]:
 
 
 def note_altered(database: Database, keys: MasterKeys, now: int) -> None:
-    """Enter rows that were refused because they are not authentic in their tenants' audit logs, each once."""
+    """Enter each row that was refused as not authentic in its tenant's audit log, once."""
     for (table, row), owner in [*keys.altered.items()]:
         if owner is not None:
             entry = Entry(now, "service", "row.altered", details={"row": row, "table": table})
@@ -179,7 +179,7 @@ def note_altered(database: Database, keys: MasterKeys, now: int) -> None:
 def create_key(
     connection: Connection, keys: MasterKeys, tenant_id: str, name: str, scopes: Iterable[str], now: int
 ) -> tuple[str, str]:
-    """A new key: its id, and the key itself, which is shown once."""
+    """Create a key; return its id, and the key itself, which can be shown only now."""
     new, key = new_row(connection, keys, tenant_id, scopes, created_at=now, name=name)
     details = {"key": new, "scopes": _known(scopes)}
     audit.append(connection, tenant_id, Entry(now, "operator", "key.created", details=details))
@@ -194,7 +194,7 @@ def new_row(
     kind: str = "kdk",
     **columns: str | int,
 ) -> tuple[str, str]:
-    """Store a key, link or session, with further columns; its id, and what its holder presents."""
+    """Store a key, link or session, with further columns; return its id, and what the holder presents."""
     new, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     row = {
         "id": new,
@@ -210,7 +210,7 @@ def new_row(
 
 
 def _known(scopes: Iterable[str]) -> tuple[str, ...]:
-    """Scopes in order, all of them for "all"; a `ValueError` if there are none, or unknown ones."""
+    """The scopes in a fixed order, all of them for "all"; a `ValueError` for none or unknown ones."""
     scopes = SCOPES if ALL in set(scopes) else tuple(scopes)
     wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
     strange = sorted(set(scopes) - set(SCOPES))
@@ -231,9 +231,9 @@ def list_keys(connection: Connection) -> Sequence[Row[Any]]:
 
 
 def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
-    """Revoke a key; False if there is none that was valid.
+    """Revoke a key; return False if it does not exist or was revoked before.
 
-    Requests with it are refused from now on, and so are those of pages that it has opened.
+    From now on, requests with this key are refused, and so are those of page sessions that it has opened.
     """
     tenant_id = tenant_of_key(connection, key_id)
     if not revoke_row(connection, key_id, now):
@@ -245,14 +245,14 @@ def revoke_key(connection: Connection, key_id: str, now: int) -> bool:
 
 
 def revoke_row(connection: Connection, row_id: str, now: int) -> bool:
-    """Whether this change, and none before it, revoked a key, link or session."""
+    """Revoke a key, link or session; return False if it does not exist or was revoked before."""
     return revoke_rows(connection, now, api_keys.c.id == row_id) == 1
 
 
 def revoke_rows(connection: Connection, now: int, *which: ColumnElement[bool]) -> int:
-    """Revoke keys, links and sessions; how many were valid.
+    """Revoke the keys, links and sessions that match conditions; return how many were not revoked before.
 
-    Their codes go: without the master key, they cannot be made valid again.
+    Their codes are deleted, so that they cannot be made valid again without the master key.
     """
     valid = update(api_keys).where(*which, api_keys.c.revoked_at.is_(None))
     return connection.execute(valid.values(revoked_at=now, mac=None)).rowcount
@@ -265,7 +265,7 @@ def key_holder(connection: Connection, keys: MasterKeys, presented: str, now: in
     if parts:
         row = _KEY.first(connection, key=parts[2])
     expected = NO_HASH if row is None else row.hash
-    # Compared in constant time, for a key that does not exist too.
+    # Compared in constant time, even if the key does not exist.
     same = hmac.compare_digest(_hash(parts[3] if parts else presented), expected)
     if not parts or row is None or not same or KINDS[parts[1]] != row.kind:
         return None
@@ -275,7 +275,7 @@ def key_holder(connection: Connection, keys: MasterKeys, presented: str, now: in
 
 
 def named_key(presented: str) -> str | None:
-    """The id in what was presented, which need not be valid; None if it has none."""
+    """The id in a key, link or session that was presented and need not be valid; None if there is no id."""
     parts = PRESENTED.fullmatch(presented)
     return None if parts is None else parts[2]
 
@@ -306,7 +306,7 @@ def _hash(secret: str) -> bytes:
 
 @dataclass(frozen=True)
 class PageSession:
-    """A session that was opened: what the page presents, and until when."""
+    """A session that was opened for a page: the token that the page presents, its scopes and its end."""
 
     tenant_id: str
     token: str
@@ -322,7 +322,7 @@ def new_key(
     name: str = "",
     scopes: Iterable[str] = DEFAULT_SCOPES,
 ) -> tuple[str, str]:
-    """The id of a new key of a tenant, made if there is none of that name, and the key itself."""
+    """Create a key for a tenant, who is created too if need be; return the key's id and the key itself."""
     now = clock()
     return database.write(
         lambda c: create_key(c, keys, tenant_named(c, keys, tenant, now), name, scopes, now)
@@ -330,7 +330,7 @@ def new_key(
 
 
 def new_link(database: Database, keys: MasterKeys, clock: Clock, tenant: str, url: str) -> str:
-    """A link that opens the page at an address, once, for a tenant; made if there is none of that name."""
+    """Create a link that opens the page at an address, once, for a tenant, who is created too if need be."""
     now = clock()
 
     def change(connection: Connection) -> str:
@@ -341,7 +341,7 @@ def new_link(database: Database, keys: MasterKeys, clock: Clock, tenant: str, ur
         audit.append(connection, owner, Entry(now, "operator", "link.created", details={"link": new}))
         return link
 
-    # What comes after # is not sent to any server, and is in no log.
+    # Browsers do not send what follows # to any server, so that it is in no log.
     return f"{url.rstrip('/')}/#link={database.write(change)}"
 
 
@@ -350,14 +350,14 @@ def open_page(
 ) -> PageSession:
     """Open a session with a link, which works once, or with an API key that has the scope admin.
 
-    The session ends when that key is revoked. A `Problem` if the link or the key cannot be used.
+    The session ends when that key is revoked. Raises a `Problem` if the link or the key cannot be used.
     """
 
     def change(connection: Connection) -> PageSession:
         now = clock()
         holder = key_holder(connection, keys, link or key or "", now)
         if link is not None:
-            # One change of the row: of two at the same time, one finds it used.
+            # Revoking the link claims it: if two requests use it at the same time, one finds it used.
             if holder is None or holder.kind != "link" or not revoke_row(connection, holder.key_id, now):
                 detail = "A link works once, within an hour. keydyn service link makes a new one."
                 raise Problem(401, "link-not-valid", "This link cannot be used", detail)
@@ -372,7 +372,7 @@ def open_page(
 
 
 def end_session(database: Database, clock: Clock, holder_id: str, tenant_id: str) -> None:
-    """End a session: what the page presents is refused from now on."""
+    """End a session, whose token is refused from now on."""
 
     def change(connection: Connection) -> None:
         now = clock()
@@ -385,7 +385,7 @@ def end_session(database: Database, clock: Clock, holder_id: str, tenant_id: str
 def _opened(
     connection: Connection, keys: MasterKeys, holder: KeyHolder, given: tuple[frozenset[str], int], now: int
 ) -> PageSession:
-    """A session with scopes that lasts for a time, both of which are given."""
+    """Open a session for a holder; `given` are its scopes, and how long it lasts."""
     scopes, until = given[0], now + given[1]
     columns: dict[str, str | int] = {"created_at": now, "expires_at": until, "made_with": holder.key_id}
     new, token = new_row(connection, keys, holder.tenant_id, scopes, "kds", **columns)

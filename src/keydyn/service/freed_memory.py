@@ -1,21 +1,21 @@
-"""What a process does with memory that its threads have freed."""
+"""A setting of the C library that returns freed memory to the system."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
 
-# Names of settings in glibc's malloc.h.
+# The numbers of options in glibc's malloc.h.
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
-# Bytes from which a block is the system's again as soon as it is freed, and of which the heap's end is.
+# The size in bytes from which a freed block, or the free end of the heap, is returned to the system at once.
 RETURNED = 128 << 10
 
 
 def return_freed_memory() -> None:
-    """Have all threads share one heap, and large blocks returned to the system when they are freed.
+    """Let all threads share one heap, and return large blocks to the system when they are freed.
 
-    Otherwise every thread of a process has a heap of its own, which stays as large as it ever was. Nothing
-    changes where the C library is not glibc. It must be called before threads are started.
+    Otherwise each thread has a heap of its own, which never shrinks. This has no effect if the C library is
+    not glibc. It must be called before threads are started.
     """
     if sys.platform != "linux":
         return

@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-# The folder in which several processes count together; set before this is imported.
+# The variable that names the folder in which several processes count together; set before this is imported.
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -19,7 +19,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        # Kinds of jobs that have waited: their number is shown when it is 0 again, too.
+        # Kinds of jobs that have ever waited: their number is still shown when it is 0 again.
         self._kinds: set[str] = set()
         own: dict[str, Any] = {"namespace": "keydyn", "registry": self.registry}
         self._requests = Counter("requests", "Requests.", ["method", "route", "status"], **own)
@@ -49,7 +49,7 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
     def live(self, sessions: int) -> None:
-        """Note how many sessions are connected now."""
+        """Note the number of sessions that are connected now."""
         self.live_sessions.set(sessions)
 
     def answered(self, keystrokes: int, seconds: float) -> None:
@@ -58,11 +58,11 @@ class Metrics:
         self._frames.observe(seconds)
 
     def happened(self, what: str) -> None:
-        """Count what happened to a session."""
+        """Count an event of a session."""
         self.session_events.labels(what).inc()
 
     def page(self, queued: int, waiting: Mapping[str, int]) -> bytes:
-        """The metrics of all processes."""
+        """The page with the metrics of all processes, for Prometheus."""
         self.queue.set(queued)
         self._kinds.update(waiting)
         for kind in self._kinds:

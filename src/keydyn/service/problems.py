@@ -1,4 +1,4 @@
-"""Problems: answers other than success, in the form of RFC 9457."""
+"""Problems: the answers to requests that fail, in the format of RFC 9457."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 
 class Problem(Exception):  # noqa: N818  (the name in RFC 9457)
-    """An answer other than success.
+    """An error that is answered to the caller.
 
     Attributes
     ----------
-    status : of the HTTP answer
-    kind : the problem's name, stable, for programs
-    title : the same in words, for people
-    detail : what happened this time; never holds a secret or a timing
+    status : the status of the HTTP answer
+    kind : a stable name of the problem, for programs
+    title : a description of the problem, for people
+    detail : what happened this time; never contains a secret or a timing
     more : further fields of the answer, such as `retry_after` in seconds
     """
 

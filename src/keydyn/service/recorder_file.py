@@ -1,4 +1,4 @@
-"""The recorder as a file: its contents, its address, and the hash by which browsers recognise it."""
+"""The recorder as a file: its contents, its name, and the hash by which browsers verify it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class RecorderFile(NamedTuple):
 
     Attributes
     ----------
-    name : of the file; it changes whenever the contents do
-    integrity : the hash, as the attribute of that name has it
-    contents : of the file
+    name : the name of the file, which changes whenever the contents do
+    integrity : the hash, in the form of HTML's `integrity` attribute
+    contents : the contents of the file
     """
 
     name: str
@@ -23,13 +23,13 @@ class RecorderFile(NamedTuple):
     contents: bytes
 
     def tag(self, address: str) -> str:
-        """The HTML that loads it from an address, and refuses anything else that is found there."""
+        """The HTML element that loads the recorder from an address, and refuses any other contents."""
         place = f"{address.rstrip('/')}/{self.name}"
         return f'<script type="module" src="{place}" integrity="{self.integrity}" crossorigin></script>'
 
 
 def recorder_file() -> RecorderFile:
-    """The recorder, for the service's own address or to be served by anyone else."""
+    """The recorder, to be served by the service or by any other site."""
     contents = (files("keydyn.service") / "pages" / "recorder.js").read_bytes()
     integrity = f"sha384-{base64.b64encode(hashlib.sha384(contents).digest()).decode()}"
     return RecorderFile(f"recorder-{hashlib.sha256(contents).hexdigest()[:12]}.js", integrity, contents)

@@ -33,13 +33,14 @@ from keydyn.service.wall_clock import wall_clock
 from keydyn.service.wire.watch_frames import FRAME_BYTES
 from keydyn.terminal import own_command
 
-# Imported by workers: the process that supervises several of them decides nothing.
+# Only workers import it: the process that supervises several of them answers no requests.
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-# How workers learn what was decided; the metrics of several processes are counted in a folder.
+# Environment variables: the deployment, as JSON, for workers; and the folder in which several processes count
+# their metrics.
 DEPLOYMENT, SHARED_METRICS = "KEYDYN_DEPLOYMENT", "PROMETHEUS_MULTIPROC_DIR"
-# Options of uvicorn for sessions, whose larger frames it refuses by itself, with 1009.
+# Options of uvicorn for watched sessions. It refuses frames above `ws_max_size` by itself, with code 1009.
 UVICORN: dict[str, Any] = {
     "ws": "keydyn.service.live.protocol:SessionProtocol",
     "ws_max_size": 4 * FRAME_BYTES,
@@ -47,7 +48,7 @@ UVICORN: dict[str, Any] = {
     "ws_ping_interval": 20.0,
     "ws_ping_timeout": 20.0,
 }
-# What a process does that only compiles; an interrupt ends it quietly.
+# The program of a process that only compiles; an interrupt ends it quietly.
 COMPILING = (
     "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
     "from keydyn.service.serving import warm; warm()"
@@ -67,8 +68,8 @@ def check_deployment(deployment: Deployment) -> None:
 
 
 def prepare(deployment: Deployment) -> None:
-    """Bring the database up to date and prove the keys, before any worker starts."""
-    # Only here: the processes that answer requests have the memory for people.
+    """Bring the database up to date and check the master keys, before any worker starts."""
+    # Imported only here, to save memory in the processes that answer requests.
     from keydyn.service.storage.upgrading import upgrade
 
     with closing(Database(deployment.database)) as database:
@@ -77,7 +78,7 @@ def prepare(deployment: Deployment) -> None:
 
 
 def first_key(deployment: Deployment) -> str | None:
-    """A key with all scopes, of the tenant "default", if there is none yet."""
+    """Create an API key with all scopes for the tenant "default"; None if there is any API key already."""
     with closing(Database(deployment.database)) as database:
         keys = open_master_keys(database, deployment.key_file)
         with database.reading() as connection:
@@ -87,7 +88,7 @@ def first_key(deployment: Deployment) -> str | None:
 
 
 def page_link(deployment: Deployment, address: str) -> str:
-    """A link that opens the page of a service that is reached at this address."""
+    """Create a link that opens the page of a service that is reached at this address."""
     with closing(Database(deployment.database)) as database:
         keys = open_master_keys(database, deployment.key_file)
         outside = f"https://{deployment.names[0]}" if deployment.behind_proxy else address
@@ -95,7 +96,7 @@ def page_link(deployment: Deployment, address: str) -> str:
 
 
 def serve(deployment: Deployment, ready: Callable[[str], None]) -> None:
-    """Run until interrupted; `ready` is called with the address once requests are answered."""
+    """Run the service until interrupted; `ready` is called with its address once requests are answered."""
     check_deployment(deployment)
     with _shared(deployment), listening_on(deployment) as listening:
         config = uvicorn.Config(
@@ -110,7 +111,7 @@ def serve(deployment: Deployment, ready: Callable[[str], None]) -> None:
             proxy_headers=deployment.behind_proxy,
             forwarded_allow_ips="127.0.0.1,::1",
             timeout_graceful_shutdown=20,
-            # A worker that starts on a busy machine is not one that hangs.
+            # A worker may be slow to start on a busy machine without being stuck.
             timeout_worker_healthcheck=60,
             limit_concurrency=None,
             http=HttpProtocol,
@@ -125,7 +126,7 @@ def serve(deployment: Deployment, ready: Callable[[str], None]) -> None:
 
 
 def worker() -> FastAPI:
-    """The application of one process."""
+    """Create the application of one worker process."""
     from keydyn.service.http.app import create_app
 
     log_to_stderr()
@@ -135,7 +136,7 @@ def worker() -> FastAPI:
     keys = open_master_keys(database, deployment.key_file)
     warm()
     app = create_app(deployment, database, keys)
-    # What is there now stays: the collector need not look through all of it again and again.
+    # What exists now stays: the garbage collector need not search it again and again.
     gc.collect()
     gc.freeze()
     return app
@@ -143,7 +144,7 @@ def worker() -> FastAPI:
 
 @contextmanager
 def _shared(deployment: Deployment) -> Iterator[None]:
-    """Set what workers find in their environment."""
+    """Set the environment variables that workers read."""
     os.environ[DEPLOYMENT] = deployment.model_dump_json()
     if deployment.workers == 1:
         yield
@@ -155,7 +156,7 @@ def _shared(deployment: Deployment) -> Iterator[None]:
 
 @contextmanager
 def listening_on(deployment: Deployment) -> Iterator[socket.socket]:
-    """The socket that all workers share; a `UsageError` if the port cannot be used."""
+    """Open the socket that all workers share; raise a `UsageError` if the port cannot be used."""
     host, port = deployment.host, deployment.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -173,7 +174,7 @@ def listening_on(deployment: Deployment) -> Iterator[socket.socket]:
 
 
 def _announce(listening: socket.socket, ready: Callable[[str], None]) -> None:
-    """Wait until the first worker answers."""
+    """Wait until the first worker answers, and call `ready` with the address of the service."""
     host, port = listening.getsockname()[:2]
     here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     while True:
@@ -189,20 +190,21 @@ def _announce(listening: socket.socket, ready: Callable[[str], None]) -> None:
 
 
 def log_to_stderr() -> None:
-    """Log what operators need, and nothing that names people."""
+    """Send logs that operators need to stderr, but nothing that names people."""
     logging.basicConfig(level=logging.INFO, format=FORMAT)
-    # Their messages are of no use here; httpx logs addresses, and uvicorn paths with the names of users.
+    # Their messages are not needed, and some would name people: httpx logs addresses, uvicorn the paths of
+    # requests, which contain the ids of users.
     for chatty in ("httpx", "httpcore", "alembic", "numba", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 def compile_first() -> None:
-    """Have another process compile what requests run: one that compiles keeps the compiler in memory."""
+    """Compile the code that requests run in another process, because the compiler stays in memory."""
     subprocess.run([sys.executable, "-c", COMPILING], check=False)
 
 
 def warm() -> None:
-    """Run everything that requests run, on times drawn at random."""
+    """Run all compiled code that requests use, on random times, so that it is compiled and loaded."""
     import numpy as np
 
     from keydyn.decisions import Verifier

@@ -18,7 +18,7 @@ from keydyn.service.wire.both_ways import Device, Level, decoded
 # kdt_<claims>.<signature>, both in URL-safe base 64.
 PRESENTED = re.compile(r"kdt_([A-Za-z0-9_-]{1,2000})\.([A-Za-z0-9_-]{43})")
 
-# Escaped as in JSON: some databases do not take it even in what is looked for.
+# The null character as escaped in JSON: some databases accept it not even in a query.
 NUL = b"\\u0000"
 
 
@@ -27,16 +27,16 @@ class TokenClaims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
     Attributes
     ----------
-    tenant_id, key_id : whose key it was made with; it is void when that key is revoked
-    user_id : whom it is for
-    purpose : what it allows
+    tenant_id, key_id : the tenant and the key that made the token, which is void when the key is revoked
+    user_id : the user whom the token is for
+    purpose : what the token allows
     session_id : the session to watch or to unlock; "" for other purposes
-    expires_at : milliseconds since 1970
+    expires_at : when the token expires, in milliseconds since 1970
     nonce : makes each token different, and names it where its uses are counted
-    text, device, level : all that samples may be of, typed on and judged at
-    uses : how many samples may be sent with it; 0 for those that send none
-    lock : which of the session's locks it opens, counted from 1; 0 for other purposes
-    everything : whether its holder, a page of the service, sees everything
+    text, device, level : the only text and device that samples may have, and the level they are judged at
+    uses : how many samples may be sent with the token; 0 for purposes that send none
+    lock : the number of the session's lock that the token opens, from 1; 0 for other purposes
+    everything : whether the holder, a page of the service, sees all of a decision
     """
 
     tenant_id: str
@@ -54,13 +54,13 @@ class TokenClaims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     everything: bool = False
 
     def signed(self, tenant: Tenant) -> str:
-        """The token as the browser presents it."""
+        """The signed token, as the browser presents it."""
         claims = _encoded(msgspec.json.encode(self))
         return f"kdt_{claims}.{_encoded(_signature(tenant, claims))}"
 
 
 def claimed(presented: str) -> TokenClaims | None:
-    """What a token says, which is not proved until `is_valid`; None if it is no token."""
+    """Read the claims of a token, which `is_valid` has yet to confirm; None if it is not a token."""
     parts = PRESENTED.fullmatch(presented)
     if parts is None:
         return None
@@ -74,20 +74,20 @@ def claimed(presented: str) -> TokenClaims | None:
 
 
 def is_valid(presented: str, tenant: Tenant, claims: TokenClaims, now: int) -> bool:
-    """Whether this tenant signed a token with these claims, and it has not expired."""
+    """Whether this tenant signed the token, and its claims have not expired."""
     text, _, signature = presented.removeprefix("kdt_").partition(".")
     signed = hmac.compare_digest(_encoded(_signature(tenant, text)), signature)
     return signed and claims.tenant_id == tenant.id and now < claims.expires_at
 
 
 def check_unused(connection: Connection, claims: TokenClaims) -> None:
-    """A `Problem` if the token was used as often as it may be."""
+    """Raise a `Problem` if the token has been used as often as it may be."""
     if claims.uses and counters.amount(connection, claims.tenant_id, _uses(claims)) >= claims.uses:
         raise _used_up(claims)
 
 
 def use(connection: Connection, claims: TokenClaims) -> None:
-    """Use a token once more, in the change that it is used for; a `Problem` if it is used up."""
+    """Count a use of a token, in the change that it is used for; raise a `Problem` if it is used up."""
     used = counters.add(connection, claims.tenant_id, _uses(claims), 1, claims.expires_at)
     if used > claims.uses:
         raise _used_up(claims)

@@ -1,1 +1,1 @@
-"""Recordings in files: CSV and Parquet tables, and JSON, in any layout."""
+"""Readers of recording files: CSV and Parquet tables, and JSON, in any known layout."""

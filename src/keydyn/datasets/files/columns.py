@@ -1,4 +1,4 @@
-"""The columns of a recording: which of the file's they are, and their types."""
+"""Finds the columns of the schema in a file, and converts their values to the schema's types."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, milliseconds, unit_of_stamps
 
 INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
-# Whole numbers of 64 bits.
+# Whole numbers that fit into 64 bits.
 WHOLE = r"^-?([0-9]{1,18}|[1-8][0-9]{18})$"
-# Words in the name of a column that is likely to be the schema's; the first ones are the likeliest. Times
-# come first, since "keydown" is not the name of a key.
+# Words in the names of columns that are likely to be the schema's, the likeliest first. Times come first,
+# because "keydown" is not the name of a key.
 LIKELY = {
     "timepress": ("timepress", "press", "pressed", "down", "keydown"),
     "timerelease": ("timerelease", "release", "released", "up", "keyup"),
@@ -29,12 +29,12 @@ LIKELY = {
     "session": ("session", "sessionid", "sessionindex", "sample", "trial", "attempt", "repetition", "rep"),
     "keyname": ("keyname", "key", "keycode", "code", "character", "char", "letter"),
 }
-# Names of columns that hold no times, but what is between them.
+# Names of columns that hold durations instead of times.
 DURATIONS = re.compile(r"hold|dwell|flight|latenc|interval|duration|delay|elapsed", re.IGNORECASE)
 
 
 def renamed(table: Table, columns: Mapping[str, str], others: Collection[str] | None) -> Table:
-    """The columns under the schema's names, and the other columns that are wanted."""
+    """Rename columns to the schema's names, and keep the other columns that are wanted."""
     there = table.columns
     for ours, theirs in columns.items():
         if theirs not in there:
@@ -57,7 +57,7 @@ def renamed(table: Table, columns: Mapping[str, str], others: Collection[str] | 
 
 
 def refuse_absent(table: Table, constants: Mapping[str, Any], columns: Mapping[str, str]) -> None:
-    """A `ReadingError` that lists the columns that are absent, with a remedy that provides all of them."""
+    """Raise a `ReadingError` that lists the absent columns, with a remedy that provides all of them."""
     absent = [name for name in COLUMNS if name not in table.columns and constants.get(name) is None]
     if not absent:
         return
@@ -69,7 +69,7 @@ def refuse_absent(table: Table, constants: Mapping[str, Any], columns: Mapping[s
             remedies.append(Remedy("without releases there are no hold times to learn from"))
         raise ReadingError(problem, *remedies)
     arguments: dict[str, Any] = {"columns": dict(columns) | likely} if likely else {}
-    # One value for all rows: the file of a single person, or a single sample of each.
+    # One value for all rows: the file of a single person, or with a single sample of each person.
     constant = {"user": "NAME", "session": 0}
     arguments |= {name: constant[name] for name in SAMPLE if name in absent and name not in likely}
     condition = " if that is what they are called" if likely else ""
@@ -77,7 +77,7 @@ def refuse_absent(table: Table, constants: Mapping[str, Any], columns: Mapping[s
 
 
 def likely_names(there: Collection[str], absent: Collection[str]) -> dict[str, str]:
-    """Which of the columns are likely to be those that are absent, in the schema's order."""
+    """The columns that are likely to be the absent ones, by the schema's names in its order."""
     free = [name for name in there if name not in COLUMNS and not DURATIONS.search(name)]
     found: dict[str, str] = {}
     for ours, words in LIKELY.items():
@@ -91,19 +91,19 @@ def likely_names(there: Collection[str], absent: Collection[str]) -> dict[str, s
 
 
 def _place(name: str, words: tuple[str, ...]) -> int:
-    """The first of the words that the name has, alone or among others; the number of words if none is."""
+    """The index of the first word that occurs in the name; the number of words if none does."""
     parts = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
     parts += ["".join(parts)]
     return next((n for n, word in enumerate(words) if word in parts), len(words))
 
 
 def there_are(columns: Collection[str]) -> str:
-    """The columns that a file has, in words."""
+    """A phrase that lists the columns of a file."""
     return f"there are {', '.join(map(repr, columns))}"
 
 
 def samples_in(table: Table, form: FileForm, anonymous: bool) -> tuple[pd.DataFrame, dict[str, str]]:
-    """User and session of each row, and the columns that have them: those that were named, or the likeliest.
+    """User and session of each row, and their columns: those that were named, or the likeliest.
 
     With `anonymous`, a file without such columns is one sample of an unknown user.
     """
@@ -124,7 +124,7 @@ def samples_in(table: Table, form: FileForm, anonymous: bool) -> tuple[pd.DataFr
 
 
 def labels(table: Table, name: str) -> Any:
-    """Users and sessions: in CSV, whole numbers if all of them are, otherwise text; Parquet has types."""
+    """Users or sessions: in CSV, whole numbers if all values are, otherwise text; Parquet has types."""
     column = table.columns[name]
     if not table.is_text(name):
         return _typed_labels(column, name)
@@ -134,7 +134,7 @@ def labels(table: Table, name: str) -> Any:
 
 
 def _typed_labels(column: Any, name: str) -> Any:
-    """Numbers of a Parquet file. Whole numbers stored as floats, as in a column with gaps, stay whole."""
+    """Numbers of a Parquet file. Whole numbers stored as floats, as in a column with gaps, become whole."""
     if pa.types.is_integer(column.type):
         return column.to_pandas()
     if pa.types.is_floating(column.type):
@@ -148,7 +148,7 @@ def _typed_labels(column: Any, name: str) -> Any:
 
 
 def key_names(table: Table, name: str = "keyname") -> Any:
-    """Names of keys, as text."""
+    """The names of keys as text."""
     column = table.columns[name]
     if table.is_text(name):
         _refuse_empty(table, name)
@@ -159,9 +159,10 @@ def key_names(table: Table, name: str = "keyname") -> Any:
 
 
 def press_and_release(table: Table, unit: str | None, decimal: str) -> tuple[Floats, Floats, str]:
-    """Times in milliseconds, NaN where missing, and their unit, which stamps since 1970 say themselves.
+    """Press and release times in milliseconds, NaN where missing, and the unit of the file.
 
-    They are numbers, or dates, which are counted from the first press.
+    Times are numbers, or dates, which are counted from the first press. By default, the unit follows from the
+    size of numbers that count from 1970, and is milliseconds for others.
     """
     try:
         press, release = (table.numbers(name, decimal) for name in ("timepress", "timerelease"))
@@ -177,7 +178,7 @@ def press_and_release(table: Table, unit: str | None, decimal: str) -> tuple[Flo
 
 
 def dates_of(table: Table, name: str) -> pd.Series[Any] | None:
-    """A column of dates with a time of day; None if it holds anything else."""
+    """A column of dates with times of day; None if it holds anything else."""
     column = table.columns[name]
     if not (table.is_text(name) or pa.types.is_timestamp(column.type)):
         return None
@@ -188,7 +189,7 @@ def dates_of(table: Table, name: str) -> pd.Series[Any] | None:
         try:
             column = text.cast(pa.timestamp("ns"))
         except pa.ArrowException:
-            # With a zone, or in a form that only pandas knows.
+            # It has a time zone, or a format that only pandas can read.
             column = text
     try:
         dates: pd.Series[Any] = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True)
@@ -225,7 +226,7 @@ def further(table: Table, name: str, decimal: str, lenient: bool = False) -> Any
 
 
 def whole_numbers(table: Table, name: str, decimal: str) -> Any:
-    """A column of numbers, kept whole if all are: nanoseconds since 1970 have more digits than a float."""
+    """A column of numbers, exact if all are whole: nanoseconds since 1970 exceed a float's precision."""
     column = table.columns[name]
     whole = _all_match(column, WHOLE) if table.is_text(name) else pa.types.is_integer(column.type)
     exact = whole and column.null_count == 0
@@ -241,7 +242,7 @@ def _all_match(column: Any, pattern: str) -> bool:
 
 
 def numbers_of(table: Table, names: list[str], decimal: str = ".") -> Floats:
-    """Columns of numbers, none of them missing, (n, d)."""
+    """Columns of numbers, none of them missing, as an array (n, d)."""
     values: Floats = np.column_stack([table.numbers(name, decimal) for name in names])
     missing = np.argwhere(np.isnan(values))
     if len(missing):

@@ -1,12 +1,12 @@
-"""Tables of pairs of keys, as of KeyRecs' free text: two keys, the hold of the first, and what lies between.
+"""Reads tables of key pairs, as in KeyRecs' free text: two keys, the hold of the first, the times between.
 
-A row has `key1`, `key2` and times called by which event they go from and to, D for down and U for up:
-DU.key1.key1 is the hold of the first key, DD.key1.key2 goes from press to press, UD.key1.key2 from release to
-press, DU.key1.key2 and UU.key1.key2 from the press and the release of the first to the release of the second.
-The next row begins with the key that this one ends with.
+A row has `key1`, `key2` and times that are named after the events at their ends, D for down and U for up:
+DU.key1.key1 is the hold of the first key, DD.key1.key2 the time from press to press, UD.key1.key2 from
+release to press, DU.key1.key2 and UU.key1.key2 from the press and the release of the first to the release of
+the second. Each row begins with the key that the row before ends with.
 
-This is by description: names of columns in programs that read the set, and the authors' article (Data in
-Brief 50, 2023, 109509). No file of it was at hand.
+The layout follows descriptions: the names of columns in programs that read the set, and the authors' article
+(Data in Brief 50, 2023, 109509). It was not checked against a file of the set.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ BETWEEN = {kind: f"{kind}{FIRST}.{SECOND}" for kind in (DOWN_DOWN, UP_DOWN, DOWN
 
 
 def is_digraph_table(table: Table, form: FileForm) -> bool:
-    """Whether a table has a row for each pair of keys, with the hold of the first."""
+    """Whether a table has one row per pair of keys, with the hold of the first."""
     return {FIRST, SECOND} <= set(table.columns) and any(
         name in table.columns for name in (HOLD, *BETWEEN.values())
     )
 
 
 def read_digraphs(table: Table, form: FileForm, anonymous: bool) -> AsRead:
-    """Keystrokes of chains of pairs; a chain that breaks begins a new sample, since nothing says when.
+    """Read keystrokes from chains of pairs; a broken chain begins a new sample, because it hides the time.
 
     A pair whose second key was pressed first has a negative DD, and its keys are put in order of press. The
-    last key of a chain is held for as long as the other times of its pair say, and otherwise not known.
+    hold of the last key of a chain follows from the other times of its pair, or is unknown.
     """
     absent = [name for name in (HOLD, BETWEEN[DOWN_DOWN]) if name not in table.columns]
     if absent == [BETWEEN[DOWN_DOWN]] and BETWEEN[UP_DOWN] in table.columns:
@@ -95,7 +95,7 @@ def _given(given: dict[str, Floats | None], kind: str, otherwise: Floats) -> Flo
 
 
 def _last_holds(hold: Floats, step: Floats, given: dict[str, Floats | None]) -> Floats:
-    """How long the second key of each pair was held, by the times of the pair; NaN if they do not say."""
+    """The hold of the second key of each pair, derived from the times of the pair; NaN if unknown."""
     unknown = np.full(len(hold), np.nan)
     by_press = _given(given, DOWN_UP, unknown) - step
     by_release = hold + _given(given, UP_UP, unknown) - step
@@ -104,9 +104,10 @@ def _last_holds(hold: Floats, step: Floats, given: dict[str, Floats | None]) -> 
 
 
 def _chains(samples: pd.DataFrame, begins: Truths, step: Floats) -> tuple[pd.DataFrame, Integers]:
-    """User, session, press and `is_last` of each keystroke, in order of press, and the row of each.
+    """User, session, press and `is_last` of each keystroke in order of press, and the row of each.
 
-    Each row gives its first key, and the last row of a chain its second key too, if its press is known.
+    Each row contributes its first key, and the last row of a chain also its second key, if its press is
+    known.
     """
     n = len(step)
     ends = np.append(begins[1:], True) & ~np.isnan(step)

@@ -1,4 +1,4 @@
-"""Files of raw key events: which columns hold the time, the type and the key of each press and release."""
+"""Reads files of raw key events, and finds the columns with the time, type and key of each event."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ from keydyn.keystrokes.raw_events import PRESS, RELEASE, TYPES, kind_of
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import SAMPLE, unit_of_stamps
 
-# Columns of times whose names say the unit.
+# Names of time columns that include the unit.
 TIME_UNITS = {
     f"{name}{suffix}": unit
     for name in ("time", "timestamp", "t")
     for suffix, unit in (("ns", "ns"), ("us", "us"), ("seconds", "s"), ("sec", "s"))
 }
-# A column of .NET's ticks of 100 ns.
+# The name of a column of .NET ticks, of 100 ns each.
 TICKS = "ticks"
-# Whose numeric codes a column holds, by its name.
+# The system of numeric key codes in a column, by the column's name.
 CODES = {
     **dict.fromkeys(("vk", "vkcode", "virtualkey", "virtualkeycode"), WINDOWS_KEYS),
     **dict.fromkeys(("keycode", "which"), VIRTUAL_KEYS),
     **dict.fromkeys(("scancode", "evdev", "evdevcode"), SCAN_CODES),
 }
-# Columns that name a key, where there is also one of its code.
+# Columns with the name of a key, in files that also have a column with its code.
 KEY_NAMES = ("key", "keyname", "name", "keysym", "character", "char")
-# Types that could also be keys or numbers: only in a column that has the name of one of types.
+# Event types that could also be keys or numbers; recognised only in a column named as one of types.
 SHORT = {"p", "r", "d", "u", "1", "0", "true", "false"}
-# Columns that are 1 or true for a press.
+# Columns that hold 1 or true for a press.
 PRESSED = ("pressed", "ispressed", "isdown")
-# What evdev has in `value` for a key that repeats by itself.
+# The `value` of evdev for the automatic repetition of a key.
 REPEATED = "2"
-# What browsers and loggers call them, in small letters and without anything between the words. Where there
-# are several, the first of these is meant: `code` is the physical key, `key` the character.
+# Names of columns in browsers and loggers, in lower case and without separators. If a file has several, the
+# first one is used: `code` is the physical key, `key` the character.
 NAMES = {
     "time": ("time", "timestamp", "timems", "timestampms", "eventtime", "t", "ts", "ms", TICKS, *TIME_UNITS),
     "type": (
@@ -77,8 +77,8 @@ NAMES = {
     "key": ("code", "scancode", "physicalkey", "keycode", *CODES, *KEY_NAMES),
     "repeat": ("repeat", "isrepeat", "autorepeat"),
 }
-# Events of browsers that are neither a press nor a release, nor anything else that matters to pairing.
-# `keypress` comes between the two: it is a press only where there are no others.
+# Browser events that are neither presses nor releases and do not matter for pairing. `keypress` comes between
+# the two; it is taken as a press only in files without other presses.
 BESIDE = {"keypress", "input", "beforeinput", "change", "click", "scroll", "select", "copy", "cut", "wheel"}
 BESIDE |= {"compositionstart", "compositionupdate", "compositionend", "mousedown", "mouseup", "mousemove"}
 MOST_TYPES = 50
@@ -86,7 +86,7 @@ MOST_TYPES = 50
 
 @dataclass(frozen=True, eq=False)
 class EventFile:
-    """The events of a file as `pair_events` takes them, the unit of their times, and what was left out."""
+    """The events of a file in the form of `pair_events`, their unit of time, and counts of those left out."""
 
     events: pd.DataFrame
     unit: str
@@ -103,7 +103,7 @@ def is_event_table(table: Table) -> bool:
 def events_in(
     table: Table, columns: Mapping[str, str], unit: str | None, decimal: str, constants: Mapping[str, Any]
 ) -> EventFile:
-    """The events of a table; `columns` gives the file's own names of time, type, key, keyname and others."""
+    """Read the events of a table; `columns` gives the file's names of time, type, key, keyname and others."""
     names = {role: name for role, name in _found(table).items() if role not in columns} | dict(columns)
     for role, name in columns.items():
         if name not in table.columns:
@@ -136,14 +136,14 @@ def events_in(
     used |= set(log.columns if log is not None else ())
     for name in table.columns:
         if name not in used and name not in events:
-            # A column that is neither numbers nor text is no feature.
+            # A column of anything but numbers or text cannot be a feature.
             with suppress(ValueError):
                 events[name] = further(table, name, decimal)
     return _without_others(events, unit)
 
 
 def _refuse_types(types: pd.Series[Any], table: Table) -> None:
-    """`ReadingError` at the first event of which it is not known what it is."""
+    """Raise a `ReadingError` at the first event of an unknown type."""
     known = (*BESIDE, REPEATED)
     strange = [value for value in types.unique() if _kind(value) == -1 and plain(value) not in known]
     if strange:
@@ -153,7 +153,7 @@ def _refuse_types(types: pd.Series[Any], table: Table) -> None:
 
 
 def _found(table: Table) -> dict[str, str]:
-    """The columns that are recognised by their names, and that of the types by its values."""
+    """The columns recognised by their names, and the column of types recognised by its values."""
     own = {plain(name): name for name in reversed(table.columns)}
     found = {role: next((own[name] for name in names if name in own), None) for role, names in NAMES.items()}
     found["type"] = _type_column(table) or found["type"]
@@ -165,7 +165,7 @@ def _found(table: Table) -> dict[str, str]:
 
 
 def _name_column(table: Table, own: Mapping[str, str], key: str) -> str | None:
-    """The column of names beside one of keys, where the keys are numbers or names are meant by their name."""
+    """The column of key names: any known one if the column of keys holds numbers, else only `keyname`."""
     wanted = (
         KEY_NAMES
         if pc.all(pc.match_substring_regex(table.columns[key].cast("string"), "^[0-9]*$")).as_py()
@@ -175,9 +175,9 @@ def _name_column(table: Table, own: Mapping[str, str], key: str) -> str | None:
 
 
 def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str], log: Log | None) -> None:
-    """Add `key`, by which presses and releases are paired, and `keyname`, what keydyn calls the key.
+    """Add `key`, which pairs presses with releases, and `keyname`, keydyn's name of the key.
 
-    A key that is known by its character is paired by its name: Shift may be released before "A" is.
+    A key given by its character is paired by its name, because Shift may be released before "A" is.
     """
     key = _values(table, names["key"])
     codes = CODES.get(plain(names["key"]))
@@ -198,14 +198,14 @@ def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str], log
 
 
 def _values(table: Table, name: str) -> pd.Series[Any]:
-    """A column of which text is kept once for each distinct value: logs have few types and few keys."""
+    """The values of a column; text is stored once per distinct value, because logs have few."""
     column = table.columns[name]
     values: pd.Series[Any] = (column.dictionary_encode() if table.is_text(name) else column).to_pandas()
     return values
 
 
 def _type_column(table: Table) -> str | None:
-    """The column of presses and releases: one with the name of one, or one that holds nothing else."""
+    """The column of presses and releases, which is named as one or holds nothing else."""
     named = [name for name in table.columns if plain(name) in NAMES["type"]]
     for name in [*named, *(name for name in table.columns if name not in named)]:
         column = table.columns[name].slice(0, 10_000)
@@ -230,14 +230,14 @@ def _kind(value: Any) -> int:
 
 
 def plain(value: Any) -> str:
-    """A name in small letters, without anything between the words."""
+    """A name in lower case, without separators between words."""
     return re.sub(r"[^a-z0-9]", "", str(value).lower())
 
 
 def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any, str]:
-    """The times and their unit, by default as they say themselves; whole numbers stay whole."""
+    """The times and their unit, by default guessed from the times; whole numbers stay whole."""
     try:
-        # A number may begin with a sign, but has none in it.
+        # A number may begin with a minus sign; a minus sign further on is part of a date.
         times = None if "-" in str(table.columns[name][0])[1:] else whole_numbers(table, name, decimal)
     except ReadingError:
         times = None
@@ -253,7 +253,7 @@ def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any
 
 
 def _refuse_date(table: Table, name: str) -> None:
-    """`ReadingError` at the first of a column's values that is no date, if the first of all is one."""
+    """Raise a `ReadingError` at a column's first value that is not a date, if its very first value is."""
     texts = table.columns[name].to_pandas().astype(object)
     wrong = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").isna().to_numpy()
     if wrong.any() and not wrong[0]:
@@ -263,7 +263,7 @@ def _refuse_date(table: Table, name: str) -> None:
 
 
 def _nanoseconds(ticks: Integers, name: str) -> Integers:
-    """Ticks of 100 ns, counted from the first, so that nanoseconds fit."""
+    """Ticks of 100 ns in nanoseconds, counted from the first so that they fit into 64 bits."""
     since: Integers = ticks - ticks.min()
     if since.max() > np.iinfo(np.int64).max // NANOSECONDS_PER_TICK:
         raise ReadingError(f"{name} spans more than 290 years")
@@ -271,7 +271,7 @@ def _nanoseconds(ticks: Integers, name: str) -> Integers:
 
 
 def _without_others(events: pd.DataFrame, unit: str) -> EventFile:
-    """Without the events that browsers send beside presses and releases, which are counted."""
+    """Leave out events that browsers send in addition to presses and releases, and count them."""
     types = {value: plain(value) for value in events["type"].unique()}
     presses = PRESS in {kind_of(name) for name in types.values()}
     beside = BESIDE if presses else BESIDE - {"keypress"}

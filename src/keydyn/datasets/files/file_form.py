@@ -1,4 +1,4 @@
-"""How a file is to be read, and what a reader of one layout hands back."""
+"""The options for reading a file, and the result of a reader of one layout."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from keydyn.arrays import Integers
 from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.quality import nothing_impossible
 
-# The user of samples in a file that does not say who typed, and the session of a single sample.
+# The user of samples in a file without users, and the session of a single sample.
 UNKNOWN, ONLY = "unknown", 0
 
 
 @dataclass(frozen=True)
 class FileForm:
-    """How a file is to be read; the attributes are the arguments of `load_recordings`."""
+    """The options for reading a file; the attributes are the arguments of `load_recordings`."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     unit: str | None = None
@@ -29,14 +29,14 @@ class FileForm:
     decimal: str = "."
     encoding: str = "utf-8"
     header: Sequence[str] | None = None
-    # As the commands read: a column of numbers and other things is text, and no error; keys get keydyn's
-    # names, whatever the file calls them; and a clock that stood still is refused.
+    # Read as for the commands: a column that mixes numbers with other values is text instead of an error;
+    # keys get keydyn's names, whatever the file calls them; and a clock that stood still is refused.
     by_command: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class AsRead:
-    """Keystrokes as a file has them, not checked yet; `rows` is the row of the table that each comes from."""
+    """Keystrokes as stored in a file, not yet checked; `rows` is each keystroke's row in the table."""
 
     frame: pd.DataFrame
     rows: Integers
@@ -44,5 +44,5 @@ class AsRead:
     unit: str
     names_users: bool = True
     has_sessions: bool = True
-    # What the file's clock or order makes impossible, as `count_by_user` gives it.
+    # Counts of impossible times due to the file's clock or order, as returned by `count_by_user`.
     impossible: pd.DataFrame = field(default_factory=nothing_impossible)

@@ -1,6 +1,6 @@
-"""Files that have how long keys were held, and the time between them, instead of times: VK, HT, FT.
+"""Reads files with hold times and the times between keys instead of absolute times: VK, HT, FT.
 
-Such files do not say the unit of their times, which follows from how long people hold keys.
+Such files do not state the unit of their times; it is inferred from the holds, whose usual length is known.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from keydyn.keystrokes.key_names import in_our_names, names_of_codes
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, milliseconds, sample_lengths, sample_starts
 
-# What such columns are called, in small letters and without anything between the words. A flight is from the
-# release of the key before to this press, `next_flight` from this release to the press after it; an interval
-# is from press to press.
+# Names of such columns, in lower case and without separators. A flight is the time from the release of the
+# previous key to this press, `next_flight` from this release to the next press; an interval is from press to
+# press.
 NAMES = {
     "hold": ("hold", "ht", "holdtime", "dwell", "dwelltime", "du", "duration", "keyhold"),
     "flight": ("flight", "ft", "flighttime", "ud", "updown", "releasepress", "rp"),
@@ -31,12 +31,12 @@ NAMES = {
 }
 KEYS = ("key", "keyname", "code", "char", "character", "letter", *CODES)
 TIMES = ("timepress", "timerelease")
-# The median hold of people who type is between these, in milliseconds.
+# The range of plausible median holds, in milliseconds.
 SHORTEST, LONGEST = 20.0, 1000.0
 
 
 def holds_and_gaps(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
-    """The columns of holds and of times between keys; empty if there are none, or times of presses."""
+    """The columns of holds and of times between keys; empty if there are none, or if there are presses."""
     given = {role: name for role, name in columns.items() if role in NAMES}
     own = {plain(name): name for name in table.columns if name not in columns.values()}
     found = {
@@ -58,7 +58,7 @@ def has_holds(table: Table, form: FileForm) -> bool:
 
 
 def read_holds(table: Table, form: FileForm, anonymous: bool) -> AsRead:
-    """Keystrokes whose times begin at 0 in each sample, in the order of the file."""
+    """Read keystrokes in the order of the file; times begin at 0 in each sample."""
     columns, roles = form.columns, holds_and_gaps(table, form.columns)
     frame, names = samples_in(table, form, anonymous)
     frame["keyname"] = _key_names(table, columns.get("keyname"))
@@ -67,7 +67,7 @@ def read_holds(table: Table, form: FileForm, anonymous: bool) -> AsRead:
     hold = milliseconds(values["hold"], unit)
     gaps = {role: milliseconds(values[role], unit) for role in values if role != "hold"}
     starts = sample_starts(frame)
-    # A role that was named says itself which time is meant.
+    # For a column named by the caller, the role says which time it holds.
     gaps = {role: gap if role in columns else _led(gap, starts, roles[role]) for role, gap in gaps.items()}
     step = _steps(hold, gaps)
     step[starts] = 0.0
@@ -89,7 +89,7 @@ def read_holds(table: Table, form: FileForm, anonymous: bool) -> AsRead:
 
 
 def _steps(hold: Floats, gaps: Mapping[str, Floats]) -> Floats:
-    """From the press before it to each press, (N,)."""
+    """The time from the previous press to each press, (N,)."""
     if "interval" in gaps:
         return gaps["interval"]
     flight = gaps["flight"] if "flight" in gaps else np.concatenate([[0.0], gaps["next_flight"][:-1]])
@@ -98,10 +98,10 @@ def _steps(hold: Floats, gaps: Mapping[str, Floats]) -> Floats:
 
 
 def _led(gap: Floats, starts: Integers, name: str) -> Floats:
-    """The time that leads to each key: that of its own row, or of the row before.
+    """The time that leads to each key, which the file has in the key's own row or in the row before.
 
-    A sample's first key has nothing before it, and its last nothing after it: where these are empty or 0,
-    they say which is meant.
+    A sample's first key has no key before it, and its last has none after it: if the values there are empty
+    or 0, they show which of the two the column holds.
     """
     ends = np.append(starts[1:], len(gap)) - 1
     nothing_before, nothing_after = (bool((np.nan_to_num(gap[rows]) == 0).all()) for rows in (starts, ends))
@@ -133,7 +133,7 @@ def _key_names(table: Table, given: str | None) -> Any:
 
 
 def unit_of_holds(hold: Floats) -> str:
-    """The unit in which keys are held as people hold them."""
+    """The unit in which the median hold is plausible."""
     median = float(np.nanmedian(hold)) if np.isfinite(hold).any() else np.nan
     for unit in ("ms", "s", "us", "ns"):
         if SHORTEST <= float(milliseconds(np.array([median]), unit)[0]) <= LONGEST:

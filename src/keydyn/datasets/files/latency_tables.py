@@ -1,8 +1,8 @@
-"""Tables of holds and latencies, a row per sample: columns H.KEY, DD.KEY.KEY and UD.KEY.KEY, any keys.
+"""Reads tables of holds and latencies with a row per sample: columns H.KEY, DD.KEY.KEY and UD.KEY.KEY.
 
 The CMU password data are one instance; KeyRecs' fixed text is another, with DU.KEY.KEY for the hold, and
-DU.KEY.NEXT and UU.KEY.NEXT beside DD and UD. The layout of the first was verified on the published file, that
-of the second is by description: names of columns in programs that read it, and the authors' article.
+DU.KEY.NEXT and UU.KEY.NEXT in addition to DD and UD. The first layout was verified on the published file; the
+second follows descriptions: the names of columns in programs that read it, and the authors' article.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from keydyn.keystrokes.schema import milliseconds
 
 HOLD, DOWN_UP, DOWN_DOWN, UP_DOWN, UP_UP = "H.", "DU.", "DD.", "UD.", "UU."
 USERS = ("user", "subject", "participant")
-# Further columns, and what they are called in the schema.
+# Further columns, with their names in the schema.
 FURTHER = {"sessionIndex": "sitting", "rep": "repetition", "session": "sitting", "repetition": "repetition"}
-# Three times that were each rounded to a millisecond may differ by this many.
+# The tolerance in milliseconds for sums of three times, each of which was rounded to a millisecond.
 SLACK = 2.0
 
 
@@ -40,10 +40,10 @@ def is_latency_table(table: Table, form: FileForm) -> bool:
 
 
 def read_latencies(table: Table, form: FileForm, anonymous: bool = False) -> AsRead:
-    """The keystrokes of a table of holds and latencies; samples are numbered within their user.
+    """Read the keystrokes of a table of holds and latencies; samples are numbered within their user.
 
-    DD is the time from press to press. Where there is only UD, from release to press, DD follows from both.
-    Where the file has more than that, it is compared: DD and the holds are believed.
+    DD is the time from press to press. If there is only UD, from release to press, DD follows from UD and the
+    hold. Any further times are compared with DD and the holds, which take precedence.
     """
     holds = _holds(table)
     keys = list(holds.values())
@@ -83,7 +83,7 @@ def read_latencies(table: Table, form: FileForm, anonymous: bool = False) -> AsR
 
 
 def contradicts(hold: Floats, next_hold: Floats, step: Floats, given: dict[str, Floats | None]) -> Truths:
-    """Where further times of two keys contradict their holds and the step from press to press."""
+    """Whether further times of two keys contradict their holds and the time from press to press."""
     derived = {UP_DOWN: step - hold, DOWN_UP: step + next_hold, UP_UP: step + next_hold - hold}
     wrong: Truths = np.zeros(step.shape, dtype=bool)
     for kind, value in derived.items():
@@ -105,9 +105,9 @@ def _users(table: Table, form: FileForm) -> pd.Series[Any]:
 
 
 def _holds(table: Table) -> dict[str, str]:
-    """The columns of holds in the order of the keys, and the key of each: H.KEY, or DU.KEY.KEY.
+    """The columns of holds in the order of the keys, with the key of each: H.KEY, or DU.KEY.KEY.
 
-    A key that occurs again has a number after it, as pandas writes it: H.l, H.l.1.
+    A repeated key is followed by a number, as pandas writes it: H.l, H.l.1.
     """
     named = {name: name.removeprefix(HOLD) for name in table.columns if name.startswith(HOLD)}
     if not named:
@@ -122,7 +122,7 @@ def _holds(table: Table) -> dict[str, str]:
 
 
 def _pairs(table: Table, keys: list[str], kind: str) -> list[str] | None:
-    """The columns of a kind of time, one for each pair of keys; None if one of them is absent."""
+    """The columns of a kind of time, one for each pair of keys; None if any is absent."""
     seen: Counter[str] = Counter()
     names = []
     for pair in (f"{kind}{key}.{after}" for key, after in pairwise(keys)):

@@ -1,6 +1,7 @@
 """The layouts of tables of keystrokes: each is recognised by its columns and read by one function.
 
-A log, with a row for each press and each release, is no table of keystrokes: `published_logs.py` lists those.
+A log, with a row for each press and each release, is not a table of keystrokes; `published_logs.py` lists
+logs.
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ from keydyn.keystrokes.schema import COLUMNS, SAMPLE
 
 
 class Layout(NamedTuple):
-    """What a row holds, how that is recognised, and what reads it; the last argument is `anonymous`."""
+    """A layout of tables: the content of a row, a test that recognises it, and its reader."""
 
     row: str
     recognises: Callable[[Table, FileForm], bool]
+    # Its last argument says whether a file without people is accepted.
     read: Callable[[Table, FileForm, bool], AsRead]
 
 
 def layout_of(table: Table, form: FileForm) -> Layout:
-    """The first of the layouts that recognises the table."""
+    """The first layout that recognises the table."""
     return next(layout for layout in LAYOUTS if layout.recognises(table, form))
 
 
 def read_keystrokes(table: Table, form: FileForm, anonymous: bool) -> AsRead:
-    """Keystrokes with the times of their presses and releases."""
+    """Read keystrokes with the times of their presses and releases."""
     table = renamed(table, form.columns, form.others)
     constants: dict[str, Any] = {"user": form.user, "session": form.session}
     for name, constant in constants.items():
@@ -55,7 +57,8 @@ def read_keystrokes(table: Table, form: FileForm, anonymous: bool) -> AsRead:
             )
     names_users = "user" in table.columns or form.user is not None or not anonymous
     if anonymous:
-        # A column that is likely to be the user or the session must be named: samples would run together.
+        # A column that is likely to be the user or the session must be named; otherwise samples would run
+        # together.
         likely = likely_names(table.columns, SAMPLE)
         constants |= {
             column: value
@@ -67,7 +70,7 @@ def read_keystrokes(table: Table, form: FileForm, anonymous: bool) -> AsRead:
 
 
 def _frame(table: Table, constants: Mapping[str, Any], form: FileForm) -> tuple[pd.DataFrame, str]:
-    """The schema's columns and the others, in the order of the file, not checked yet; the unit of times."""
+    """The schema's columns and the others, in file order and not yet checked; and the unit of times."""
     if is_event_table(table):
         remedy = Remedy("{} makes keystrokes of them", {"keydyn.keystrokes.pair_events": ...})
         raise ReadingError("it holds presses and releases in rows of their own", remedy)

@@ -1,4 +1,4 @@
-"""Reading logs of presses and releases: one file, or a folder of a published collection's."""
+"""Reads logs of presses and releases, from one file or from a folder of a published collection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EMPTY = "empty files"
 
 
 def read_log(source: str | PathLike[str] | BinaryIO, form: FileForm) -> EventFile:
-    """The events of a file; who typed is what `form` says, or the file's name if its layout is known."""
+    """Read the events of a file; the user is taken from `form`, or from the file's name in a known layout."""
     with contents_of(source) as (contents, name):
         table = parse_table(contents, form.separator, form.encoding, form.header)
         if has_holds(table, form) and not is_event_table(table):
@@ -36,7 +36,7 @@ def read_log(source: str | PathLike[str] | BinaryIO, form: FileForm) -> EventFil
 
 
 def read_logs(folder: Path, form: FileForm) -> EventFile:
-    """The events of all files below a folder that are called as those of a published collection."""
+    """Read the events of all files below a folder whose names match a published collection."""
     names = [re.compile(log.file) for log in LOGS.values()]
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     paths = [path for path in files if any(name.fullmatch(path.name) for name in names)]

@@ -1,4 +1,4 @@
-"""What to know about a recording before its figures are believed: its unit, copies, what cannot be."""
+"""Warnings about a recording, to be read before its results: unit, copies, impossible times, cleaning."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from keydyn.keystrokes.typing_keys import not_typing
 
 UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 SHOWN = 3
-# From this share on, shortcuts and navigation are worth a word: a few arrows occur in every text.
+# The least share of shortcuts and navigation keys that is reported; a few arrow keys occur in every text.
 NOTICED = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class Notes:
-    """What was noticed."""
+    """Warnings about the quality of a recording."""
 
-    # What speaks for another unit, which samples are copies, what was cleaned; each if it applies
+    # Findings that apply: signs of another unit, impossible times, copied samples, cleaning
     findings: tuple[Finding, ...]
     copies: pd.DataFrame  # as `find_duplicates` gives them
-    # How many keystrokes or samples each cleaning rule applied to, where it applied to any
+    # The number of keystrokes or samples that each cleaning rule applied to, if any
     cleaned: dict[str, int]
-    impossible: pd.DataFrame  # what the file's clock or order makes impossible: user, reason, count
+    impossible: pd.DataFrame  # impossible times due to the file's clock or order: user, reason, count
 
     def texts(self, wording: Wording = as_arguments) -> list[str]:
-        """The findings in words."""
+        """The findings as sentences."""
         return [finding.worded(wording) for finding in self.findings]
 
     def to_dict(self, wording: Wording = as_arguments) -> dict[str, Any]:
-        """For run.json."""
+        """The notes as stored in run.json."""
         return {
             "texts": self.texts(wording),
             "copies": self.copies.astype(str).to_dict("records"),
@@ -48,7 +48,7 @@ class Notes:
 
 
 def notes_of(recording: Recording, copies: bool = True, shortcuts: bool = True) -> Notes:
-    """What to know about a recording; without `copies` or `shortcuts` these are not looked for."""
+    """Examine a recording; `copies` and `shortcuts` say whether to look for these."""
     keystrokes = recording.keystrokes
     copied = find_duplicates(keystrokes if copies else keystrokes.head(1))
     report = recording.cleaning
@@ -64,7 +64,7 @@ def notes_of(recording: Recording, copies: bool = True, shortcuts: bool = True) 
 
 
 def unlikely_unit(keystrokes: pd.DataFrame, unit: str) -> Finding | None:
-    """What speaks for another unit than this one, if anything does."""
+    """A finding if the median interval suggests another unit than this one, else None."""
     intervals = timing_features(keystrokes, first="missing")["tau"].to_numpy()
     median = float(np.nanmedian(intervals)) if np.isfinite(intervals).any() else np.nan
     likelier = likelier_unit(median, unit)

@@ -1,14 +1,15 @@
-"""Published logs of presses and releases: how they are recognised, and what only their authors' text says.
+"""Published logs of presses and releases: how to recognise them, and facts that only their authors state.
 
 - Clarkson II: tabs, no header; ticks of 100 ns, 1 for a press and 0 for a release, and the key, by name or by
-  the code of its virtual key. A file is a person, and is called by their number. Verified on the authors'
-  page and on programs that read it: ticks are those of .NET, from the year 1, with two bits for the zone.
+  its virtual key code. Each file belongs to one person and is named by their number. Verified with the
+  authors' page and programs that read it: ticks are those of .NET, from the year 1, with two bits for the
+  time zone.
 - Buffalo: spaces, no header; the key by its name in .NET, KeyDown or KeyUp, and milliseconds. The digits of a
-  file's name are the person, the session, the keyboard and the task. Verified on programs that read it.
+  file's name are the person, the session, the keyboard and the task. Verified with programs that read it.
 - BB-MAS: commas, with a header; a number, the key, 0 for a press and 1 for a release, and date and time. The
-  number at the start of a file's name is the person. Verified on programs that read it.
+  number at the start of a file's name is the person. Verified with programs that read it.
 
-No file of the three was at hand.
+None was checked against a file of the set itself.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-# Bits of .NET's `DateTime.ToBinary` that hold the time; the two above them say in which zone it is.
+# Bits of .NET's `DateTime.ToBinary` that hold the time; the two bits above them hold the time zone.
 TICK_BITS = (1 << 62) - 1
-# Ticks of 100 ns since the year 1 are larger than this since the year 317; other counts are smaller.
+# Ticks of 100 ns since the year 1 have exceeded this number since the year 317; other counts are smaller.
 FEWEST_TICKS = 10**17
 NANOSECONDS_PER_TICK = 100
 
 
 @dataclass(frozen=True)
 class Log:
-    """One kind of log."""
+    """The format of one kind of log."""
 
-    columns: tuple[str, ...]  # of the header, or what the columns are called where there is none
-    line: str = ""  # what every line is like if there is no header
+    columns: tuple[str, ...]  # names in the header, or names to use if there is none
+    line: str = ""  # pattern of every line if there is no header
     separator: str = ","
-    types: Mapping[str, str] = field(default_factory=dict)  # what values mean, if not what they usually do
-    codes: bool = False  # whether numbers in place of keys are codes of virtual keys
-    file: str = ""  # what a file's name says: groups `user` and others
-    session: str = ""  # the session, made of these groups
+    types: Mapping[str, str] = field(default_factory=dict)  # unusual meanings of event types
+    codes: bool = False  # whether numbers in place of keys are virtual key codes
+    file: str = ""  # pattern of a file's name, with groups `user` and others
+    session: str = ""  # template of the session, filled with these groups
 
 
 LOGS = {
@@ -63,7 +64,7 @@ LOGS = {
 
 
 def log_without_header(text: str) -> Log | None:
-    """The log whose lines are like the first of a text."""
+    """The log whose line pattern matches the first line of a text."""
     first = re.match(r"[^\r\n]*", text)
     return next(
         (log for log in LOGS.values() if log.line and first and re.fullmatch(log.line, first[0])), None
@@ -71,12 +72,12 @@ def log_without_header(text: str) -> Log | None:
 
 
 def log_with_columns(names: Collection[str]) -> Log | None:
-    """The log that has these columns."""
+    """The log with exactly these columns."""
     return next((log for log in LOGS.values() if set(log.columns) == set(names)), None)
 
 
 def whose_file(log: Log | None, name: str) -> dict[str, str | int]:
-    """The user and the session that a file's name gives away; whole numbers are numbers."""
+    """The user and the session encoded in a file's name; whole numbers are converted."""
     match = re.fullmatch(log.file, PurePath(name).name) if log is not None and log.file else None
     if match is None:
         return {}

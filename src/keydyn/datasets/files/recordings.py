@@ -1,4 +1,4 @@
-"""Your own recordings: CSV, JSON lines or Parquet in, the schema out, and back without loss."""
+"""Loads your own recordings from CSV, JSON lines or Parquet into the schema, and saves them without loss."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from keydyn.keystrokes.schema import (
 )
 from keydyn.regular_files import UnusableFileError, read_open, read_unpacked
 
-# Of fewer rows nothing can be said.
+# Files with fewer rows are too short to judge.
 FEW_ROWS = 5
-# From this share on, releases before their press are no accident.
+# The least share of releases before their presses at which the two columns seem swapped.
 MOST_SWAPPED = 0.9
-# From this share of presses at the time of the one before, a clock does not run.
+# The least share of presses at the same time as the one before at which a clock is considered stopped.
 STOPPED = 0.75
 SHOWN = 5
 STANDARD_INPUT = "standard input"
@@ -50,15 +50,15 @@ FORMATS = (".csv", ".csv.gz", ".parquet")
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A file that was read."""
+    """A file that was read, with the facts known about it."""
 
     keystrokes: pd.DataFrame  # in the schema
-    name: str  # what the file is called
-    sha256: str  # of its contents, unpacked
-    unit: str  # of its times
+    name: str  # name of the file
+    sha256: str  # checksum of its contents, unpacked
+    unit: str  # unit of its times
     names_users: bool  # whether it says who typed; otherwise `user` is "unknown" everywhere
-    cleaning: CleaningReport | None  # what was left out, if rules were given
-    # what the file's clock or order makes impossible: user, reason, count
+    cleaning: CleaningReport | None  # what cleaning left out, if rules were given
+    # impossible times due to the file's clock or order: user, reason, count
     impossible: pd.DataFrame = field(default_factory=nothing_impossible)
 
 
@@ -76,24 +76,24 @@ def load_recordings(
     encoding: str = "utf-8",
     header: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    r"""Keystrokes in the schema from CSV, JSON lines or Parquet, plain or gzipped, or from an open file.
+    r"""Load keystrokes in the schema from CSV, JSON lines or Parquet, plain or gzipped, or an open file.
 
-    `columns` gives the names in the file, {"keyname": "key", ...}; `unit` is the unit of its times: "s",
-    "ms", "us" or "ns", by default that of times that count from 1970, and "ms" for others. `user` and
-    `session` replace columns that are not there, and `header` is a list of all columns' names for a file
-    without a first line of them. Further columns are kept, either all or those in `others`; a column that has
-    numbers must have nothing else. Key names are text: "1" and "NA" are keys. An empty release time is a
-    release that was not seen. `sort` puts rows in order of user, session and press, so that the order in the
-    file does not matter.
+    `columns` maps the schema's names to those in the file, {"keyname": "key", ...}. `unit` is the unit of the
+    file's times: "s", "ms", "us" or "ns"; by default it is inferred for times that count from 1970, and "ms"
+    for others. `user` and `session` replace missing columns, and `header` lists the names of all columns if
+    the file has no header line. Further columns are kept, either all or those in `others`; a column with
+    numbers must hold nothing else. Key names are text: "1" and "NA" are keys. An empty release time means
+    that the release was not seen. With `sort`, rows are sorted by user, session and press, so that their
+    order in the file does not matter.
 
     Other layouts are recognised by their columns: tables of holds and latencies with a row per sample (H.KEY,
-    DD.KEY.KEY and UD.KEY.KEY, as of the CMU password data, or DU.KEY.KEY, as of KeyRecs), latencies of pairs
-    of keys (KeyRecs' free text), and the two tables of the Aalto mobile set. Their unit is that in which keys
-    are held as people hold them, unless `unit` says otherwise.
+    DD.KEY.KEY and UD.KEY.KEY, as in the CMU password data, or DU.KEY.KEY, as in KeyRecs), latencies of pairs
+    of keys (KeyRecs' free text), and the two tables of the Aalto mobile set. Unless `unit` is given, the unit
+    of holds and latencies is the one in which the median hold is plausible.
 
     A `ReadingError`, which is a `ValueError`, names the file, the column and the line; line 1 is the header.
-    What a file in another layout holds that cannot be, such as releases before their presses, is counted by
-    user in a warning.
+    Impossible values in a file of another layout, such as releases before their presses, are counted by user
+    in a warning.
 
     Examples
     --------
@@ -118,9 +118,9 @@ def read_recording(
     rules: CleaningRules | None = None,
     anonymous: bool = False,
 ) -> Recording:
-    """Read a file as `load_recordings` does, with all that is known about it; `rules` clean it.
+    """Read a file as `load_recordings` does, with all facts known about it; `rules` clean it.
 
-    With `anonymous` the file need not say who typed, and without a column `session` it is a single sample.
+    With `anonymous`, the file may lack users, and a file without a column `session` is a single sample.
     """
     with naming(source) as name:
         check_unit(form.unit or "ms")
@@ -135,7 +135,7 @@ def read_recording(
 
 
 def _read(source: str | PathLike[str] | BinaryIO, form: FileForm, anonymous: bool) -> tuple[AsRead, str]:
-    """What a file holds, by its layout, and the SHA-256 of its contents, unpacked."""
+    """The contents of a file, read by its layout, and their SHA-256, unpacked."""
     if (sections := sections_beside(source)) is not None:
         path = sections.with_name(Path(str(source)).name)
         return read_two_tables(path, sections), digest_of(path)
@@ -146,14 +146,14 @@ def _read(source: str | PathLike[str] | BinaryIO, form: FileForm, anonymous: boo
 
 @contextmanager
 def naming(source: str | PathLike[str] | BinaryIO) -> Iterator[str]:
-    """What a file is called; a `ReadingError` from the block names the file."""
+    """Yield the name of a file; a `ReadingError` from the block names the file."""
     name = str(source) if isinstance(source, (str, PathLike)) else STANDARD_INPUT
     try:
         yield name
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {name}") from None
     except ReadingError as error:
-        # A file in a folder was named already.
+        # The error already names a file inside a folder.
         raise error.changed(source=error.finding.source or name) from None
     except ValueError as error:
         raise ReadingError(str(error)).changed(source=name) from None
@@ -161,7 +161,7 @@ def naming(source: str | PathLike[str] | BinaryIO) -> Iterator[str]:
 
 @contextmanager
 def contents_of(source: str | PathLike[str] | BinaryIO) -> Iterator[tuple[bytes, str]]:
-    """The contents of a file, unpacked, and its name; a `ReadingError` from the block names the file."""
+    """Yield the unpacked contents of a file, and its name; a `ReadingError` from the block names the file."""
     with naming(source) as name:
         yield _contents(source), name
 
@@ -181,7 +181,7 @@ def _contents(source: str | PathLike[str] | BinaryIO) -> bytes:
 
 
 def _checked(read: AsRead, form: FileForm, rules: CleaningRules) -> pd.DataFrame:
-    """In the schema, in order if asked for; a `ReadingError` says what helps."""
+    """The keystrokes checked, and sorted if requested; a `ReadingError` suggests remedies."""
     frame, rows = read.frame, read.rows
     if form.sort:
         if not rules.equal_presses:
@@ -195,7 +195,7 @@ def _checked(read: AsRead, form: FileForm, rules: CleaningRules) -> pd.DataFrame
 
 
 def _refuse_repeated(frame: pd.DataFrame, table: Table) -> None:
-    """Rows that occur twice, as in a file that was appended to itself, would be put side by side."""
+    """Refuse rows that occur twice, as in a file appended to itself: sorting would interleave them."""
     again = frame.duplicated(list(COLUMNS)).to_numpy()
     if again.any():
         raise ReadingError(
@@ -206,7 +206,7 @@ def _refuse_repeated(frame: pd.DataFrame, table: Table) -> None:
 
 
 def _remedies(kind: str, read: AsRead) -> Iterator[Remedy]:
-    """What helps against rows that are not in order."""
+    """Remedies for rows that are not in order."""
     if kind == NEGATIVE_HOLD and _swapped(read.frame):
         yield Remedy(
             "this is so in nearly all rows: if the names of the two columns are swapped, give {}",
@@ -230,7 +230,7 @@ def _remedies(kind: str, read: AsRead) -> Iterator[Remedy]:
 
 
 def refuse_stopped_clocks(keystrokes: pd.DataFrame) -> None:
-    """`ReadingError` that names the users most of whose presses have the time of the one before."""
+    """Raise a `ReadingError` naming users most of whose presses have the same time as the one before."""
     users = keystrokes["user"].to_numpy()
     intervals = np.diff(keystrokes["timepress"].to_numpy(), prepend=np.nan)
     intervals[sample_starts(keystrokes)] = np.nan
@@ -248,20 +248,20 @@ def refuse_stopped_clocks(keystrokes: pd.DataFrame) -> None:
 
 
 def _intervals(frame: pd.DataFrame) -> bool:
-    """Whether what is read as times are intervals: in order, they are closer together than keys can be."""
+    """Whether values read as times are intervals: when sorted, they are closer together than keys can be."""
     press = frame["timepress"].sort_values()
     steps = press.groupby(frame["user"], sort=False).diff()
     return len(frame) >= FEW_ROWS and bool(steps.median() < SHORTEST)
 
 
 def _swapped(frame: pd.DataFrame) -> bool:
-    """Whether most releases are before their press: the columns have each other's names."""
+    """Whether most releases precede their presses, which suggests that the two columns are swapped."""
     before = frame["timerelease"] < frame["timepress"]
     return len(frame) >= FEW_ROWS and bool(before.mean() >= MOST_SWAPPED)
 
 
 def in_order(frame: pd.DataFrame) -> Integers:
-    """The rows by user, session, press, release and key. Numbers in names count: session 2 is before 10."""
+    """The order of rows by user, session, press, release and key. Numbers sort by value: 2 is before 10."""
     keys = frame["keyname"].rank(method="dense").to_numpy()
     times = (frame[name].to_numpy() for name in ("timerelease", "timepress"))
     order: Integers = np.lexsort((keys, *times, _places(frame["session"]), _places(frame["user"])))
@@ -269,7 +269,7 @@ def in_order(frame: pd.DataFrame) -> Integers:
 
 
 def _places(labels: pd.Series[Any]) -> Integers:
-    """The place of each label among all."""
+    """The rank of each label among all."""
     codes, distinct = pd.factorize(labels)
     place = np.empty(len(distinct), dtype=np.int64)
     place[sorted(range(len(distinct)), key=lambda n: _natural(distinct[n]))] = np.arange(len(distinct))
@@ -277,7 +277,7 @@ def _places(labels: pd.Series[Any]) -> Integers:
 
 
 def _natural(label: Any) -> tuple[Any, ...]:
-    """Numbers by their value, before any text; text with its numbers taken as such, and as it is."""
+    """A sort key: numbers by value, before any text; text with the numbers in it by value."""
     if not isinstance(label, str):
         return (0, float(label), [], "")
     parts = re.split(r"([0-9]+)", label)
@@ -287,8 +287,8 @@ def _natural(label: Any) -> tuple[Any, ...]:
 def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
     """Write keystrokes to .csv, .csv.gz or .parquet, so that `load_recordings` returns the same frame.
 
-    The file is read back before it is moved into place; missing folders are created. CSV has no types: users
-    that are text but look like numbers would not come back as they were, and are refused; Parquet takes them.
+    The file is read back before it is moved into place; missing folders are created. CSV has no types, so
+    users that are text but look like numbers would not be restored, and are refused; Parquet accepts them.
 
     Examples
     --------
@@ -319,14 +319,14 @@ def save_recordings(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
 
 
 def _quoting(frame: pd.DataFrame) -> Literal[0, 2]:
-    """To CSV readers a lone carriage return ends a line, but pandas does not quote it by default."""
+    """Quoting that protects carriage returns, which CSV readers take for line ends, but pandas does not."""
     texts = (frame[column].astype(str) for column in frame.columns if frame[column].dtype.kind not in "iuf")
     returns = any(text.str.contains("\r", regex=False).any() for text in texts)
     return csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
 
 
 def _compare(checked: pd.DataFrame, written: Path, path: Path) -> None:
-    """`ValueError` if what was written does not come back as it was."""
+    """Raise a `ValueError` if the written file does not read back as the same frame."""
     instead = "" if path.suffix == ".parquet" else "; save it as .parquet"
     try:
         back = load_recordings(written)

@@ -1,4 +1,4 @@
-"""Sentences of people of the web, as the two Aalto sets have them: sections, key codes, times since 1970."""
+"""Sentences typed on the web, as in the two Aalto sets: sections, key codes, times since 1970."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from keydyn.keystrokes.schema import beyond
 
 
 def sentences(user: Integers, section: Floats, press: Floats, release: Floats, code: Floats) -> pd.DataFrame:
-    """Keystrokes in the schema: people in order, sentences in order of time, keystrokes in order of press.
+    """Keystrokes in the schema, ordered by user, then by the time of the sentence, then by press.
 
-    `started` is when a sample began, in milliseconds since 1970. A release before its press is not that of
-    this keystroke, and is missing.
+    `started` is the time at which a sample began, in milliseconds since 1970. A release before its press
+    belongs to another keystroke, and is treated as missing.
     """
     release = np.where((release >= press) & ~beyond(release), release, np.nan)
     sample, started = _samples(user, section, press)
@@ -31,7 +31,7 @@ def sentences(user: Integers, section: Floats, press: Floats, release: Floats, c
 
 
 def _samples(user: Integers, section: Floats, press: Floats) -> tuple[Integers, Floats]:
-    """The number of each row's sample, and the first press of it."""
+    """The number of each row's sample, and the time of the sample's first press."""
     sections, distinct = pd.factorize(section)
     sample = pd.factorize(pd.factorize(user)[0] * len(distinct) + sections)[0]
     first = np.full(int(sample.max()) + 1, np.inf)

@@ -1,6 +1,6 @@
-"""Tables in files as they are: text stays text, and every row knows its line.
+"""Reads tables from files without conversions: text stays text, and every row knows its line.
 
-Deciding on types is left to the caller, who knows the columns.
+The caller, who knows the columns, decides on types.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from keydyn.keystrokes.reading_error import Place, ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
 from keydyn.regular_files import read_unpacked
 
-# Bytes of the largest table that is read, packed or unpacked.
+# The size in bytes of the largest table that is read, packed or unpacked.
 LARGEST_TABLE = 1 << 32
 PARQUET_MAGIC = b"PAR1"
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
@@ -36,15 +36,15 @@ NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 # Seconds since 1970, or parts of them.
 STAMP = r"^\s*[0-9]{10,19}(\.[0-9]+)?\s*$"
 INFINITE = r"^\s*[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?\s*$"
-# Columns of holds and latencies, which are called by their keys.
+# Columns of holds and latencies, which are named after their keys.
 LATENCY = r"(H|DU|DD|UD|UU)\.."
-# How programs write "no value" into a column of numbers.
+# Ways in which programs write "no value" into a column of numbers.
 NO_VALUE = pa.array(["", "NA", "NaN", "nan", "null", "None"])
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of a file. Those of a CSV file are text, those of a Parquet file have the file's types."""
+    """The columns of a file: text if it is CSV, with the file's types if it is Parquet."""
 
     columns: dict[str, Any]
     records: Integers | None  # number of each CSV row, the header being 1; None for Parquet
@@ -53,7 +53,7 @@ class Table:
         return len(next(iter(self.columns.values())))
 
     def place(self, row: int) -> Place:
-        """Where a row is in the file: its line, or its number where there are no lines."""
+        """The place of a row in the file: its line, or its number if the file has no lines."""
         if self.records is None:
             return Place("row", row + 1)
         breaks = sum(_breaks(column.slice(0, row)) for column in self.columns.values())
@@ -64,7 +64,7 @@ class Table:
         return _is_text(self.columns[name].type)
 
     def checked(self, keystrokes: pd.DataFrame, rows: Integers, negative_holds: bool = False) -> pd.DataFrame:
-        """`check_keystrokes` of keystrokes made from the table; `rows` says which row each one comes from."""
+        """Check keystrokes made from the table; `rows` holds the row that each one comes from."""
         try:
             return check_keystrokes(keystrokes, negative_holds=negative_holds)
         except ReadingError as error:
@@ -119,7 +119,7 @@ def read_table(path: Path) -> Table:
 def parse_table(
     contents: bytes, separator: str = ",", encoding: str = "utf-8", header: Sequence[str] | None = None
 ) -> Table:
-    """The columns of a file with these contents, unpacked; `header` names them if the file does not."""
+    """The columns in the unpacked contents of a file; `header` names them if the file does not."""
     if contents.startswith(PARQUET_MAGIC):
         return _read_parquet(contents)
     if contents.startswith(b"PK\x03\x04"):
@@ -143,7 +143,7 @@ def _read_parquet(contents: bytes) -> Table:
 
 
 def _typed(table: Any) -> Table:
-    """A table whose columns have types."""
+    """A table whose columns have types already."""
     _refuse_twice(table.column_names)
     if table.num_rows == 0:
         raise ReadingError("there are no rows in it")
@@ -151,7 +151,7 @@ def _typed(table: Any) -> Table:
 
 
 def _read_json(text: str) -> Table:
-    """JSON lines, one object per line, or a list of objects."""
+    """Read JSON lines, one object per line, or a list of objects."""
     try:
         if text.lstrip().startswith("["):
             rows = json.loads(text)
@@ -165,7 +165,7 @@ def _read_json(text: str) -> Table:
 
 
 def _refuse_large(described: Any) -> None:
-    """A few bytes can describe more than memory holds: one value, repeated, is packed to nothing."""
+    """Refuse files that would not fit into memory: a repeated value packs to almost nothing."""
     packed = sum(described.row_group(g).total_byte_size for g in range(described.num_row_groups))
     size = max(packed, 8 * described.num_rows * described.num_columns)
     if size > LARGEST_TABLE:
@@ -224,7 +224,7 @@ def _filled(columns: list[Any]) -> Integers:
 
 
 def _parsed_csv(text: str, separator: str, n_columns: int, first_line: int) -> Any:
-    """All values as text, the header among them."""
+    """All values as text, including the header."""
     wrong_rows = []
 
     def keep_wrong(row: Any) -> str:
@@ -249,7 +249,7 @@ def _parsed_csv(text: str, separator: str, n_columns: int, first_line: int) -> A
             problem = "a quotation mark opens a value that is never closed; as a key, write it as " + '""""'
         raise ReadingError(f"it cannot be read as CSV: {problem}") from None
     if wrong_rows:
-        # The key of the separator itself, in the quotation marks of Python, as many loggers write it.
+        # The separator's own key in Python's quotation marks, as many loggers write it.
         sign = re.escape(separator)
         quoted = re.sub(rf"(?<![^{sign}\n])('{sign}')(?=[{sign}\r\n])", r'"\1"', text)
         if quoted != text:
@@ -263,14 +263,14 @@ def _first_line(text: str) -> str:
 
 
 def _refuse_header(text: str, header: str) -> None:
-    """`ReadingError` if the first line cannot be one of CSV."""
+    """Raise a `ReadingError` if the first line cannot be a CSV header."""
     line = Place("line", 1)
     if not text or text.isspace():
         raise ReadingError("it is empty")
     if not header.strip():
         raise ReadingError("it is empty, but must be the header", place=line)
     if "\0" in header:
-        # About every second character is a zero where UTF-16 is read as single bytes.
+        # If UTF-16 is read as single bytes, about every second character is a zero.
         if header[:200].count("\0") <= 0.3 * len(header[:200]):
             raise ReadingError("it is not text: CSV, JSON lines and Parquet are read")
         # The zero comes first in big-endian text.
@@ -283,7 +283,7 @@ def _refuse_header(text: str, header: str) -> None:
 
 
 def _unpadded(column: Any) -> Any:
-    """A column whose values all follow a space, as its heading does: the space belongs to the separator."""
+    """Remove the leading space of a column in which all values have one: it belongs to the separator."""
     if not pc.all(pc.or_(pc.starts_with(column, " "), pc.equal(column, ""))).as_py():
         return column
     return pc.utf8_slice_codeunits(column, 1)
@@ -294,7 +294,7 @@ def _quoted(name: str, separator: str) -> str:
 
 
 def _refuse_values(first: list[str]) -> None:
-    """A first line with two numbers in it, or with a time stamp, is no header."""
+    """Refuse a first line that holds two numbers or a time stamp instead of a header."""
     numbers = [re.match(NUMBER, value) is not None for value in first]
     if sum(numbers) >= min(2, len(first)) or any(re.match(STAMP, value) for value in first):
         names = _likely_header(first, numbers)
@@ -306,7 +306,7 @@ def _refuse_values(first: list[str]) -> None:
 
 
 def _likely_header(first: list[str], numbers: list[bool]) -> list[str]:
-    """What the columns of this first row may be called: keystrokes, events, or numbered."""
+    """Likely names for the columns of this first row: keystrokes, events, or numbers."""
     if len(first) == len(COLUMNS) and numbers[3:] == [True, True] and float(first[3]) <= float(first[4]):
         return list(COLUMNS)
     # 'd' in quotation marks is a key, not the type "down".
@@ -319,7 +319,7 @@ def _likely_header(first: list[str], numbers: list[bool]) -> list[str]:
 
 
 def _refuse_other_separator(text: str, header: str, separator: str) -> None:
-    """A separator is likely if it occurs equally often in the first two lines."""
+    """Refuse a file whose first two lines hold another separator equally often."""
     second = re.compile(r"[\r\n]*([^\r\n]*)").match(text, len(header))[1]  # type: ignore[index]
     likely = max(SEPARATORS, key=lambda sign: header.count(sign) * (header.count(sign) == second.count(sign)))
     if separator not in header and 0 < header.count(likely) == second.count(likely):
@@ -328,7 +328,7 @@ def _refuse_other_separator(text: str, header: str, separator: str) -> None:
 
 
 def _numbered(names: list[str]) -> list[str]:
-    """Columns of latencies of a key or a pair that occurs again get a number: H.l, H.l.1."""
+    """Number repeated columns of latencies of the same key or pair: H.l, H.l.1."""
     seen: Counter[str] = Counter()
     found = []
     for name in names:
@@ -361,5 +361,5 @@ def _is_text(kind: Any) -> bool:
 
 
 def _breaks(column: Any) -> int:
-    """Line breaks inside quoted values."""
+    """The number of line breaks inside quoted values."""
     return int(pc.sum(pc.count_substring(column, "\n")).as_py() or 0)

@@ -1,13 +1,12 @@
-"""The Aalto mobile set's two tables: keystrokes of numbered sentences, and who typed each sentence.
+"""Reads the Aalto mobile set's two tables: keystrokes by sentence, and the typist of each sentence.
 
-`keystrokes.csv` and `test_sections.csv` lie side by side without headers, as a database wrote them, and
-`keystrokes_header.csv` and `test_sections_header.csv` have the names of their columns in a column `Field`.
-Files with headers of their own are read too. Verified on programs that read the set; none of its files was at
-hand.
+`keystrokes.csv` and `test_sections.csv` lie in one folder, without headers, as a database exported them;
+`keystrokes_header.csv` and `test_sections_header.csv` list the names of their columns in a column `Field`.
+Files with their own headers are read too. Verified with programs that read the set, but not with its files.
 
-What the set makes impossible: keyboards on screens often do not say which key was touched (its code is then 0
-or 229), a word that was swiped or suggested is a single event, and some browsers have no releases. A release
-that is empty, 0 or before its press is missing, and there is no hold time to learn from.
+The set has limits. On-screen keyboards often do not report which key was touched (the code is then 0 or 229),
+a word that was swiped or suggested is a single event, and some browsers report no releases. A release that is
+empty, 0 or before its press is treated as missing, so that there is no hold time to learn from.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ SECTION, PERSON, PRESS, RELEASE, CODE = (
     "KEYCODE",
 )
 NUMBER = "KEYSTROKE_ID"
-# How the database writes "no value"; a backslash before a letter is read as an escape.
+# The database's ways to write "no value"; "N" is what is left of \N, whose backslash is read as an escape.
 NULLS = ["", "N", "NULL", "NA", "nan"]
 
 
 def sections_beside(source: Any) -> Path | None:
-    """The table of sentences beside one of keystrokes, if this is one."""
+    """The table of sentences in the same folder as one of keystrokes, or None."""
     if not isinstance(source, (str, Path)) or not Path(source).name.endswith(KEYSTROKES):
         return None
     beside = Path(source).with_name(Path(source).name.removesuffix(KEYSTROKES) + SECTIONS)
@@ -53,7 +52,7 @@ def sections_beside(source: Any) -> Path | None:
 
 
 def read_two_tables(path: Path, sections_path: Path) -> AsRead:
-    """The keystrokes of all people, with the counts of what cannot be."""
+    """Read the keystrokes of all people, with counts of impossible values."""
     sections, bad_sections = _columns(sections_path, (SECTION, PERSON))
     events, bad = _columns(path, (SECTION, PRESS, RELEASE, CODE), (NUMBER,))
     named = pd.DataFrame(sections).dropna().drop_duplicates(SECTION).set_index(SECTION)[PERSON]
@@ -85,7 +84,7 @@ def read_two_tables(path: Path, sections_path: Path) -> AsRead:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file that need not fit into memory."""
+    """SHA-256 of a file, which need not fit into memory."""
     digest = sha256()
     with path.open("rb") as file:
         while part := file.read(1 << 20):
@@ -96,7 +95,7 @@ def digest_of(path: Path) -> str:
 def _columns(
     path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> tuple[dict[str, NDArray[np.float64]], int]:
-    """Columns of numbers, NaN where there is none, and how many rows have too few or too many values."""
+    """Columns of numbers, NaN where empty, and the number of rows with too few or too many values."""
     names, has_header = _names(path, wanted)
     absent = [name for name in wanted if name not in names]
     if absent:
@@ -128,7 +127,7 @@ def _columns(
 
 
 def _names(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], bool]:
-    """The names of the columns, and whether the first line has them: otherwise another file does."""
+    """The names of the columns, and whether they come from the first line or from a file of their own."""
     with path.open(encoding="latin-1", newline="") as file:
         first = next(csv.reader(file), [])
     if set(wanted) & set(first):

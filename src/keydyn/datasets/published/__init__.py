@@ -1,1 +1,1 @@
-"""The published datasets: what they are, where they come from, and how they are read."""
+"""The published datasets: their descriptions, their sources, and how to read them."""

@@ -1,7 +1,7 @@
-"""The Aalto desktop set: one tab-separated file per person, in an archive or in a folder.
+"""Reads the Aalto desktop set: one tab-separated file per person, in an archive or in a folder.
 
 People are read one file at a time, and nothing is unpacked to disk, so that the 168,000 people of the
-authors' archive need no more memory than the part of them that is asked for.
+authors' archive need no more memory than the part of them that is requested.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from keydyn.regular_files import UnusableFileError, read_regular
 
 PERSON = re.compile(r"(\d{1,12})_keystrokes\.txt")
 WANTED = ("PARTICIPANT_ID", "TEST_SECTION_ID", "PRESS_TIME", "RELEASE_TIME", "KEYCODE")
-# Bytes and keystrokes; the largest of 1,274 people has 190,443 and 1,311.
+# Limits in bytes and keystrokes; the largest values among 1,274 people are 190,443 and 1,311.
 LARGEST_PERSON, LONGEST_PERSON = 1 << 22, 50_000
-# What `load_dataset` reads at most: 1.5 GB in memory.
+# The most that `load_dataset` reads, which takes 1.5 GB of memory.
 MOST_KEYSTROKES = 30_000_000
 MOST_FILES = 1_000_000
-# How many people are reported on, the others being for development.
+# The number of people for whom figures are reported; the others are for development.
 N_REPORTED = 300
 
 
 class Source(Protocol):
-    """Where people's files are."""
+    """An open source of people's files."""
 
     def numbers(self) -> list[int]:
-        """The people, in order."""
+        """The numbers of the people, in order."""
 
     def read(self, person: int) -> bytes:
-        """A person's file."""
+        """The contents of a person's file."""
 
 
 class PersonFile(NamedTuple):
-    """What one file holds, (n,) each; NaN where a field is empty."""
+    """The contents of one file, (n,) each; NaN where a field is empty."""
 
     number: int
     section: Floats
@@ -62,10 +62,10 @@ class PersonFile(NamedTuple):
 
 
 def reported_people(users: Iterable[int]) -> set[int]:
-    """The people of a set on whom figures are reported: the 300 with the smallest SHA-256 of their number.
+    """The people for whom figures are reported: the 300 with the smallest SHA-256 of their number.
 
-    The number is hashed as decimal text. The rule does not depend on anything that was typed. People who are
-    not among them are for development.
+    The number is hashed as decimal text. The rule does not depend on anything that was typed. All other
+    people are for development.
 
     Examples
     --------
@@ -78,14 +78,14 @@ def reported_people(users: Iterable[int]) -> set[int]:
 
 
 def stream_aalto(data: str | PathLike[str] | None = None, chunk_users: int = 1000) -> Iterator[pd.DataFrame]:
-    """The keystrokes of the Aalto desktop set, `chunk_users` people at a time, in order of their numbers.
+    """Iterate over the keystrokes of the Aalto desktop set, `chunk_users` people at a time, by number.
 
-    The memory that is needed is that of one part, whatever the number of people. `data` is as in
-    `load_dataset`. A person's file that cannot be read is left out, and a warning names it.
+    The memory needed is that of one part, whatever the number of people. `data` is as in `load_dataset`. A
+    person's file that cannot be read is left out, and a warning names it.
 
     Examples
     --------
-    The recordings must be there; `keydyn data list` says so.
+    The recordings must be present; `keydyn data list` shows whether they are.
 
     >>> from keydyn.datasets import stream_aalto
     >>> next(stream_aalto(chunk_users=10))["user"].nunique()
@@ -100,7 +100,7 @@ def stream_aalto(data: str | PathLike[str] | None = None, chunk_users: int = 100
 
 
 def load_people(path: Path) -> pd.DataFrame:
-    """All keystrokes of an archive or a folder; a `ValueError` if there are too many for that."""
+    """Load all keystrokes of an archive or a folder; too many for memory are a `ValueError`."""
     parts, total = [], 0
     for part in parts_of(path, 1000):
         parts.append(part)
@@ -114,9 +114,9 @@ def load_people(path: Path) -> pd.DataFrame:
 
 
 def parts_of(path: Path, chunk_users: int) -> Iterator[pd.DataFrame]:
-    """People of an archive or a folder in the schema, with `started`, when a sample began, in ms since 1970.
+    """Parts of an archive or a folder in the schema, with `started`, the begin of a sample in ms since 1970.
 
-    A `ValueError` names an archive that cannot be read, or that has no people.
+    A `ValueError` names an archive that cannot be read or that holds no people.
     """
     left_out: list[str] = []
     found = False
@@ -143,7 +143,7 @@ def parts_of(path: Path, chunk_users: int) -> Iterator[pd.DataFrame]:
 
 @contextmanager
 def _source(path: Path) -> Iterator[Source]:
-    """An archive or a folder, open."""
+    """Open an archive or a folder."""
     if path.is_dir():
         yield _Folder(path)
         return
@@ -155,7 +155,7 @@ def _source(path: Path) -> Iterator[Source]:
 
 
 class _Folder:
-    """An unpacked archive."""
+    """A folder with the files of an unpacked archive."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -174,7 +174,7 @@ class _Folder:
 
 
 class _Archive:
-    """A zip archive, of which only people's files are read, and at most as many bytes as are sensible."""
+    """A zip archive, of which only people's files are read, each up to a sensible size."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -193,9 +193,9 @@ class _Archive:
     def read(self, person: int) -> bytes:
         try:
             with self._archive.open(self._members[person]) as file:
-                # What the archive says about sizes need not be true.
+                # The sizes stated in the archive may be wrong.
                 contents = file.read(LARGEST_PERSON + 1)
-        # Runtime errors are those of encrypted files and of unknown methods of compression.
+        # Encrypted files and unknown compression methods cause runtime errors.
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
             raise UnusableFileError(f"it cannot be unpacked: {error}") from None
         if len(contents) > LARGEST_PERSON:
@@ -228,7 +228,7 @@ def _person(number: int, contents: bytes) -> PersonFile:
     person, section, press, release, code = (table[name].to_numpy() for name in WANTED)
     if not (person == number).all():
         raise UnusableFileError("it has rows of another person")
-    # Without the time of its press a keystroke has no place in its sentence.
+    # A keystroke without a press time has no place in its sentence.
     known = np.isfinite(section) & np.isfinite(press) & ~beyond(press)
     if not known.any():
         raise UnusableFileError("it has no keystroke with the time of its press")
@@ -236,7 +236,7 @@ def _person(number: int, contents: bytes) -> PersonFile:
 
 
 def _in_schema(people: list[PersonFile]) -> pd.DataFrame:
-    """One frame of several people."""
+    """Several people as one frame in the schema."""
     n_rows = [len(person.press) for person in people]
     user = np.repeat(np.array([person.number for person in people], dtype=np.int64), n_rows)
     section, press, release, code = (

@@ -1,8 +1,8 @@
-"""What the datasets are: what was typed, whom to cite, on what terms, and which files hold them.
+"""The catalogue of datasets: what was typed, citations, terms, and the files that hold them.
 
-Five are those of the paper. The sixth, of many people, is for studies of our own.
+Five datasets are those of the paper. The sixth, with many people, is for further studies.
 
-Nothing here opens a file or imports the numerical stack.
+This module neither opens files nor imports the numerical stack.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ AALTO_SOURCE = (
 
 @dataclass(frozen=True)
 class File:
-    """A published file. In a data folder it is called `stem`, or as it is at its source, plain or gzipped.
+    """A published file, stored in a data folder as `stem` or under its original name, plain or gzipped.
 
     An archive keeps its name. `others` are names of archives and folders that hold the same kind of
     recordings, and are read in place of the file without being compared with its checksum.
@@ -50,16 +50,16 @@ class File:
 
     stem: str
     source: str
-    sha256: str  # of the contents, which are the same plain and gzipped
+    sha256: str  # checksum of the contents, after unpacking
     size: int  # bytes, not gzipped
-    home: str = PACE  # the address of the folder that it is published in; empty if it is not
+    home: str = PACE  # address of the folder in which it is published; empty if it is not published
     others: tuple[str, ...] = ()
 
     __repr__ = short_repr
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names to look for in a folder; the first one found wins."""
+        """The file names to look for in a folder; the first one found is used."""
         if self.source.endswith(".zip"):
             return (self.source,)
         plain = dict.fromkeys((f"{self.stem}.csv", self.source))
@@ -67,15 +67,15 @@ class File:
 
     @property
     def address(self) -> str:
-        """Where it is published; empty if it is not."""
+        """The address at which the file is published; empty if it is not."""
         return self.home and self.home + self.source
 
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """All that is known of a dataset without opening it.
+    """Everything known about a dataset without opening its files.
 
-    `paper_name` is what it is called in the paper's tables, and so in ours; `title` says what was typed.
+    `paper_name` is the dataset's name in the paper's tables and in ours; `title` says what was typed.
     """
 
     name: str
@@ -89,11 +89,11 @@ class DatasetEntry:
     vectors: File | None = None
     sensors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    elsewhere: str = ""  # how to get the recordings if their file cannot be downloaded
+    elsewhere: str = ""  # how to obtain the recordings if their file cannot be downloaded
 
     @property
     def files(self) -> tuple[File, ...]:
-        """The keystrokes first."""
+        """All files, the keystrokes first."""
         return (self.keystrokes,) if self.vectors is None else (self.keystrokes, self.vectors)
 
 
@@ -258,7 +258,7 @@ PUBLISHED = tuple(name for name, entry in CATALOGUE.items() if all(file.home for
 
 
 def entry_of(name: str) -> DatasetEntry:
-    """The entry of that name; a `ValueError` lists the names."""
+    """The entry of a dataset; an unknown name is a `ValueError` that lists the known ones."""
     if name not in CATALOGUE:
         raise ValueError(f"there is no dataset {name!r}; there are {', '.join(NAMES)}")
     return CATALOGUE[name]

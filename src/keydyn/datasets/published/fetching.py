@@ -1,4 +1,4 @@
-"""The datasets' files: where they are, whether they are the published ones, and how they are downloaded.
+"""Finds the datasets' files, checks whether they are the published ones, and downloads them.
 
 A download is checked by size and SHA-256, and kept in full or not at all.
 """
@@ -21,38 +21,38 @@ from keydyn.regular_files import UnusableFileError, blocks, opened
 from keydyn.short_repr import short_repr
 
 VARIABLE = "KEYDYN_DATA"
-# Bytes; the largest published file has a fiftieth of them.
+# A limit in bytes, 50 times the size of the largest published file.
 LARGEST = 1 << 28
 Status = Literal["right", "changed", "absent"]
 CHUNK = 1 << 10
-# How many seconds to wait for an answer or the next byte.
+# Seconds to wait for an answer or for the next byte.
 PATIENCE = 30.0
-# Bytes per second: a download that is slower than this all the way is given up.
+# Bytes per second; a download with a lower average rate is aborted.
 SLOWEST = 10_000.0
 
 
 @dataclass(frozen=True)
 class FileState:
-    """One published file, where it was found, and whether it is the right one."""
+    """The state of a published file: where it was found, and whether it is the right one."""
 
     dataset: str
     file: File
     status: Status
     path: Path | None = None
-    sha256: str | None = None  # None where the file is absent or cannot be unpacked
+    sha256: str | None = None  # None if the file is absent or cannot be unpacked
 
     __repr__ = short_repr
 
 
 def cache_folder() -> Path:
-    """Where `fetch_dataset` keeps what it downloads."""
+    """The folder in which `fetch_dataset` keeps downloads."""
     import pooch
 
     return Path(pooch.os_cache("keydyn"))
 
 
 def data_folders(data: str | PathLike[str] | None = None) -> list[Path]:
-    """The folders to search for files, in order; a folder that was named must exist."""
+    """The folders to search for files, in order; a folder given explicitly must exist."""
     folders = []
     for folder, named_by in ((data, "data"), (os.environ.get(VARIABLE), VARIABLE)):
         if not folder:
@@ -64,19 +64,19 @@ def data_folders(data: str | PathLike[str] | None = None) -> list[Path]:
 
 
 def find_file(file: File, folders: list[Path]) -> Path | None:
-    """The file under any of its names, in the first folder that has it."""
+    """The file under any of its names in the first folder that has it, or None."""
     places = (folder / name for folder in folders for name in file.names)
     return next((place for place in places if place.is_file()), None)
 
 
 def find_data(file: File, folders: list[Path]) -> Path | None:
-    """The file, or else the first archive or folder that holds recordings of its kind."""
+    """The file, or else the first archive or folder that holds recordings of its kind, or None."""
     others = (folder / name for folder in folders for name in file.others)
     return find_file(file, folders) or next((place for place in others if place.exists()), None)
 
 
 def not_found(name: str, folders: list[Path]) -> FileNotFoundError:
-    """What to raise where the keystrokes of a dataset are in none of the folders."""
+    """The error to raise if the keystrokes of a dataset are in none of the folders."""
     entry = entry_of(name)
     looked = ", ".join(map(str, folders))
     names = " or ".join((*entry.keystrokes.names, *entry.keystrokes.others))
@@ -100,7 +100,7 @@ def checksum(path: Path) -> str:
 
 
 def state_of(dataset: str, file: File, folders: list[Path]) -> FileState:
-    """Whether the file is absent, right or changed."""
+    """The state of a file in these folders: absent, right or changed."""
     path = find_file(file, folders)
     if path is None:
         return FileState(dataset, file, "absent")
@@ -114,7 +114,7 @@ def state_of(dataset: str, file: File, folders: list[Path]) -> FileState:
 def check_files(
     names: tuple[str, ...] | list[str] = NAMES, data: str | PathLike[str] | None = None
 ) -> list[FileState]:
-    """The state of these datasets' files: in `data` alone if it is given, else wherever they are found."""
+    """The states of these datasets' files: in `data` alone if it is given, else wherever they are found."""
     folders = data_folders(data)
     if data:
         folders = folders[:1]
@@ -136,21 +136,21 @@ class FetchError(OSError):
 
 
 class TooSlowError(Exception):
-    """A download that was not complete in the time that it is given."""
+    """A download did not complete within the time allowed."""
 
 
 class NotPublishedError(Exception):
-    """What came is not the published file; the message says how it differs."""
+    """The downloaded data are not the published file; the message says how they differ."""
 
 
 def fetch_dataset(
     name: str, data: str | PathLike[str] | None = None, *, mirror: str | None = None, progress: bool = False
 ) -> list[Path]:
-    """Download the files of a dataset that are not there yet; returns the paths of all its files.
+    """Download the missing files of a dataset, and return the paths of all its files.
 
-    Files go to the folder `data` if it is given, otherwise to the cache. A file that `load_dataset` would
-    already find is not fetched again. `mirror` is the address of a folder that has the files under the names
-    they have at their source. A `FetchError` says what went wrong.
+    Files are stored in the folder `data` if it is given, otherwise in the cache. A file that `load_dataset`
+    would already find is not fetched again. `mirror` is the address of a folder with the files under their
+    original names. A `FetchError` says what went wrong.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def _download(
 
 
 def _retrieve(file: File, address: str, progress: bool, given: float) -> bytes:
-    """The file's contents, read in another thread, so that this returns in the given time in any case."""
+    """Download a file in another thread, so that this returns within the given time in any case."""
     with _bar(file, progress) as advance:
         transfer = _Transfer(file, address, advance)
         transfer.start()
@@ -272,7 +272,7 @@ class _Transfer(threading.Thread):
         import requests
         from urllib3.exceptions import ProtocolError
 
-        # Packed contents could unpack to any size.
+        # Compressed contents could unpack to any size.
         plain = {"Accept-Encoding": "identity"}
         with requests.get(self._address, stream=True, timeout=PATIENCE, headers=plain) as answer:
             answer.raise_for_status()
@@ -287,7 +287,7 @@ class _Transfer(threading.Thread):
 
 @contextmanager
 def _bar(file: File, progress: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of bytes that arrived, shown as a bar if `progress`."""
+    """A function to call with the number of bytes received, shown as a progress bar if `progress`."""
     if not progress:
         yield lambda n: None
         return

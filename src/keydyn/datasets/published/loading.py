@@ -1,4 +1,4 @@
-"""The published datasets, in the schema, and at a glance."""
+"""Loads the published datasets in the schema, and summarises datasets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_starts
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Keystrokes of many people, with everything that is known about them.
+    """The keystrokes of many people, with everything known about the dataset.
 
     Examples
     --------
@@ -48,16 +48,16 @@ class Dataset:
     terms: str = field(repr=False)
     checksums: dict[str, str] = field(repr=False)  # SHA-256 of each file read, unpacked, by the file's name
     notes: tuple[str, ...] = field(repr=False)
-    duplicates: pd.DataFrame = field(repr=False)  # samples that copy an earlier one, and which one
+    duplicates: pd.DataFrame = field(repr=False)  # samples that copy an earlier one, which is named
 
 
 def load_dataset(name: str, data: str | PathLike[str] | None = None) -> Dataset:
-    """One of password, keypad, mobile, fable, essay and aalto.
+    """Load one of password, keypad, mobile, fable, essay and aalto.
 
-    Files are looked for in the folder `data`, then in the one that KEYDYN_DATA names, then among those that
-    `fetch_dataset` has downloaded. A file that is not the published one is read with a warning. For `aalto`,
-    the authors' archive Keystrokes.zip or its unpacked folder may take the file's place; one that holds too
-    much to be read at once is read in parts by `stream_aalto`.
+    Files are looked for in the folder `data`, then in the folder named by KEYDYN_DATA, then among the
+    downloads of `fetch_dataset`. A file that differs from the published one is read with a warning. For
+    `aalto`, the authors' archive Keystrokes.zip or its unpacked folder may replace the file; `stream_aalto`
+    reads in parts what is too large to be read at once.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def _checked(file: File, path: Path) -> str:
 
 
 def _read_vectors(path: Path, keystrokes: pd.DataFrame) -> pd.DataFrame:
-    """The authors' feature vectors; they must belong to the samples that were read."""
+    """Read the authors' feature vectors, which must belong to the samples of the keystrokes."""
     try:
         table = read_table(path)
         absent = [repr(name) for name in SAMPLE if name not in table.columns]
@@ -122,8 +122,8 @@ def _read_vectors(path: Path, keystrokes: pd.DataFrame) -> pd.DataFrame:
 def dataset_summary(datasets: Iterable[Dataset] | Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """One row per dataset: users, mean samples per user, mean keys per sample, and mean τ in milliseconds.
 
-    τ is the time from press to press within a sample; a sample's first keystroke has none. A mapping from
-    names to keystrokes summarises your own recordings, whose category is not known.
+    τ is the time from press to press within a sample; a sample's first keystroke has none. Pass a mapping
+    from names to keystrokes to summarise your own recordings, whose category is unknown.
 
     Examples
     --------

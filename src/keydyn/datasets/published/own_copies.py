@@ -1,7 +1,7 @@
-"""Published sets that keydyn reads from a copy of your own: what they are, and on which terms.
+"""Published sets that keydyn reads from your own copies: descriptions and terms.
 
-Their authors hand them out on request or in archives of their own, so that nothing here is downloaded. Terms
-are those that the authors' pages state; "not stated" means that the stored copies that were read name none.
+Their authors provide them on request or in their own archives, so keydyn does not download them. The terms
+are those stated on the authors' pages; "not stated" means that the stored copies of these pages name none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from keydyn.datasets.published.catalogue import Category
 
 @dataclass(frozen=True)
 class OwnCopy:
-    """A published set, and the command that reads one of its files."""
+    """A published set, with the command that reads one of its files."""
 
     name: str
     title: str

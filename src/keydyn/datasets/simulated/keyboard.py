@@ -1,4 +1,4 @@
-"""The keyboard that simulated typists sit at: its keys, the fingers on them, and how a text is spelled."""
+"""The keyboard of simulated typists: its keys, the fingers that press them, and the spelling of texts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def spelled(text: str) -> list[str]:
 
 
 def key_codes(names: Iterable[str]) -> Integers:
-    """The number of each key; a `ValueError` names one that the keyboard does not have."""
+    """The number of each key; a `ValueError` names a key that the keyboard does not have."""
     names = list(names)
     unknown = [name for name in names if not isinstance(name, str) or name not in CODES]
     if unknown:
@@ -55,14 +55,14 @@ def key_codes(names: Iterable[str]) -> Integers:
 
 
 def fingers() -> Integers:
-    """(V,) the finger of each key."""
+    """The finger of each key, (V,)."""
     finger_of = {key: _COLUMN_FINGERS[column] for row in ROWS for column, key in enumerate(row)}
     finger_of |= _OTHER_FINGERS | dict(zip(NUMPAD, _NUMPAD_FINGERS, strict=True))
     return np.array([finger_of.get(key, _THUMBS[0]) for key in KEYS], dtype=np.int64)
 
 
 def digraphs(repeat: float, same_finger: float, same_hand: float, other_hand: float) -> Floats:
-    """(V, V) effect of the previous key on the time to the next one; zero where either hand may be used."""
+    """The effect (V, V) of the previous key on the time to the next; zero where either hand may be used."""
     finger = fingers()
     hand = np.where(finger <= 4, 0, 1)
     table = np.where(hand[:, None] == hand, same_hand, other_hand)
@@ -74,7 +74,7 @@ def digraphs(repeat: float, same_finger: float, same_hand: float, other_hand: fl
 
 
 def neighbours() -> Integers:
-    """(V, 2) the letters to the left and to the right of each letter; −1 for other keys."""
+    """The letters to the left and to the right of each letter, (V, 2); −1 for other keys."""
     table = np.full((len(KEYS), 2), -1)
     for row in ROWS[1:]:
         for column, key in enumerate(row):

@@ -1,4 +1,4 @@
-"""What simulated typists type: a password, a number, passages to copy, words to write freely with."""
+"""The texts of simulated typists: a password, a number, passages to copy, and words for free text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PASSAGES = (
     "evening, and found that nothing had been left out.",
 )
 
-# Words by their place in a sentence; within a class, the commonest come first.
+# Words by their grammatical class, the most common first.
 WORDS: dict[str, str] = {
     "pronoun": "I we it they she he you everyone nobody somebody",
     "determiner": "the a my this our some every that his her their another no each",
@@ -64,7 +64,7 @@ WORDS: dict[str, str] = {
     "stop": ".",
 }
 
-# Which class follows which, and how often.
+# The probability of each class after each class.
 FOLLOWING: dict[str, dict[str, float]] = {
     "pronoun": {"verb": 0.85, "adverb": 0.15},
     "determiner": {"adjective": 0.35, "noun": 0.65},

@@ -1,4 +1,4 @@
-"""Which keys a simulated typist presses: the phrase, the passage or words of their own, with mistakes."""
+"""The keys that a simulated typist presses: a phrase, a passage or words of their own, with mistakes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from keydyn.datasets.simulated import keyboard, texts
 from keydyn.datasets.simulated.keyboard import BACKSPACE, COMMA, PERIOD, SHIFT, SPACE
 from keydyn.datasets.simulated.typist_population import MISTAKES, PREFERENCES, WORDS, Streams
 
-# Standard deviation, over people, of the logarithm of how often they use a word.
+# Standard deviation over people of the logarithm of the frequency with which they use a word.
 PREFERENCE = 0.6
-# How many keys at most are pressed before a wrong one is noticed.
+# The largest number of keys pressed before a wrong one is noticed.
 UNNOTICED = 2
 
 
 def fixed_keys(phrase: str | Sequence[str]) -> Integers:
-    """The keys of a phrase, given as text or by their names."""
+    """The numbers of the keys of a phrase, given as text or by the keys' names."""
     keys = keyboard.spelled(phrase) if isinstance(phrase, str) else phrase
     return keyboard.key_codes(keys)
 
 
 def copied_keys(n_samples: int, n_keys: int) -> Integers:
-    """(n_samples, n_keys): sample s begins with passage s and continues with the next as needed."""
+    """The keys of copied passages, (n_samples, n_keys)."""
     passages = [fixed_keys(passage + "\n") for passage in texts.PASSAGES]
     starts = np.cumsum([0] + [len(passage) for passage in passages])
     first = starts[np.arange(n_samples) % len(passages)]
@@ -35,7 +35,7 @@ def copied_keys(n_samples: int, n_keys: int) -> Integers:
 
 
 def free_keys(streams: Streams, users: Integers, n_samples: int, n_keys: int) -> Integers:
-    """(U · n_samples, n_keys): sentences with words that each person favours to a different degree."""
+    """Sentences, (U · n_samples, n_keys), with words that each person favours to a different degree."""
     lexicon = the_lexicon()
     liking = streams.normals(users, PREFERENCES, (len(lexicon.rank),))
     weights = np.exp(PREFERENCE * liking) / (1.0 + lexicon.rank)
@@ -48,7 +48,7 @@ def free_keys(streams: Streams, users: Integers, n_samples: int, n_keys: int) ->
 
 
 def with_mistakes(clean: Integers, rates: Floats, streams: Streams, users: Integers) -> Integers:
-    """Texts with wrong letters, at each user's rate, which are noticed, deleted and typed again."""
+    """Insert wrong letters at each user's rate, which are noticed, deleted and typed again."""
     n_samples, n_keys = len(clean) // len(users), clean.shape[1]
     uniforms = streams.uniforms(users, MISTAKES, (n_samples, n_keys, 2)).reshape(len(clean), n_keys, 2)
     keys = np.empty_like(clean)

@@ -1,4 +1,4 @@
-"""What simulated typists are asked to type, and when they press and release the keys of a text."""
+"""The tasks of simulated typists, and the times at which they press and release the keys of a text."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ DEFAULTS: dict[str, tuple[int, float, float]] = {
     "copied": (100, 0.0, 0.02),
     "free": (500, 0.0, 0.025),
 }
-# The least value of each whole number, and the range of every other number: well beyond what is realistic,
-# and well within what can be computed.
+# The least value of each whole number, and the range of every other number, which exceeds realistic values
+# but is safe to compute with.
 LEAST = {"n_users": 1, "n_samples": 1, "sitting": 1, "first_user": 0, "n_keys": 1}
 LIMITS: dict[str, tuple[float, float]] = {
     "practice": (0.0, 1.0),
@@ -31,21 +31,21 @@ LIMITS: dict[str, tuple[float, float]] = {
     "tick": (0.001, 1000.0),
 }
 LAST_USER = 2**63 - 1
-# The sitting in which a text that practice makes faster is typed at the person's ordinary speed.
+# The sitting in which a text that speeds up with practice is typed at the person's ordinary speed.
 FAMILIAR = 2
 # The sitting after which practice has no further effect.
 LEARNT = 16
-# A finger must come up before it can press its key again: the largest share of the interval it stays down.
+# The largest share of the interval between two presses of the same key for which it can be held.
 LONGEST_HOLD = 0.8
-# Random numbers needed: two for a sample's mood, three for a keystroke.
+# The number of random numbers needed: two for a sample's mood, three for a keystroke.
 OF_SAMPLE, OF_KEYSTROKE = 2, 3
 
 
 @dataclass(frozen=True)
 class TypingTask:
-    """Who types what, how often and under which conditions; `make_typists` describes the fields.
+    """The arguments of `make_typists`, checked and completed: people, text, amounts and conditions.
 
-    `phrase` holds the keys of a fixed text by their number, and is empty for other texts.
+    `phrase` holds the numbers of the keys of a fixed text, and is empty for other texts.
     """
 
     n_users: int
@@ -63,7 +63,7 @@ class TypingTask:
 
     @classmethod
     def of(cls, *arguments: Any) -> TypingTask:
-        """From arguments of `make_typists`, in the order of the fields; a `ValueError` names a wrong one."""
+        """Make a task from the arguments of `make_typists`, in order; a `ValueError` names a wrong one."""
         given = {field.name: value for field, value in zip(fields(cls), arguments, strict=True)}
         text = given["text"]
         if text not in DEFAULTS:
@@ -87,14 +87,14 @@ class TypingTask:
         return cls(**given | {"phrase": phrase[: given["n_keys"]]})
 
     def practised(self) -> Floats:
-        """(n_samples,) what practice adds to the average person's ln τ."""
+        """The change of the average person's ln τ due to practice, (n_samples,)."""
         sittings = np.minimum(1 + np.arange(self.n_samples) // self.sitting, LEARNT)
         added: Floats = -self.practice * np.log(sittings / FAMILIAR)
         return added
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
-    """`ValueError` unless the value is a whole number, `least` or more."""
+    """Raise a `ValueError` unless the value is a whole number, `least` or more."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
 
@@ -124,12 +124,12 @@ def _phrase(text: str, phrase: str | Sequence[str] | None, mistakes: float) -> I
 
 
 class Conditions(NamedTuple):
-    """Under which U people type n samples."""
+    """The conditions under which U people type n samples."""
 
     mood: float  # standard deviation over samples of ln time
-    practice: Floats  # (U, n) what practice adds to ln τ
-    strength: Floats  # (U,) how strongly the previous key matters
-    digraphs: Floats  # (V, V) its effect on ln τ
+    practice: Floats  # (U, n) change of ln τ due to practice
+    strength: Floats  # (U,) strength of the effect of the previous key
+    digraphs: Floats  # (V, V) effect of the previous key on ln τ
 
 
 class Performance(NamedTuple):
@@ -160,7 +160,7 @@ def perform(
 def _press_and_release(
     keys: Integers, normals: Floats, people: SimulatedPeople, conditions: Conditions, typed: Performance
 ) -> None:
-    """Fill `typed`."""
+    """Fill `typed` with times and states."""
     mood, practice, strength, digraphs = conditions
     press, release, states = typed
     tau, tau_spread, touch, touch_spread = people.tau, people.tau_spread, people.touch, people.touch_spread
@@ -206,7 +206,7 @@ def _lift(keys: Integers, press: Floats, release: Floats, n_types: int) -> None:
 
 @compiled
 def _round_to_clock(press: Floats, release: Floats, tick: float) -> None:
-    """Times as a coarse clock gives them; presses stay apart, and holds positive, by at least one tick."""
+    """Round times to a coarse clock; presses stay apart, and holds positive, by at least one tick."""
     for s in range(len(press)):
         before = -1
         for n in range(press.shape[1]):

@@ -1,9 +1,9 @@
 """The population that simulated typists are drawn from: each person is a POHMM with two states.
 
-State 0 is active, state 1 passive. Intervals τ and hold times are log-normal given the key and the state.
-Whether a key is typed passively is a probit: the threshold is the person's, plus what the key, the key before
-and the state before add. Every number here is a coarse choice, made to reproduce the
-summaries that `make_typists` lists.
+State 0 is active, state 1 passive. Intervals τ and hold times are log-normal given the key and the state. The
+probability that a key is typed passively is a probit of the person's threshold plus the effects of the key,
+of the key before and of the state before. Every number here is a coarse choice, made to reproduce the
+summaries listed in the notes of `make_typists`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from keydyn.model.data.settings import generator_of
 if TYPE_CHECKING:
     from keydyn.model import POHMM
 
-# Each purpose has numbers of its own, so that the person does not change with what is typed.
+# Each purpose has its own random numbers, so that a person does not change with the text typed.
 PERSON, TIMES, PREFERENCES, WORDS, MISTAKES = range(5)
-# What differs between people: mean and standard deviation of a normal distribution. `speed` and `touch` are
-# ln milliseconds, `_spread` is the logarithm of a standard deviation of ln time, `pausing` and `persistence`
-# are in units of the probit, and the last two are the logarithm of a factor.
+# Traits of people: mean and standard deviation of a normal distribution. `speed` and `touch` are in ln
+# milliseconds, a `_spread` is the logarithm of a standard deviation of ln time, `pausing` and `persistence`
+# are in units of the probit, and the last two are logarithms of factors.
 TRAITS: dict[str, tuple[float, float]] = {
     "speed": (np.log(161.0), 0.26),
     "touch": (np.log(93.0), 0.19),
@@ -41,7 +41,7 @@ TRAITS: dict[str, tuple[float, float]] = {
 }
 # A slow typist also holds keys longer: the share of `speed` that `touch` takes over.
 TOUCH_FOLLOWS_SPEED = 0.25
-# How much people differ at each key: ln τ, ln hold time, threshold of pausing.
+# Standard deviation over people at each key: ln τ, ln hold time, threshold of pausing.
 KEY_HABITS = (0.20, 0.15, 0.30)
 START_THRESHOLD = 0.3
 # ln τ after the same key, the same finger, the same hand, the other hand.
@@ -49,7 +49,7 @@ DIGRAPHS = keyboard.digraphs(repeat=0.05, same_finger=0.16, same_hand=0.06, othe
 
 
 class Streams:
-    """One stream of numbers for each user and purpose.
+    """Streams of random numbers, one for each user and purpose.
 
     Philox is a function of a key and a counter: the key comes from the seed, and the user and the purpose are
     the counter's upper half, so that streams never overlap (2¹²⁸ blocks each) and none has to be stored.
@@ -62,14 +62,14 @@ class Streams:
         self._generator = np.random.Generator(self._philox)
 
     def normals(self, users: Integers, purpose: int, shape: tuple[int, ...]) -> Floats:
-        """(U, *shape) standard normal numbers; a smaller first dimension gives the first of the same."""
+        """Standard normal numbers (U, *shape); a smaller first dimension gives the first of the same."""
         drawn = np.empty((len(users), *shape))
         for row, user in zip(drawn, users.tolist(), strict=True):
             self._turn_to(user, purpose).standard_normal(out=row)
         return drawn
 
     def uniforms(self, users: Integers, purpose: int, shape: tuple[int, ...]) -> Floats:
-        """(U, *shape) numbers between 0 and 1; a smaller first dimension gives the first of them."""
+        """Uniform numbers (U, *shape) in [0, 1); a smaller first dimension gives the first of the same."""
         drawn = np.empty((len(users), *shape))
         for row, user in zip(drawn, users.tolist(), strict=True):
             self._turn_to(user, purpose).random(out=row)
@@ -82,7 +82,7 @@ class Streams:
 
 
 def _by_key(effects: dict[tuple[str, ...], float]) -> Floats:
-    """(V,) one effect per key; where a key is in several groups, the effects add up."""
+    """The effect of each key, (V,); the effects of several groups with the same key add up."""
     table = np.zeros(len(KEYS))
     for keys, effect in effects.items():
         table[[CODES[key] for key in keys]] += effect
@@ -107,7 +107,7 @@ PAUSE_AFTER = _by_key(
 
 
 class SimulatedPeople(NamedTuple):
-    """U people at V keys."""
+    """The parameters of U people at V keys."""
 
     # (U, V, 2) means of ln τ and ln hold time by key and state
     tau: Floats
@@ -116,10 +116,10 @@ class SimulatedPeople(NamedTuple):
     touch: Floats
     touch_spread: Floats
     pause_start: Floats  # (U, V) threshold of a passive first key; Φ of a threshold is the probability
-    # (U, V) what a later key, and the key before it, add to the threshold
+    # (U, V) effects of a later key, and of the key before it, on the threshold
     pause_at: Floats
     pause_after: Floats
-    persistence: Floats  # (U,) what a preceding passive state adds
+    persistence: Floats  # (U,) effect of a preceding passive state on the threshold
     # (U,) strength relative to the average person
     digraphs: Floats
     practice: Floats
@@ -127,7 +127,7 @@ class SimulatedPeople(NamedTuple):
 
 
 def draw_people(streams: Streams, users: Integers) -> SimulatedPeople:
-    """The people with these numbers."""
+    """Draw the people with these numbers."""
     drawn = streams.normals(users, PERSON, (len(TRAITS) + 3 * len(KEYS),))
     mean, deviation = np.array(list(TRAITS.values())).T
     values = mean + deviation * drawn[:, : len(TRAITS)]
@@ -153,7 +153,7 @@ def draw_people(streams: Streams, users: Integers) -> SimulatedPeople:
 
 
 def as_model(people: SimulatedPeople, person: int, keys: list[str]) -> POHMM:
-    """One person as the model that samples are drawn from, over some keys; features are hold time and τ."""
+    """One person as a POHMM over some keys, from which samples are drawn; features are hold time and τ."""
     from scipy.special import ndtr
 
     from keydyn.model import POHMM

@@ -1,4 +1,4 @@
-"""Simulated typists: people for demonstrations, tests and benchmarks, from one to a million."""
+"""Simulated typists for demonstrations, tests and benchmarks, from one person to a million."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keydyn.datasets.simulated.typed_times import LAST_USER, TypingTask, check_w
 from keydyn.datasets.simulated.typist_population import SimulatedPeople, Streams
 from keydyn.model import POHMM
 
-# Keystrokes processed at a time, so that memory beyond the result stays small.
+# The number of keystrokes processed at a time, which limits the memory needed beyond the result.
 BATCH = 250_000
 
 
@@ -36,19 +36,19 @@ def make_typists(
     return_states: bool = False,
     random_state: Any = 0,
 ) -> pd.DataFrame:
-    """Keystrokes of simulated people: `user, session, keyname, timepress, timerelease`, in milliseconds.
+    """Simulate the keystrokes of people: `user, session, keyname, timepress, timerelease`, in milliseconds.
 
-    Every person is a POHMM of their own (`simulated_typist`): a speed, a touch, a way of pausing, and habits
-    at every key. For a given seed, user k is the same person whatever else is simulated, and with the same
-    number of keys per sample and the same conditions types the same samples, however many there are. So a
-    population of any size can be made some people at a time, by `first_user`.
+    Every person is a POHMM of their own (`simulated_typist`), with a speed, a touch, a way of pausing, and
+    habits at every key. For a given seed, user k is the same person whatever else is simulated, and types the
+    same samples under the same conditions and with the same number of keys per sample, however many there
+    are. A population of any size can therefore be made a few people at a time, by `first_user`.
 
     Parameters
     ----------
     n_users
-        People.
+        Number of people.
     n_samples
-        Samples of each (their sessions, numbered from 0).
+        Number of samples per person (their sessions, numbered from 0).
     text
         "fixed": all type the same phrase; "copied": all copy the same passages, a different one in each
         sample; "free": all write sentences, with words that each person favours to a different degree.
@@ -61,7 +61,7 @@ def make_typists(
         Intervals fall with the number of the sitting to the power of −practice, on average. By default 0.18
         for fixed text, which is new to all, and 0 for ordinary text. After 16 sittings it is learnt.
     sitting
-        Samples typed in one sitting.
+        Number of samples typed in one sitting.
     mood
         Standard deviation of ln time between samples of a person.
     digraphs
@@ -81,12 +81,11 @@ def make_typists(
 
     Notes
     -----
-    With `mood=0, practice=0, digraphs=0` samples are drawn from exactly the POHMM that `simulated_typist`
-    gives, except that a key is always released before it is pressed again. The defaults are meant to
-    resemble, coarsely, what was measured on the five datasets of real typing in the paper. They were set by
-    hand; how much people differ was raised until a POHMM identified them about as well as the published
-    tables say of real people (keypad, fable), so accuracies on simulated typists are not
-    independent evidence:
+    With `mood=0, practice=0, digraphs=0`, samples are drawn from exactly the POHMM that `simulated_typist`
+    returns, except that a key is always released before it is pressed again. The defaults roughly reproduce
+    measurements on the paper's five datasets of real typing. They were set by hand; the differences between
+    people were increased until a POHMM identified them about as well as the published tables report for real
+    people (keypad, fable), so accuracies on simulated typists are not independent evidence:
 
     ======================== ======================================= ===================================
     quantity                 real recordings                         simulated
@@ -119,7 +118,7 @@ def make_typists(
 
 
 def simulated_typist(user: int, keys: Sequence[str] = KEYS, random_state: Any = 0) -> POHMM:
-    """The model behind this user of `make_typists`, over some keys; its features are hold time and τ."""
+    """The model of a user of `make_typists`, over some keys; its features are hold time and τ."""
     check_whole("user", user, 0)
     if user > LAST_USER:
         raise ValueError(f"users are numbered up to {LAST_USER}")
@@ -130,7 +129,7 @@ def simulated_typist(user: int, keys: Sequence[str] = KEYS, random_state: Any = 
 
 
 def _keystrokes(task: TypingTask, streams: Streams, return_states: bool) -> pd.DataFrame:
-    """What all people type."""
+    """Simulate the keystrokes of all people, batch by batch."""
     count, per_user = task.n_users, task.n_samples * task.n_keys
     users = np.arange(count) + task.first_user
     keys, states = np.empty(count * per_user, dtype=np.int64), np.empty(count * per_user, dtype=np.int64)
@@ -158,7 +157,7 @@ def _keystrokes(task: TypingTask, streams: Streams, return_states: bool) -> pd.D
 
 
 def _keys(task: TypingTask, people: SimulatedPeople, streams: Streams, users: Integers) -> Integers:
-    """Which keys are pressed, one row per sample."""
+    """The keys that are pressed, one row per sample."""
     if task.text == "fixed":
         return np.tile(task.phrase, (len(users) * task.n_samples, 1))
     if task.text == "copied":

@@ -1,1 +1,1 @@
-"""What scores mean: likelihood ratios, error rates, and the operating point that makes them answers."""
+"""Calibration: the likelihood ratios and error rates that scores stand for."""

@@ -1,6 +1,6 @@
-"""What scores mean by how much a person enrolled with, and how that moves with the own people's comparisons.
+"""Calibrations for different amounts of typing at enrolment.
 
-A template from one sentence is less certain than one from fifty, and scores beside it mean something else.
+A template from one sentence is less certain than one from fifty, so the same score means something else.
 Calibrations are learnt for several amounts of typing and interpolated between them, on a logarithmic scale.
 """
 
@@ -19,22 +19,23 @@ from keydyn.decisions.calibration.trials import Trials
 from keydyn.files import Kind, Tensor, Tensors, Values, declared, or_empty, within
 from keydyn.short_repr import short_repr
 
-# Amounts between which a person's calibration is not told apart: a factor of 1.07.
+# Interpolation steps from one amount to the next. If amounts differ by a factor of 4, rounding to a step
+# changes an amount by a factor of at most 1.07.
 STEPS = 10
 _PER_AMOUNT = TENSORS.keys() - {"lengths"}
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrations:
-    """What scores mean, for each of several amounts of typing at enrolment; immutable.
+    """Calibrations of scores for several amounts of typing at enrolment; immutable.
 
     Attributes
     ----------
     enrolled : (E,) numbers of keys, rising
     each : the calibration for each of them
-    population : SHA-256 of the population whose scores are meant; empty if that is known otherwise
-    unsure : standard deviation, in units of the score, of how much strangers of another place score higher or
-        lower; 0 where the people who calibrated are of the place where the calibration is used
+    population : SHA-256 of the population that the scores come from; empty if it is known otherwise
+    unsure : standard deviation, in units of the score, of the difference between strangers' scores here and
+        where the calibration was learnt; 0 if it was learnt here
 
     Examples
     --------
@@ -50,14 +51,14 @@ class Calibrations:
     each: tuple[Calibration, ...]
     population: str = ""
     unsure: float = 0.0
-    # Calibrations by step, and steps by numbers of keys
+    # Caches of calibrations by step, and of steps by number of keys
     _made: dict[int, Calibration] = field(default_factory=dict, init=False, repr=False)
     _steps: dict[int, int] = field(default_factory=dict, init=False, repr=False)
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        """A `ValueError` says what makes no calibration."""
+        """Check the parts; a `ValueError` says what is wrong with them."""
         rising = len(self.enrolled) > 0 and self.enrolled[0] >= 1 and (np.diff(self.enrolled) > 0).all()
         if not rising or len(self.each) != len(self.enrolled):
             raise ValueError("enrolled must rise, one number per calibration")
@@ -68,10 +69,10 @@ class Calibrations:
 
     @classmethod
     def learn(cls, trials: Mapping[int, Trials], unsure: float = 0.0) -> Calibrations:
-        """From trials of people who enrolled with each of these numbers of keys; not of too few trials."""
+        """Learn from trials of people who enrolled with these numbers of keys, leaving out too few trials."""
         found = {keys: Calibration.learn(some) for keys, some in sorted(trials.items()) if some.enough}
         if not found:
-            # Says what is missing.
+            # Raises the error that says what is missing.
             Calibration.learn(next(iter(trials.values())))
         common = set.intersection(*(set(one.lengths.tolist()) for one in found.values()))
         each = tuple(one.only(np.isin(one.lengths, sorted(common))) for one in found.values())
@@ -79,17 +80,17 @@ class Calibrations:
 
     @property
     def n_people(self) -> int:
-        """The number of people asked."""
+        """The number of people whose samples made the trials."""
         return max(one.n_people for one in self.each)
 
     @property
     def lengths(self) -> Integers:
-        """(G,) numbers of keys of samples for which scores are known."""
+        """(G,) the sample lengths, in keys, for which scores are calibrated."""
         return self.each[0].lengths
 
     @property
     def typical(self) -> Calibration:
-        """The calibration for the amount in the middle."""
+        """The calibration for the middle one of the amounts."""
         return self.at(int(self.enrolled[len(self.enrolled) // 2]))
 
     def at(self, enrolled: int) -> Calibration:
@@ -99,9 +100,10 @@ class Calibrations:
         return self._of_step(self._steps[enrolled])
 
     def meanings(self, scores: Floats, keys: Integers, enrolled: Integers) -> Meanings:
-        """What scores (n,) mean, of samples with these numbers of keys, for people who enrolled with these.
+        """Return the meanings of scores (n,).
 
-        `keys` and `enrolled` are (n,), or one number for all.
+        `keys` are the numbers of keys of the samples, and `enrolled` those that the claimed people enrolled
+        with; each is (n,), or one number for all.
         """
         steps, keys = (np.broadcast_to(each, scores.shape) for each in (self._step(enrolled), keys))
         found = np.empty((len(Meanings._fields), len(scores)))
@@ -111,7 +113,7 @@ class Calibrations:
         return Meanings(*found)
 
     def _step(self, enrolled: Integers | int) -> Integers:
-        """How far numbers of keys are on the way from the first amount to the last, in steps."""
+        """The places of numbers of keys on the way from the first amount to the last, in steps."""
         places = np.interp(np.log(np.maximum(enrolled, 1)), self._places, np.arange(len(self._places)))
         return np.rint(places * STEPS).astype(np.int64)
 
@@ -125,12 +127,12 @@ class Calibrations:
         return self._made[step]
 
     def lockout_level(self, per_hour: float, enrolled: Iterable[int] | None = None) -> float:
-        """The level for people who enrolled with these numbers of keys, or any: the highest of theirs."""
+        """The highest lock-out level of people who enrolled with these numbers of keys, or with any."""
         amounts = self.enrolled.tolist() if enrolled is None else list(enrolled)
         return max(self.at(keys).lockout_level(per_hour) for keys in amounts)
 
     def moved(self, shift: float, unsure: float) -> Calibrations:
-        """With strangers who score higher by `shift`, known up to a deviation of `unsure`."""
+        """The calibrations for strangers who score higher by `shift`, known with deviation `unsure`."""
         return replace(self, each=tuple(one.moved(shift, 0.0) for one in self.each), unsure=unsure)
 
     @cached_property
@@ -144,7 +146,7 @@ class Calibrations:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of what they say."""
+        """SHA-256 of the calibrations."""
         return CALIBRATIONS.digest(*self._parts())
 
     def _parts(self) -> tuple[Values, Tensors]:
@@ -157,7 +159,7 @@ class Calibrations:
 
 
 def _declared(values: Values) -> dict[str, Tensor]:
-    """E amounts of what a calibration has."""
+    """The tensors of E calibrations, one per amount."""
     counts = Tensor(("E",), within(1, files.MOST_COUNTED), np.int64)
     each = {name: replace(TENSORS[name], shape=("E", *TENSORS[name].shape)) for name in _PER_AMOUNT}
     hours = Tensor(("E",), within(0, files.MOST_COUNTED))

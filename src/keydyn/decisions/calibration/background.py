@@ -1,4 +1,4 @@
-"""What decisions rest on besides the enrolled people: a prepared detector, a cohort and a calibration."""
+"""The background of decisions: a prepared detector, a cohort of other people, and calibrations."""
 
 from __future__ import annotations
 
@@ -36,29 +36,30 @@ from keydyn.population.parameters import Template
 from keydyn.population.score.fitted import SideBySide
 from keydyn.regular_files import read_regular
 
-# The number of groups in which people are left out when the detector learns from the people who calibrate it.
+# The number of folds if the detector learns from the same people who calibrate it.
 FOLDS = 4
 LARGEST = 1 << 24
 SHIPPED = Path(__file__).parent / "shipped.keydyn"
-# Samples with which a cohort without names enrols, and their keys.
+# The number of samples that an unnamed member of the cohort is enrolled with, and their keys.
 RETYPED = (2, 50)
-# Samples and keys of those who come with keydyn, where a population is learnt from them too.
+# The number of samples, and their keys, of each person who comes with keydyn, if a population is learnt from
+# these people too.
 PRIOR = (10, 50)
-# The least share of keystrokes of known keys for that.
+# The least share of keystrokes with known keys for that.
 LEAST_KNOWN = 0.8
-# A member of the cohort who has no name: a person of the recordings that keydyn comes with.
+# Stands for the name of a cohort member who has none: a person from the recordings that keydyn comes with.
 UNNAMED = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """What claims are scored with and compared with, and what the scores mean; immutable.
+    """The detector, cohort and calibrations that claims are judged with; immutable.
 
     Attributes
     ----------
     pattern : a detector that fits templates without further preparation
-    cohort : templates of people at large; if there are none, the population itself is compared with
-    calibrations : what scores beside that cohort mean, by how much a person enrolled with
+    cohort : templates of other people, to compare claims with; if there are none, the population serves
+    calibrations : the calibrations of scores against that cohort
     members : the name of each person in the cohort, `UNNAMED` for those who come with keydyn
 
     Examples
@@ -76,7 +77,7 @@ class Background:
     members: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """How many people claims are compared with, and the detector."""
+        """The size of the cohort, and the detector."""
         return f"<Background of {len(self.cohort)} people with {self.pattern.name}>"
 
     def __post_init__(self) -> None:
@@ -95,14 +96,14 @@ class Background:
         return self.population.side_by_side(templates) if len(templates) == len(self.others) else None
 
     def beside_scores(self, samples: Samples) -> Floats:
-        """(n, C) what each sample scores under the templates that claims are compared with."""
+        """(n, C) score of each sample under each template that claims are compared with."""
         if self._side_by_side is None:
             return type(self.pattern).score_many(self.others, samples)
         return self.population.log_likelihoods(self._side_by_side, samples, n_jobs=1)
 
     @property
     def unnamed(self) -> list[Template]:
-        """The templates of those in the cohort who have no name."""
+        """The templates of cohort members without a name."""
         return [
             one.template_
             for one, name in zip(self.cohort, self.members, strict=True)
@@ -123,12 +124,12 @@ class Background:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the population: a template serves as long as this one is in use."""
+        """SHA-256 of the population; templates are valid as long as it is in use."""
         return self.population.sha256
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 of what sessions that are advanced together share: population, calibrations and cohort."""
+        """SHA-256 of the population, calibrations and cohort; sessions advanced together must share them."""
         # The calibrations name their population.
         beside = "\n".join([self.own_calibrations.sha256, *self.members])
         return hashlib.sha256(beside.encode()).hexdigest()
@@ -139,7 +140,7 @@ class Background:
         return replace(self, cohort=tuple(some.values()), members=tuple(some))
 
     def place(self, user: str) -> int:
-        """A user's place in the cohort; −1 for a user who is not in it."""
+        """The index of a user in the cohort; −1 for a user who is not in it."""
         return self._places.get(user, -1)
 
     @cached_property
@@ -153,7 +154,7 @@ class Background:
 
     @cached_property
     def watched(self) -> Background:
-        """The background that sessions are watched beside: some of the cohort tell as much, in less time."""
+        """The background for watching sessions, with part of the cohort: as good, and it takes less time."""
         some = spread(np.arange(len(self.cohort)), WATCHED_BESIDE).tolist()
         few = tuple(self.cohort[n] for n in some), tuple(self.members[n] for n in some)
         return replace(self, cohort=few[0], members=few[1])
@@ -175,9 +176,9 @@ class Background:
     def scores(
         self, templates: Mapping[str, Detector], samples: Samples, together: SideBySide | None = None
     ) -> Floats:
-        """(n, U) open-set score of each sample under each person's template, beside the others.
+        """(n, U) open-set score of each sample under each person's template.
 
-        `together` are the templates side by side, if they are laid out.
+        `together` has the same templates laid out side by side, if that was done.
         """
         if together is None:
             claimed = type(self.pattern).score_many(list(templates.values()), samples)
@@ -185,7 +186,7 @@ class Background:
             claimed = self.population.log_likelihoods(together, samples, n_jobs=1)
         cohort, keys = self.beside_scores(samples), samples.sequences.lengths
         scores = open_set_scores(claimed, cohort, keys)
-        # Looked for only where the cohort has names.
+        # A user can be in the cohort only if it has names.
         for u, place in enumerate(map(self.place, templates)) if self._places else ():
             if place >= 0:
                 scores[:, [u]] = open_set_scores(claimed[:, [u]], np.delete(cohort, place, axis=1), keys)
@@ -194,14 +195,15 @@ class Background:
     def explained_scores(
         self, user: str, template: Detector, samples: Samples
     ) -> tuple[Floats, Floats | None]:
-        """(n,) open-set scores under one template, and what each value adds under it and under anyone.
+        """(n,) open-set scores under one template, and the terms that they are made of.
 
-        These terms are (N, F, 2), as `PopulationModel.evidence` takes them; None without a population.
+        The terms, (N, F, 2), are those of each value under the template and under anyone, as
+        `PopulationModel.evidence` takes them; None without a population.
         """
         if not isinstance(template, PopulationDetector):
             return self.scores({user: template}, samples)[:, 0], None
         people, place = template.people, self.place(user)
-        # Without a cohort, anyone is who claims are compared with.
+        # Without a cohort, claims are compared with anyone.
         beside = self._side_by_side if self.cohort else None
         raw, terms = people.score_terms([template.template_, people.anyone()], samples, beside)
         beside_scores = raw[:, 1:] if beside is None else raw[:, 2:]
@@ -218,7 +220,7 @@ class Background:
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> Background:
-        """Calibrate on people that the pattern has not learnt from; they are the cohort, if it is kept."""
+        """Calibrate on people from whom the pattern was not learnt; they become the cohort, if it is kept."""
         typists = Typists.of(samples)
         cohort = _cohort(pattern, typists, keep_cohort, n_jobs)
         trials, amounts = {}, _amounts(pattern, typists)
@@ -239,12 +241,12 @@ class Background:
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> Background:
-        """Prepare the detector on all of these people, and calibrate it by folds over them.
+        """Prepare the detector on all of these people, and calibrate it by cross-validation over them.
 
-        In each fold it is prepared on the others. Without `keep_cohort`, no template is kept, and claims are
-        compared with the population itself. People of a `prior` are learnt from too, and join the cohort
-        without their names (see `shipped_prior`). `progress` is called with the number of parts done, of
-        `FOLDS` + 1.
+        In each fold it is prepared on the people outside the fold. Without `keep_cohort`, no template is
+        kept, and claims are compared with the population itself. The detector also learns from the people of
+        a `prior`, who join the cohort without their names (see `shipped_prior`). `progress` is called with
+        the number of parts done, out of `FOLDS` + 1.
         """
         return learnt_with_trials(detector, samples, keep_cohort, prior, n_jobs, progress)[0]
 
@@ -257,11 +259,12 @@ def learnt_with_trials(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Background, Trials]:
-    """`Background.learnt`, and the trials of people who enrolled with all that they typed."""
+    """Return the result of `Background.learnt`, and the trials of people enrolled with all they typed."""
     typists = Typists.of(samples)
     people, asked, amounts = typists.people, typists.some(), _amounts(detector, typists)
     parts: dict[int, list[Trials]] = {keys: [] for keys in amounts}
-    # What learns nothing from people needs no folds; of very many some can be left out all at once.
+    # A detector that learns nothing from people needs no folds; with very many people, all who are tested can
+    # be left out at once.
     n_folds = FOLDS if detector.needs_everyone and len(np.unique(people)) <= FOLDS * LARGEST_ASKED else 1
     for fold in range(n_folds):
         here = asked[np.arange(len(asked)) % n_folds == fold]
@@ -283,16 +286,17 @@ def learnt_with_trials(
 
 
 def _amounts(detector: Detector, typists: Typists) -> dict[int, int | None]:
-    """How much people enrol with; templates that take long to learn are learnt from all samples only."""
+    """The amounts to enrol people with; templates that take long to learn are learnt from all samples."""
     amounts = typists.amounts()
     return amounts if detector.learns_people else {keys: n for keys, n in amounts.items() if n is None}
 
 
 def shipped_prior(samples: Samples) -> Samples | None:
-    """Typing of the people who come with keydyn, to learn from together with these; None for other texts.
+    """Draw typing of the people who come with keydyn, to learn from them together with these samples.
 
-    With a few dozen people of one's own, a population learnt from both is better than from either. Where all
-    type the same text, or keys that those people did not, they say nothing about it.
+    With a few dozen people of one's own, a population learnt from both is better than from either. The result
+    is None if all samples are of the same text, or of keys that those people did not type: about such typing
+    they say nothing.
     """
     if samples.sequences.n_features > 2 or _share_known(samples) < LEAST_KNOWN or _same_text(samples):
         return None
@@ -302,14 +306,14 @@ def shipped_prior(samples: Samples) -> Samples | None:
 
 
 def _share_known(samples: Samples) -> float:
-    """The share of keystrokes whose keys the shipped population knows."""
+    """The share of keystrokes with keys that the shipped population knows."""
     known = np.isin(samples.sequences.event_types, PopulationModel.shipped().parameters.cells.vocabulary)
     codes = samples.sequences.codes
     return float(np.mean((codes >= 0) & np.append(known, False)[codes]))
 
 
 def _same_text(samples: Samples) -> bool:
-    """Whether all samples have the same keys."""
+    """Whether all samples consist of the same keys."""
     lengths, codes = samples.sequences.lengths, samples.sequences.codes
     return bool(
         (lengths == lengths[0]).all() and (codes.reshape(len(samples), -1) == codes[: lengths[0]]).all()
@@ -317,14 +321,14 @@ def _same_text(samples: Samples) -> bool:
 
 
 def _with(prior: Samples | None, samples: Samples) -> Samples:
-    """These samples, and those of a prior."""
+    """Join the samples of a prior, if there is one, with these."""
     if prior is None:
         return samples
     return Samples.joined([prior, replace(samples, feature_table=None, kind=prior.kind)])
 
 
 def _beside(pattern: Detector, prior: Samples | None, cohort: Cohort) -> Cohort:
-    """The cohort, with the people of a prior before it."""
+    """The cohort with the people of a prior put first."""
     if prior is None or not isinstance(pattern, PopulationDetector) or not cohort.templates:
         return cohort
     unnamed = map(pattern.carrying, pattern.people.enrol_each(prior[prior.numbers < RETYPED[0]]))
@@ -342,7 +346,7 @@ def nobody(pattern: Detector) -> tuple[Detector, ...]:
 
 
 def _cohort(pattern: Detector, typists: Typists, keep: bool, n_jobs: int | None) -> Cohort:
-    """Templates of all people, or of some of very many, each from all samples; empty if it is not kept."""
+    """Templates of all people, or of some if they are very many; empty if the cohort is not kept."""
     if not keep:
         return Cohort((), np.zeros(0, dtype=np.int64))
     members = typists.some(LARGEST_COHORT)
@@ -356,12 +360,12 @@ def _compared(pattern: Detector, cohort: Cohort) -> Cohort:
 
 
 def calibration_file(population: Path) -> Path:
-    """people.keydyn has its calibration in people.calibration.keydyn."""
+    """The path of a population's calibration: `people.calibration.keydyn` for `people.keydyn`."""
     return population.with_name(f"{population.stem}.calibration{population.suffix}")
 
 
 def write_background(path: Path, background: Background) -> None:
-    """Write the population, then its calibration; of the cohort nothing is written."""
+    """Write the population, then its calibration; a `ValueError` if there is a cohort, too."""
     if background.cohort:
         raise ValueError("only a population that is its own cohort can be written")
     background.population.save(path)
@@ -369,13 +373,13 @@ def write_background(path: Path, background: Background) -> None:
 
 
 def write_population(path: Path, people: PopulationModel) -> None:
-    """Write a population without a calibration; one that was beside it belonged to another population."""
+    """Write a population without a calibration, deleting that of the population it replaces."""
     people.save(path)
     calibration_file(path).unlink(missing_ok=True)
 
 
 def read_background(path: Path, people: PopulationModel) -> Background | None:
-    """The population with the calibration beside it, which must be its own; None if there is none."""
+    """Read the calibration stored beside a population, which must be its own; None if there is none."""
     beside = calibration_file(path)
     if not beside.exists():
         return None
@@ -387,7 +391,7 @@ def read_background(path: Path, people: PopulationModel) -> Background | None:
 
 @lru_cache(maxsize=1)
 def shipped_background() -> Background:
-    """The population that comes with keydyn, a cohort without names, and what scores beside it mean.
+    """The background that comes with keydyn: a population, an unnamed cohort, and calibrations.
 
     Examples
     --------
@@ -407,12 +411,13 @@ def shipped_background() -> Background:
 def retyped_cohort(
     people: PopulationModel, typists: Sequence[Template]
 ) -> tuple[PopulationDetector, tuple[PopulationDetector, ...]]:
-    """A population's detector, and a cohort enrolled with as little as users often are, typing like these.
+    """A population's detector, and a cohort that types like these people, enrolled with little typing.
 
-    Beside templates that are certain, those of new users would look unlike anyone.
+    Users often enrol with as little; compared with templates that are more certain, theirs would look unlike
+    anyone.
     """
     pattern = PopulationDetector(population=people)
     templates = people.enrol_each(people.retyped(typists, *RETYPED, random_state=0))
-    # With the digits that files have, so that a folder's cohort is the one that it was written with.
+    # Rounded as in files, so that a folder's cohort equals the one it was written with.
     kept = people.parsed_people(people.packed_people(templates), "a cohort")
     return pattern, tuple(map(pattern.carrying, kept))

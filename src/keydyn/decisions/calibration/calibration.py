@@ -1,7 +1,7 @@
-"""The score of a claim beside a cohort, and what it means: a likelihood ratio, and shares beyond it.
+"""Scores of claims against a cohort, and their calibration to likelihood ratios and error rates.
 
-What it means depends on how much was typed, so it is learnt after several numbers of keys and interpolated
-between them, on a logarithmic scale of keys.
+The meaning of a score depends on how much was typed, so it is learnt for several numbers of keys and
+interpolated between them, on a logarithmic scale of keys.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from keydyn.short_repr import short_repr
 if TYPE_CHECKING:
     from keydyn.decisions.calibration.trials import Trials
 
-# Rates for which the score is known: ten per factor of ten.
+# Error rates for which the score is stored: ten per factor of ten.
 RATES: Floats = np.logspace(0.0, -4.0, 41)
-# Lock-outs of genuine people per hour of typing for which the level is known, twenty per factor of ten, so
-# that hardly anything lies between a rate that is supported and one that is not.
+# Lock-outs of genuine people per hour of typing for which the level is stored: twenty per factor of ten, so
+# that the gap between rates that the data support and rates that they do not is narrow.
 LOCKOUTS: Floats = np.logspace(-1.0, 1.0, 41)
-# The rule of three: if nothing happened in n hours, it happens less than 3/n times per hour, with 95 %.
+# The rule of three: an event not seen in n hours happens less than 3/n times per hour, with 95 % confidence.
 OF_THREE = 3.0
-# The share of the cohort, those most like the typist, whom a claim has to surpass, and the fewest of them.
+# A claim is compared with the members of the cohort most like the typist: this share, and at least this many.
 NEAREST = 0.1
 LEAST_NEAREST = 3
-# The number of people that what is usual counts for: log-likelihoods under people at large differ, as a
-# variance, by about one per key.
+# The number of people that the usual spread counts for: between people, the variance of log-likelihoods is
+# about one per key.
 SPREAD_LEANS = 50.0
-# Scores of samples that no template explains at all, so that a score is always a number.
+# Bounds of log-likelihoods and scores: a sample that no template explains at all still has a finite score.
 LOWEST, HIGHEST = -1e6, 1e6
-# No score, slope or level is larger, so that nothing computed from them overflows.
+# Larger scores, slopes or levels are refused, so that nothing computed from them overflows.
 LARGEST_NUMBER = 1e100
 BISECTIONS = 60
 # Stands for a rate of 0 where logarithms are taken.
@@ -47,7 +47,7 @@ DEVIATIONS = 1.96
 
 
 class Meanings(NamedTuple):
-    """What scores mean, (n,) each."""
+    """Log-likelihood ratios and error rates that scores correspond to, each of shape (n,)."""
 
     llr: Floats  # natural-log likelihood ratios
     # Shares of strangers who score as high, with the ends of their intervals
@@ -58,7 +58,7 @@ class Meanings(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """A calibration as the compiled loop takes it, for G numbers of keys."""
+    """A calibration for G numbers of keys, in the form that the compiled loop takes."""
 
     places: Floats  # (G,) the logarithms of these numbers
     # (G,) ln (1 − lapse) + intercept, slope and ln lapse of the logistic regression
@@ -71,7 +71,7 @@ class Tables(NamedTuple):
 
 
 def _reachable(name: str, scores: Floats) -> None:
-    """Scores that too few strangers reach to say are ∞."""
+    """Check scores, where ∞ stands for a rate that too few strangers were tested to measure."""
     _numbers(name, scores[scores != np.inf])
 
 
@@ -110,19 +110,19 @@ class MatchRate(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What scores mean, learnt from trials; immutable.
+    """The likelihood ratios and error rates that scores correspond to, learnt from trials; immutable.
 
     Attributes
     ----------
     lengths : (G,) numbers of keys, rising
     intercept, slope : (G,) of the logistic regression of genuine against impostor scores; slopes are positive
-    lapse : (G,) share of genuine samples that are typed as a stranger would: no ratio is below its logarithm
-    impostor : (G, L) the score that a share RATES of strangers reaches; ∞ where too few were asked to say
+    lapse : (G,) share of genuine samples typed as a stranger would; its logarithm is the lowest ratio
+    impostor : (G, L) the score that a share RATES of strangers reaches; ∞ where too few were tested to say
     low, high : (G, L) interval of that share, over people
     genuine : (G, L) the score below which a share RATES of genuine samples lies
-    suspicion : (len(LOCKOUTS),) above which genuine sessions are locked at each of these rates
-    n_people : the number of people asked
-    hours : of genuine typing that `suspicion` was measured on
+    suspicion : (len(LOCKOUTS),) the level above which genuine sessions are locked at each of these rates
+    n_people : the number of people tested
+    hours : the hours of genuine typing that `suspicion` was measured on
 
     Examples
     --------
@@ -150,7 +150,7 @@ class Calibration:
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only; a `ValueError` says what makes no calibration."""
+        """Make the arrays read-only; a `ValueError` says what is wrong with them."""
         arrays = {name: getattr(self, name) for name in TENSORS}
         check_tensors(arrays, TENSORS)
         for array in arrays.values():
@@ -175,7 +175,7 @@ class Calibration:
         return cls(n_people=trials.n_people, **learnt(trials))
 
     def meanings(self, scores: Floats, keys: Integers) -> Meanings:
-        """What scores (n,) mean, of samples with these numbers of keys, (n,) or one for all."""
+        """Return the meanings of scores (n,) of samples with these numbers of keys, (n,) or one for all."""
         asked = np.array(scores, dtype=np.float64)
         found = np.empty((len(Meanings._fields), len(asked)))
         fill_meanings(asked, np.full(len(asked), keys, dtype=np.int64), self.tables, found)
@@ -203,9 +203,9 @@ class Calibration:
         return self.meanings(scores, keys).false_non_match
 
     def threshold(self, false_match: float, keys: int) -> float:
-        """The score that at most this share of strangers reaches with this number of keys.
+        """The lowest score that at most this share of strangers reaches with this number of keys.
 
-        ∞ if the share is smaller than the calibration can state.
+        It is ∞ if the share is smaller than the calibration can state.
         """
         low, high = float(self.impostor[:, 0].min()), float(self.impostor[np.isfinite(self.impostor)].max())
         if self.false_match_rate(high, keys).value > false_match:
@@ -219,11 +219,11 @@ class Calibration:
     def lockout_level(self, per_hour: float) -> float:
         """The suspicion above which genuine sessions are locked at this rate per hour of typing.
 
-        It is measured where the hours of genuine typing support the rate (`supported_lockouts`). For lower
-        rates it lies above all that was seen, by 1 for each factor e: so much more rarely is it reached by
-        people who type as their template says. Real people sometimes do not, so that such a rate is aimed at,
-        not measured, and a single odd session can make the level so high that hardly any impostor is noticed.
-        Above the highest of LOCKOUTS it is that of the highest.
+        The level is measured if the hours of genuine typing support the rate (`supported_lockouts`). For
+        lower rates it is extrapolated: it lies above the highest level seen, by 1 for each factor e, as holds
+        for people who type as their template says. Real people sometimes do not, so such a rate is a goal and
+        not a measurement, and a single odd session can make the level so high that hardly any impostor is
+        noticed. Rates above the highest of LOCKOUTS have the level of the highest.
         """
         if not per_hour > 0.0:
             raise ValueError(f"lock-outs per hour must be above 0, not {per_hour}")
@@ -236,23 +236,23 @@ class Calibration:
         return replace(self, **some)
 
     def towards(self, other: Calibration, share: float) -> Calibration:
-        """Between this calibration and another of the same lengths, the other counting for `share`."""
+        """Interpolate between this calibration and another of the same lengths, which counts for `share`."""
         if not np.array_equal(self.lengths, other.lengths):
             raise ValueError("calibrations for different numbers of keys have nothing between them")
         between: Tensors = {"lengths": self.lengths.copy()}
         for name in TENSORS.keys() - between:
             here, there = getattr(self, name), getattr(other, name)
-            # What one of them cannot state, nor can what lies between them.
+            # A rate that one of them cannot state cannot be stated in between, either.
             known = np.isfinite(here) & np.isfinite(there)
             between[name] = np.full(here.shape, np.inf)
             between[name][known] = (1.0 - share) * here[known] + share * there[known]
         return Calibration(n_people=self.n_people, hours=min(self.hours, other.hours), **between)
 
     def moved(self, shift: float, unsure: float) -> Calibration:
-        """The calibration where strangers score higher by `shift`, known up to a deviation of `unsure`.
+        """The calibration for strangers who score higher by `shift`, known with deviation `unsure`.
 
-        Both are in units of the score. A place whose people, keyboards or recorder differ moves the scores
-        of its strangers; intervals become as wide as what is not known about that makes them.
+        Both are in units of the score. Other people, keyboards or recorders shift the scores of strangers;
+        the uncertainty of that shift widens the intervals.
         """
         if shift == 0.0 and unsure == 0.0:
             return self
@@ -262,9 +262,9 @@ class Calibration:
             known = np.isfinite(self.impostor[g])
             at = self.impostor[g, known]
             for bounds, side in ((low, 1.0), (high, -1.0)):
-                # The two sources of doubt are independent: their distances add up like deviations.
+                # The two sources of uncertainty are independent: their distances add up like deviations.
                 place = np.interp(at + side * DEVIATIONS * unsure, scores, logs) - np.log(RATES[known])
-                # Where no stranger of a draw came as far, the draws say nothing of the other side.
+                # If no stranger of a resample reached the score, the resamples tell nothing about this side.
                 outer = np.minimum if side > 0.0 else np.maximum
                 people = np.log(np.maximum(outer(bounds[g, known], RATES[known]), NOTHING) / RATES[known])
                 bounds[g, known] = RATES[known] * np.exp(-side * np.hypot(place, people))
@@ -278,12 +278,12 @@ class Calibration:
 
     @property
     def supported_lockouts(self) -> float:
-        """The lowest rate of lock-outs per hour that was measured, by the rule of three: 3 in all hours."""
+        """The lowest rate of lock-outs per hour that the data support: 3 in all hours, the rule of three."""
         return OF_THREE / self.hours
 
     @cached_property
     def tables(self) -> Tables:
-        """What the compiled loop needs."""
+        """The calibration in the form that the compiled loop takes."""
         rates = np.broadcast_to(RATES, self.impostor.shape)
         value, low, high = (_table(self.impostor, each) for each in (rates, self.low, self.high))
         below = _table(self.genuine, rates)
@@ -299,7 +299,7 @@ class Calibration:
 
 @compiled
 def fill_meanings(scores: Floats, keys: Integers, tables: Tables, found: Floats) -> None:
-    """The `Meanings`, (5, n), of scores (n,) of samples with these numbers of keys (n,)."""
+    """Fill in the `Meanings`, (5, n), of scores (n,) of samples with these numbers of keys (n,)."""
     last = len(tables.places) - 1
     for n in range(len(scores)):
         if np.isnan(scores[n]):
@@ -328,7 +328,7 @@ def ratio_of(score: float, keys: int, tables: Tables) -> float:
 
 @inner
 def _place(x: float, at: Floats) -> tuple[int, float]:
-    """The last of rising numbers that is not above x, and how far x is on the way to the next, 0 to 1."""
+    """Locate x among rising numbers: the index of the last one not above x, and the share of the way on."""
     low, high = 0, len(at)
     while low < high:
         middle = (low + high) // 2
@@ -343,7 +343,7 @@ def _place(x: float, at: Floats) -> tuple[int, float]:
 
 @inner
 def _between(x: float, at: Floats, values: Floats) -> float:
-    """What `np.interp` gives."""
+    """Interpolate linearly, as `np.interp` does."""
     place, share = _place(x, at)
     found: float = values[place]
     if share > 0.0:
@@ -358,7 +358,7 @@ def _log_of_sum(a: float, b: float) -> float:
 
 
 def _table(scores: Floats, rates: Floats) -> tuple[Floats, Floats]:
-    """(G, L) scores, rising, and the logarithms of their rates; the last that is known fills the rest."""
+    """(G, L) scores, rising, and the logarithms of their rates; the last known score fills up each row."""
     at, logs = np.empty(scores.shape), np.empty(scores.shape)
     for g in range(len(scores)):
         known = np.flatnonzero(np.isfinite(scores[g]))
@@ -371,14 +371,14 @@ def _table(scores: Floats, rates: Floats) -> tuple[Floats, Floats]:
 def open_set_scores(
     claimed: Floats, cohort: Floats, keys: Integers | Floats, left_out: Truths | None = None
 ) -> Floats:
-    """(n, U) by how much each claimed template surpasses the cohort's best, in units of the cohort's spread.
+    """(n, U) lead of each claimed template over the cohort's best, in units of the cohort's spread.
 
     `claimed` (n, U) and `cohort` (n, C) have the log-likelihoods of the same samples, of `keys` (n,)
-    keystrokes. The best are the tenth of the cohort with the highest ones, or three. The spread is the root
-    mean square distance of the upper half from the median; it leans on what is usual after that many keys.
-    Strangers reach nearly the same scores after few keys and after many, whatever their keyboard: all of that
-    is in the cohort's log-likelihoods too. `left_out` (n, C) says which of the cohort do not count for a
-    sample; one must remain.
+    keystrokes. The best are the tenth of the cohort with the highest log-likelihoods, at least three. The
+    spread is the root mean square distance of the upper half from the median, drawn towards its usual value
+    after that many keys. Strangers reach nearly the same scores after few keys and after many, whatever their
+    keyboard, because all of that affects the cohort's log-likelihoods too. `left_out` (n, C) marks the
+    members of the cohort who do not count for a sample; one must remain.
     """
     if cohort.shape[1] == 0:
         raise ValueError("there is nobody in the cohort")
@@ -399,7 +399,7 @@ def open_set_scores(
 def fill_open_set(
     claimed: Floats, cohort: Floats, keys: Floats, left_out: Truths, ordered: Floats, scores: Floats
 ) -> None:
-    """`open_set_scores`; `ordered`, (C,), is room, and an empty `left_out` leaves nobody out."""
+    """Fill in `open_set_scores`; `ordered` (C,) is scratch space; an empty `left_out` leaves no one out."""
     for q in range(len(claimed)):
         n = 0
         for c in range(cohort.shape[1]):
@@ -412,7 +412,7 @@ def fill_open_set(
 
 @inner
 def insert(value: float, ordered: Floats, n: int) -> None:
-    """Put a log-likelihood among n others, the highest first."""
+    """Insert a log-likelihood into n others, sorted with the highest first."""
     value = min(max(value, LOWEST), HIGHEST) if value == value else LOWEST
     place = n
     while place > 0 and ordered[place - 1] < value:
@@ -423,7 +423,7 @@ def insert(value: float, ordered: Floats, n: int) -> None:
 
 @inner
 def open_set_score(claimed: float, ordered: Floats, n: int, keys: float) -> float:
-    """The score of one claim beside n others, the highest first."""
+    """The score of one claim against the log-likelihoods of n others, sorted with the highest first."""
     if not claimed > LOWEST:
         # The claimed person does not explain the sample at all: nothing speaks for the claim.
         return LOWEST

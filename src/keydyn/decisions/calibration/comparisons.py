@@ -1,9 +1,9 @@
-"""What a place's own people say of a calibration that was learnt elsewhere.
+"""Adjusting a calibration that was learnt elsewhere by comparisons among a place's own people.
 
-When people are enrolled, their samples are held against the templates of the others: every such comparison is
-a stranger's claim whose score is known. Where strangers of this place score higher or lower than those who
-calibrated, the calibration is moved by a shift of the score. The shift is a posterior mean: with no
-comparisons it is 0, known only up to how much places differ, and with many people it is what they say.
+When people are enrolled, their samples are scored under the templates of the others: every such comparison is
+a claim that is known to be false. If strangers at this place score higher or lower than those from whom the
+calibration was learnt, the calibration is shifted along the score. The shift is a posterior mean: without
+comparisons it is 0, as uncertain as places differ, and with many people it is the one that they show.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from keydyn.short_repr import short_repr
 AT_RATES = (0.1, 0.05, 0.02)
 # With fewer people nothing is learnt from them.
 LEAST_PEOPLE = 3
-# Deviation of one person's strangers, in units of the score: a handful that agree by chance are not certain.
+# Standard deviation between one person's strangers and all, in units of the score. It keeps a handful of
+# people who agree by chance from being taken as certain.
 ONE_PERSON = 0.3
 ARRAYS = ("scores", "keys", "enrolled")
 
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """One person's samples in the names of others; immutable.
+    """Scores of one person's samples as claims to be other people; immutable.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class Comparisons:
         return len(self.claimed)
 
     def without(self, user: str) -> Comparisons:
-        """Those in other people's names."""
+        """The comparisons that do not claim to be this user."""
         if user not in self.claimed:
             return self
         left = np.array([name != user for name in self.claimed])
@@ -73,7 +74,7 @@ class Comparisons:
         return Comparisons(names, self.scores[left], self.keys[left], self.enrolled[left])
 
     def packed(self) -> bytes:
-        """The contents of a file with them."""
+        """The contents of a file with the comparisons."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
         return COMPARISONS.packed({"claimed": list(self.claimed)}, arrays)
 
@@ -94,7 +95,7 @@ COMPARISONS: Kind[Comparisons] = declared(
 
 
 class _All(NamedTuple):
-    """The comparisons of several people, by the numbers of these people."""
+    """The comparisons of several people, each person given by a number."""
 
     typist: Integers
     claimed: Integers
@@ -109,29 +110,29 @@ class _All(NamedTuple):
         claimed = np.array([users.get(name, -1) for one in each for name in one.claimed], dtype=np.int64)
         typist = np.repeat(np.arange(-1, len(people)), [len(one) for one in each])
         joined = (np.concatenate([getattr(one, name) for one in each]) for name in ARRAYS)
-        # Who is no longer enrolled does not count.
+        # Claims to be people who are no longer enrolled do not count.
         return cls(*(array[claimed >= 0] for array in (typist, claimed, *joined)))
 
     @property
     def people(self) -> Integers:
-        """The numbers of all people in them."""
+        """The numbers of all people who type or are claimed."""
         return np.unique(np.concatenate([self.typist, self.claimed]))
 
     def by_amount(self, calibrations: Calibrations) -> Iterator[tuple[Truths, Calibration]]:
-        """Which comparisons are of people who enrolled with the same amount, and its calibration."""
+        """For each amount enrolled with, a mask of the comparisons, (n,), and the calibration."""
         for amount in np.unique(self.enrolled).tolist():
             yield self.enrolled == amount, calibrations.at(amount)
 
 
 @dataclass(frozen=True)
 class OwnPlace:
-    """What is known of a place from its own people.
+    """The difference between strangers' scores at a place and elsewhere, estimated from its own people.
 
     Attributes
     ----------
-    people, comparisons : how many were compared
-    shift, unsure : by how much strangers score higher than where the calibration was learnt, and the
-        deviation up to which that is known, in units of the score
+    people, comparisons : the number of people compared, and of comparisons
+    shift, unsure : by how much strangers score higher than where the calibration was learnt, and the standard
+        deviation of that estimate, in units of the score
     """
 
     people: int
@@ -141,7 +142,7 @@ class OwnPlace:
 
 
 def own_place(calibrations: Calibrations, people: Mapping[str, Comparisons]) -> OwnPlace:
-    """What these people's comparisons say of a calibration that was learnt elsewhere."""
+    """Estimate from these people's comparisons the shift of a calibration that was learnt elsewhere."""
     every, unsure = _All.of(people), calibrations.unsure
     there, count = every.people, len(every.scores)
     if len(there) < LEAST_PEOPLE or unsure == 0.0:
@@ -171,7 +172,7 @@ def own_rate(
 
 
 def _excess(calibrations: Calibrations, every: _All) -> Floats:
-    """(n, R) by how much each score passes the one that is stated to be reached at each of `AT_RATES`."""
+    """(n, R) differences of each score from those that the calibration states for `AT_RATES`."""
     places = [int(np.argmin(np.abs(RATES - rate))) for rate in AT_RATES]
     excess = np.empty((len(every.scores), len(places)))
     for here, calibration in every.by_amount(calibrations):
@@ -182,7 +183,7 @@ def _excess(calibrations: Calibrations, every: _All) -> Floats:
 
 
 def _shift(excess: Floats, which: Truths) -> float:
-    """The shift after which the stated share passes, averaged over the rates; 0 of nothing."""
+    """The shift that makes observed shares agree with stated ones, averaged over rates; 0 without data."""
     if not which.any():
         return 0.0
     shifts = [np.quantile(excess[which, r], 1.0 - rate) for r, rate in enumerate(AT_RATES)]

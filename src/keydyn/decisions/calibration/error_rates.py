@@ -1,4 +1,4 @@
-"""How often answers err, as a calibration states it and as counted, with strangers who imitate no one."""
+"""Error rates of answers, as stated by a calibration and as counted, for strangers who imitate no one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LEAST_FOR_INTERVAL = 5
 
 @dataclass(frozen=True)
 class StatedRates:
-    """What a calibration says of samples with a number of keys.
+    """The error rates that a calibration states for samples with a number of keys.
 
     Attributes
     ----------
     accepted_strangers : the share of strangers accepted, with its interval; None if the calibration cannot
         state a share as small as the target, so that no claim is accepted
-    refused_genuine : the share of genuine samples that are not accepted, rejected or unsure
+    refused_genuine : the share of genuine samples that are not accepted: rejected or unsure
     """
 
     keys: int
@@ -47,7 +47,7 @@ class CountedRates:
 
 
 def stated_rates(calibration: Calibration, at: Targets) -> list[StatedRates]:
-    """The rates for each number of keys that the calibration knows, if it is enough for a decision.
+    """The stated rates for each number of keys in the calibration that suffices for a decision.
 
     Examples
     --------
@@ -69,10 +69,11 @@ def stated_rates(calibration: Calibration, at: Targets) -> list[StatedRates]:
 
 
 def claims_among(background: Background, samples: Samples) -> Trials:
-    """Let all people claim to be each other and themselves, each enrolled without the samples that ask.
+    """Score claims of all people to be each other and themselves; no one is enrolled with the samples tested.
 
-    A `ValueError` unless two people or more have two samples or more each. The population must have been
-    learnt from others, or the claims are easier than those of people whom it does not know.
+    A `ValueError` unless there are two people or more, with two samples or more each. The population must
+    have been learnt from others; otherwise the claims are easier to judge than those of people it does not
+    know.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def claims_among(background: Background, samples: Samples) -> Trials:
 
 
 def counted_rates(trials: Trials, calibration: Calibration, at: Targets) -> list[CountedRates]:
-    """The rates of errors among claims, by the number of keys; each sample that asked is a trial.
+    """Count the error rates among claims, by the number of keys; each sample tested is one trial.
 
     Examples
     --------

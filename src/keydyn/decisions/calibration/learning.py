@@ -1,4 +1,4 @@
-"""How a calibration is learnt from claims whose truth is known, and levels of suspicion from sessions."""
+"""Learning a calibration from claims whose truth is known, and levels of suspicion from genuine sessions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from keydyn.evaluation.rates.confidence import Claims
 
 # No level of suspicion is lower.
 LEAST_SUSPICION = 1.0
-# Stands for no typing at all where hours divide.
+# Replaces 0 hours of typing in divisions.
 LEAST_HOURS = 1.0 / 3600.0
-# The least and the largest share of genuine samples that may be typed as a stranger would.
+# Bounds of the share of genuine samples that are typed as a stranger would.
 LAPSES = (1e-4, 0.2)
 # Pulls the slope towards 0 where genuine and impostor scores do not overlap at all.
 RIDGE = 1e-4
@@ -23,7 +23,7 @@ REPLICATES = 400
 
 
 def learnt(trials: Trials) -> dict[str, Any]:
-    """What a `Calibration` has, but for the number of people; a `ValueError` if there are too few trials."""
+    """The fields of a `Calibration` except the number of people; a `ValueError` if trials are too few."""
     genuine = trials.genuine
     enough, rows = [], []
     for g in range(len(trials.lengths)):
@@ -58,7 +58,7 @@ def learnt(trials: Trials) -> dict[str, Any]:
 
 
 def _levels(trials: Trials, hours: float) -> Floats:
-    """The level of each rate of LOCKOUTS, measured or, where the hours do not support the rate, extended."""
+    """The level for each rate of LOCKOUTS, measured or, where the hours do not support it, extrapolated."""
     every_session = np.ones(len(trials.offsets) - 1, dtype=bool)
     highest = float(trials.suspicion.max())
     levels = [
@@ -72,18 +72,18 @@ def _levels(trials: Trials, hours: float) -> Floats:
 
 
 def _with_lapses(ratio: Floats, lapse: Floats | float) -> Floats:
-    """The log-likelihood ratio where a share of genuine samples is typed as a stranger would."""
+    """The log-likelihood ratio if a share `lapse` of genuine samples is typed as a stranger would."""
     found: Floats = np.logaddexp(np.log1p(-lapse) + ratio, np.log(lapse))
     return found
 
 
 def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float, float]:
-    """Intercept, positive slope and lapse that cost least, both kinds with equal weight."""
-    # Needed for calibrating only.
+    """Fit intercept, positive slope and lapse by logistic regression, with equal weight for both kinds."""
+    # Imported here because only calibrating needs it.
     from scipy.optimize import minimize
     from scipy.special import expit
 
-    # Without lapses a few samples that are unlike their owner's others would make all ratios small.
+    # Without lapses, a few samples that are unlike the others of their typist would make all ratios small.
     scores = np.concatenate([genuine, impostor])
     centre, width = float(np.median(scores)), float(scores.std()) or 1.0
     x = (scores - centre) / width
@@ -103,10 +103,10 @@ def _logistic(genuine: Floats, impostor: Floats) -> tuple[float, float, float]:
 
 
 def _reached(impostor: Floats) -> Floats:
-    """The least score that at most a share RATES of strangers reaches, one more counted as above it."""
+    """The lowest scores that at most a share RATES of strangers reaches, counting one extra stranger."""
     ordered = np.sort(impostor)[::-1]
     allowed = np.floor(RATES * (len(ordered) + 1) + 1e-9).astype(np.int64) - 1
-    # A rate of `allowed` strangers and one lies just above the score of the next.
+    # Just above the score of the next stranger, only `allowed` strangers and the extra one remain.
     padded = np.append(ordered, ordered[-1])
     reached = np.where(allowed >= 0, np.nextafter(padded[np.clip(allowed, 0, len(ordered))], np.inf), np.inf)
     reached[allowed >= len(ordered)] = ordered[-1]
@@ -114,7 +114,7 @@ def _reached(impostor: Floats) -> Floats:
 
 
 def _intervals(trials: Trials, which: Truths, g: int, reached: Floats) -> tuple[Floats, Floats]:
-    """Interval of the share of strangers who reach each score, over claimed people and typists alike."""
+    """Intervals of the share of strangers who reach each score, over both claimed people and typists."""
     claims = Claims(trials.claimed[which], trials.typist[which], REPLICATES)
     scores = trials.scores[which, g]
     low, high = np.array([claims.interval(scores >= score) for score in reached]).T

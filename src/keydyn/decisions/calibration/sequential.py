@@ -1,15 +1,15 @@
-"""Evidence that comes key by key, and tests that may stop at any key.
+"""Evidence that arrives key by key, and tests that may stop at any key.
 
-Sequences stand one after the other, with offsets, as everywhere. Each function carries a state with one row
-per sequence, brought up to date in place, so that a stream calls the same function with the keys that have
-just come: what it gives does not depend on how the keys are cut into calls. A key whose terms are NaN, as at
-the start of a stream, says nothing.
+Sequences are concatenated, with offsets, as everywhere in the project. Each function carries a state with one
+row per sequence and updates it in place, so that a stream calls the same function with the keys that have
+just arrived; the result does not depend on how the keys are split into calls. A key whose terms are NaN, as
+at the start of a stream, contributes nothing.
 
-- `faded`: log-likelihoods that forget. After a change of person the old keys lose their weight.
-- `increments`: what each key adds to the log-likelihood ratio of the claimed person to the cohort. If the
-  claim is true, the probability that the sum ever falls below −ln t is at most 1/t, whatever the cohort
-  (Ville); that is the reason why a test may look after every key. It stays true if what a single key can say
-  against the claim is limited, which a template that is only nearly right needs.
+- `faded`: log-likelihoods with forgetting. After a change of person the old keys lose their weight.
+- `increments`: the contribution of each key to the log-likelihood ratio of the claimed person to the cohort.
+  If the claim is true, the probability that their sum ever falls below −ln t is at most 1/t, whatever the
+  cohort (Ville's inequality); therefore a test may look after every key. This remains true if the evidence of
+  a single key against the claim is limited, as it has to be for templates that are only nearly right.
 - `suspicion`: a sum of increments against the claim that restarts at 0 when it has fallen to −`accept`.
   With `accept` 0 it is the cumulative sum of E. S. Page, Continuous inspection schemes, *Biometrika* 41
   (1954): on average at least e^h keys pass before it falsely reaches h. With the bounds of `wald_bounds` it
@@ -26,10 +26,11 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled, plain
 
-# How much the cohort's weights remember, and what a key can count for at least.
+# The forgetting factor of the cohort's weights, and the least log-likelihood ratio that a key can have.
 KEEP, LEAST = 0.9, -2.0
-# Nats in favour of the claim with every key. A template is only nearly right: where a person types a little
-# unlike it, a sum without this would rise for ever, and levels that spare such people would notice no one.
+# Nats credited to the claim with every key. A template is only nearly right: without them, the sum of a
+# person who types a little unlike it would rise for ever, and levels that spare such people would notice no
+# one.
 ALLOWED = 0.1
 
 
@@ -53,10 +54,9 @@ def wald_bounds(false_accept: float, false_reject: float) -> Bounds:
 def faded(
     terms: Floats, offsets: Integers, keep: float, state: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """(N, U) sums of terms in which each key counts `keep` times as much as the next, and (N,) how many keys
-    that amounts to.
+    """(N, U) sums of terms with forgetting, and (N,) the effective numbers of keys in them.
 
-    `state` is (n, U + 1): the sums so far, and the keys.
+    Each key counts `keep` times as much as the next. `state` is (n, U + 1): the sums so far, and the keys.
     """
     terms, offsets = _checked(terms, offsets, keep)
     state = _state(state, (len(offsets) - 1, terms.shape[1] + 1))
@@ -68,10 +68,10 @@ def faded(
 def increments(
     terms: Floats, offsets: Integers, keep: float = KEEP, least: float = LEAST, state: Floats | None = None
 ) -> Floats:
-    """(N,) the log-likelihood ratio of each key: the claimed person, first column, to the cohort, the others.
+    """(N,) log-likelihood ratio of each key: the claimed person (first column) to the cohort (the others).
 
-    The cohort predicts a key as a mixture, each template weighted by what it predicted before; `keep` below 1
-    lets the weights forget, so that the mixture follows the present typist. No key counts for less than
+    The cohort predicts a key as a mixture, with each template weighted by how well it predicted earlier keys.
+    With `keep` below 1 the weights forget, so that the mixture follows the present typist. No ratio is below
     `least`. `state` is (n, C): the logarithms of the weights.
     """
     terms, offsets = _checked(terms, offsets, keep)
@@ -159,7 +159,7 @@ def predict(terms: Floats, offsets: Integers, keep: float, state: Floats, ratio:
                 weights += math.exp(state[q, u] - before)
                 weighted += math.exp(state[q, u] + terms[n, 1 + u] - after)
             ratio[n] = terms[n, 0] - (after + math.log(weighted) - before - math.log(weights))
-            # Only differences matter; without what is common to all, the numbers stay small.
+            # Only differences matter; subtracting what all have in common keeps the numbers small.
             for u in range(C):
                 state[q, u] = keep * (state[q, u] + terms[n, 1 + u] - after)
 

@@ -1,9 +1,9 @@
 """Claims whose truth is known, from which a calibration is learnt.
 
-People who are not enrolled claim to be each other, as strangers would. Each person is enrolled with some
-samples and tested with others. A person who claims to be another is a stranger: unknown to the cohort, in
-which neither the claimed person nor the typist counts. Scores are taken after several numbers of keys as well
-as at a sample's end, since what a score means depends on how much was typed.
+Each person is enrolled with some samples and tested with others, as themselves and as a stranger who claims
+to be each of the other people. In the cohort neither the claimed person nor the typist counts, so that it
+does not know the stranger. Scores are taken after several numbers of keys and at a sample's end, since the
+meaning of a score depends on how much was typed.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from keydyn.detectors.templates import fit_templates
 from keydyn.keystrokes.samples import Samples
 from keydyn.short_repr import short_repr
 
-# Numbers of keys after which scores are taken, as far as samples are longer.
+# Numbers of keys after which scores are taken, if samples are longer.
 LENGTHS = (10, 20, 40, 80, 160, 320, 640)
-# A sample of less than this share of the median length is not whole.
+# A sample shorter than this share of the median length does not count as whole.
 SHORT = 0.75
-# From this many samples on, the earlier half enrols and the later half asks; with fewer, each is left out in
-# turn.
+# A person with this many samples or more is enrolled with the earlier half and tested with the later half;
+# with fewer, each sample is left out and tested in turn.
 MANY = 8
-# Queries of each person in each enrolment, evenly spread.
+# The most samples of each person that are tested per enrolment, evenly spread.
 QUERIES = 10
-# The most people who are asked, and the most who make up the cohort.
+# The most people who are tested, and the most who make up the cohort.
 LARGEST_ASKED, LARGEST_COHORT = 300, 100
-# The most of the cohort that a session is watched beside, key by key.
+# The most members of the cohort that a watched session is compared with, key by key.
 WATCHED_BESIDE = 24
 LEAST_PEOPLE = 10
-# After fewer trials of either kind nothing can be said about a number of keys.
+# With fewer trials of either kind, nothing can be learnt about a number of keys.
 LEAST_TRIALS = 20
 # People who have typed less than this share of an amount are not enrolled with it.
 NEARLY = 0.9
 MS_PER_HOUR = 3.6e6
-# Numbers of keys to enrol with for which scores are known, as far as people have typed more.
+# Numbers of keys to enrol with for which scores are calibrated, if people have typed more.
 AMOUNTS = (50, 200, 800)
 # In a smaller cohort, a member who is enrolled could not be compared with anyone.
 SMALLEST_COHORT = 2
@@ -54,31 +54,31 @@ class Trials:
 
     lengths: Integers  # (G,) numbers of keys; the last stands for whole samples, and is their median length
     scores: Floats  # (n, G) open-set scores; NaN where the sample is shorter
-    # (n,) numbers of people
+    # (n,) the numbers of the people
     claimed: Integers
     typist: Integers
-    # (N,) at each key of the genuine samples, one after the other (see `sequential`)
+    # (N,) suspicion at each key of the genuine samples, concatenated (see `sequential`)
     suspicion: Floats = field(default_factory=lambda: np.zeros(0))
     # Where these samples begin
     offsets: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    hours: Floats = field(default_factory=lambda: np.zeros(0))  # (N,) hours of typing since then
+    hours: Floats = field(default_factory=lambda: np.zeros(0))  # (N,) since the beginning of the sample
 
     __repr__ = short_repr
 
     @property
     def genuine(self) -> Truths:
-        """Which claims are true."""
+        """(n,) whether each claim is true."""
         same: Truths = self.claimed == self.typist
         return same
 
     @property
     def n_people(self) -> int:
-        """The number of people asked."""
+        """The number of people tested."""
         return len(np.unique(self.typist))
 
     @property
     def enough(self) -> bool:
-        """Whether a calibration can be learnt from them: some of both kinds at some number of keys."""
+        """Whether a calibration can be learnt: enough trials of both kinds at some number of keys."""
         there = np.isfinite(self.scores)
         return bool(
             np.minimum(there[self.genuine].sum(axis=0), there[~self.genuine].sum(axis=0)).max()
@@ -87,7 +87,7 @@ class Trials:
 
 
 class Cohort(NamedTuple):
-    """Templates that claims are compared with, and the number of each one's person, −1 if not asked."""
+    """Templates that claims are compared with, and the numbers of their people, −1 for people not tested."""
 
     templates: tuple[Detector, ...]
     people: Integers
@@ -95,7 +95,7 @@ class Cohort(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Typists:
-    """People who are asked."""
+    """The people who are tested, with their samples."""
 
     samples: Samples  # what they typed
     people: Integers  # (n,) the number of the person who typed each sample
@@ -103,7 +103,7 @@ class Typists:
 
     @classmethod
     def of(cls, samples: Samples) -> Typists:
-        """The people of these samples; a `ValueError` if a calibration needs more of them."""
+        """Take the people of these samples; a `ValueError` if they are too few for a calibration."""
         people, users = samples.people
         several = int((np.bincount(people, minlength=len(users)) > 1).sum())
         if several < LEAST_PEOPLE:
@@ -114,11 +114,11 @@ class Typists:
         return cls(samples, people, lengths_for(samples))
 
     def some(self, most: int = LARGEST_ASKED) -> Integers:
-        """The numbers of the people, or of some of very many, evenly spread."""
+        """The numbers of the people, or of at most `most` of them, evenly spread."""
         return spread(np.unique(self.people), most)
 
     def amounts(self) -> dict[int, int | None]:
-        """Numbers of keys to enrol with, and None for all of a person's, under the median number of these."""
+        """Numbers of keys to enrol with; None, under the median number, stands for all keys of a person."""
         enrolled = np.mean([enrol for enrol, _ in _held_out(self.samples, self.people)], axis=0)
         keys = np.bincount(self.people, enrolled * self.samples.sequences.lengths)
         median = int(np.median(keys[keys > 0]))
@@ -143,10 +143,11 @@ def claims(
     n_jobs: int | None = None,
     amount: int | None = None,
 ) -> Trials:
-    """Let each person asked claim to be each of them; a person with a single sample, only the others.
+    """Score claims of each person in `asked` to be each of these people.
 
-    `pattern` is the detector, prepared on other people. With an `amount`, people enrol with this number of
-    keys; those who have typed fewer only ask.
+    A person with a single sample claims to be the others only. `pattern` is the detector, prepared on other
+    people. With an `amount`, people are enrolled with this number of keys; those who have typed fewer are not
+    enrolled, but their samples are tested.
     """
     samples, people = typists.samples, typists.people
     nobody = np.zeros(0, dtype=np.int64)
@@ -156,7 +157,7 @@ def claims(
         typed = np.bincount(people, enrol * samples.sequences.lengths)
         enrolled = [int(u) for u in asked if typed[u] >= least]
         if not enrolled:
-            # All who are asked have a single sample, or have typed too little.
+            # All people tested have a single sample, or have typed too little.
             continue
         groups = [samples[enrol & (people == u)].first_keys(amount) for u in enrolled]
         templates = fit_templates(pattern, groups, n_jobs)
@@ -166,7 +167,7 @@ def claims(
                 continue
             query = samples[chosen]
             events = type(pattern).score_events_many([*templates, *cohort.templates], query)
-            # Which of the cohort count for each claim: neither the typist nor the person claimed.
+            # In the cohort neither the typist nor the person claimed counts.
             counts = (cohort.people != typist) & (cohort.people != np.array(enrolled)[:, None])
             scores = _scores_after(events, query, typists.lengths, counts)
             trials = Trials(
@@ -183,7 +184,7 @@ def claims(
 
 
 def together(parts: Sequence[Trials]) -> Trials:
-    """The trials of several runs of `claims`, with the same lengths."""
+    """Join the trials of several runs of `claims` with the same lengths."""
     names = ("scores", "claimed", "typist", "suspicion", "hours")
     joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     keys = np.concatenate([np.diff(part.offsets) for part in parts])
@@ -192,7 +193,7 @@ def together(parts: Sequence[Trials]) -> Trials:
 
 
 def suspicion_of(terms: Floats, offsets: Integers) -> Floats:
-    """Page's sum at each key, from its terms under the claimed template, first column, and the cohort."""
+    """Page's sum at each key, from terms under the claimed template (first column) and the cohort."""
     return suspicion(increments(np.clip(terms, LOWEST, HIGHEST), offsets), offsets, allowed=ALLOWED)
 
 
@@ -206,7 +207,7 @@ def hours_of(samples: Samples) -> Floats:
 
 
 def _held_out(samples: Samples, people: Integers) -> Iterator[tuple[Truths, Truths]]:
-    """Which samples enrol and which ask, in turn; a person with a single one only asks."""
+    """Yield masks of the samples to enrol with and to test; a person's only sample is always tested."""
     counts = np.bincount(people)[people]
     numbers, many = samples.numbers, counts >= MANY
     later = numbers >= (counts + 1) // 2
@@ -218,14 +219,14 @@ def _held_out(samples: Samples, people: Integers) -> Iterator[tuple[Truths, Trut
 
 
 def spread(chosen: Integers, most: int) -> Integers:
-    """At most this many of them, evenly spread from the first to the last."""
+    """At most `most` of the chosen numbers, evenly spread from the first to the last."""
     if len(chosen) <= most:
         return chosen
     return chosen[np.linspace(0, len(chosen) - 1, most).round().astype(np.int64)]
 
 
 def _scores_after(events: Floats, query: Samples, lengths: Integers, counts: Truths) -> Floats:
-    """(n U, G) open-set scores of first keys, from `events` (N, U + C); `counts` (U, C) says who counts."""
+    """(n U, G) open-set scores of first keys, from `events` (N, U + C); `counts` (U, C) masks the cohort."""
     from keydyn.evaluation.protocols.running import sums_after
 
     offsets, keys = query.sequences.offsets, query.sequences.lengths

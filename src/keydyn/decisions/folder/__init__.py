@@ -1,1 +1,1 @@
-"""Enrolled people in a folder, and as bytes for a database."""
+"""Storing enrolled people in a folder, or as bytes for a database."""

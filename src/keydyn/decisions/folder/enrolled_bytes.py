@@ -1,6 +1,6 @@
-"""Enrolled people and backgrounds as bytes, to keep them in a database rather than in a folder.
+"""Enrolled people and backgrounds as bytes, to be stored in a database rather than in a folder.
 
-Each is a safetensors file whose tensors are the contents of other files: those that the folder has.
+Each is a safetensors file whose tensors are the contents of the files that a folder would have.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from keydyn.population import PopulationModel
 from keydyn.population.saved import bounded
 
 TEMPLATES = ("template", "enrolment", "previous")
-# The means of the enrolment stand for all of it where updates have moved nothing else.
+# If updates have changed nothing but the means, only the means of the enrolment are stored.
 MOVED_FROM = "moved_from"
-# Bytes of the largest contents that are read.
+# The largest contents that are read, in bytes.
 LARGEST_STORED = 1 << 28
 
 
 class _Parts(NamedTuple):
-    """What is said about files, and their contents by name."""
+    """Values that describe stored files, and the contents of the files by name."""
 
     about: Values
     contents: dict[str, bytes]
 
 
 def template_bytes(one: Enrolled) -> bytes:
-    """A person's templates and how much they were learnt from, without the fingerprints.
+    """Pack a person's templates, and how much they were learnt from, without the fingerprints.
 
     Examples
     --------
@@ -63,10 +63,10 @@ def template_bytes(one: Enrolled) -> bytes:
 def enrolled_of(
     contents: bytes, pattern: Detector, fingerprints: Fingerprints, sensors: tuple[str, ...] = ()
 ) -> Enrolled:
-    """The person whom `template_bytes` was given, with these fingerprints.
+    """Restore the person from the result of `template_bytes`, with these fingerprints.
 
-    `pattern` is the background's, by which the person was enrolled. A `ValueError` says what is wrong with
-    the contents, or that they belong to another population.
+    `pattern` is the detector of the background that the person was enrolled with. A `ValueError` says what is
+    wrong with the contents, or that they belong to another population.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def enrolled_of(
 
 
 def _moved_from(one: Enrolled) -> Floats | None:
-    """The means that a person was enrolled with, if updates have moved them and changed nothing else."""
+    """The means of the enrolment, if there were updates and they changed nothing but the means."""
     now, then = one.template, one.enrolment
     if not isinstance(now, PopulationDetector) or not isinstance(then, PopulationDetector):
         return None
@@ -105,7 +105,7 @@ def _moved_from(one: Enrolled) -> Floats | None:
 
 
 def _enrolment(now: Detector, means: bytes) -> Detector:
-    """The template that was enrolled with these means, of a template that has moved since."""
+    """Restore the template of the enrolment from its means and the current template."""
     first = np.frombuffer(means, "<f8").astype(np.float64)
     if not isinstance(now, PopulationDetector) or first.shape != now.template_.mean.shape:
         raise ValueError("the means of the enrolment are not those of the template")
@@ -114,7 +114,7 @@ def _enrolment(now: Detector, means: bytes) -> Detector:
 
 
 def background_bytes(background: Background) -> bytes:
-    """A population with its calibration, without the cohort.
+    """Pack a population with its calibration, without the cohort.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def background_bytes(background: Background) -> bytes:
 
 
 def background_of(contents: bytes) -> Background:
-    """What `background_bytes` was given, without a cohort; a `ValueError` says what is wrong.
+    """Restore a background from the result of `background_bytes`; a `ValueError` says what is wrong.
 
     Examples
     --------
@@ -149,7 +149,7 @@ _BYTES = Tensor((None,), files.unbounded, np.uint8)
 
 
 def _kind(name: str, fields: dict[str, Field], contents: dict[str, Tensor]) -> Kind[_Parts]:
-    """A kind of file whose arrays are the contents of other files."""
+    """Declare a kind of file whose arrays are the contents of other files."""
 
     def build(values: Values, tensors: Tensors) -> _Parts:
         return _Parts(values, {name: tensors[name].tobytes() for name in contents if name in tensors})

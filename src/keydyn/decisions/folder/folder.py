@@ -1,7 +1,7 @@
 """The folder of enrolled people: files named by their content, and the manifest that lists them.
 
-A change writes new files first. One rename then makes a new manifest current, so that whatever happens a
-reader finds the people before the change or those after it, each with their own template.
+A change first writes new files. A single rename then makes a new manifest current, so that whatever happens,
+a reader finds the people before the change or those after it, each with the right template.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ MANIFEST = "models.json"
 SAME = "people in one folder need the same detector, sensors, cohort, calibration and secret"
 LARGEST_FILE = 256 * 2**20
 SECRET_BYTES, LARGEST_SECRET = 32, 64
-# What a change may leave behind: files of this version and those before, and files half written.
+# Files that a change may leave behind: those of this and earlier versions, and partly written ones.
 OURS = re.compile(r"([0-9a-f]{64}|user-[0-9]{6,12}|\.[0-9a-f]{16})\.(keydyn|key)|\.[0-9a-f]{16}\.json")
 
 Read = TypeVar("Read")
 LOCK = ".lock"
-# What systems say of a lock that another process holds.
+# The errors that operating systems report for a lock held by another process.
 HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 
 
 def read_manifest(folder: str | Path, key: bytes | None = None) -> Manifest:
-    """Who is enrolled in a folder; a `ValueError` says what is wrong with it."""
+    """Read the manifest of a folder; a `ValueError` says what is wrong with it."""
     path = Path(folder) / MANIFEST
     if not os.path.lexists(path):
         raise ValueError(f"{folder} holds no enrolled users: there is no {MANIFEST} in it (see keydyn fit)")
@@ -57,9 +57,9 @@ def read_manifest(folder: str | Path, key: bytes | None = None) -> Manifest:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What is read from a folder: `secret` keys the fingerprints of its people.
+    """The contents of a folder; `secret` keys the fingerprints of its people.
 
-    `others` are people who were not asked for, but whom decisions about those depend on.
+    `others` are people who were not asked for, but on whom decisions about `people` depend.
     """
 
     background: Background
@@ -70,10 +70,10 @@ class Contents:
 
 
 def read_folder(folder: str | Path, key: bytes | None = None, users: Iterable[str] | None = None) -> Contents:
-    """What decisions rest on, and the people of these names, all unless named.
+    """Read the background, and the people with these names, or all people.
 
     A `ValueError` says what is wrong with the folder, or names a user who is not enrolled. Nothing is locked:
-    if the folder changes meanwhile, it is read again.
+    if the folder changes while it is read, it is read again.
     """
     wanted = None if users is None else set(users)
     manifest = read_manifest(folder, key)
@@ -88,7 +88,7 @@ def read_folder(folder: str | Path, key: bytes | None = None, users: Iterable[st
 
 
 def new_secret(key: bytes | None = None) -> bytes:
-    """A secret that keys fingerprints: derived from a key, or else random."""
+    """Make a secret to key fingerprints: derived from the key, if there is one, and random otherwise."""
     if key is None:
         return secrets.token_bytes(SECRET_BYTES)
     return hmac.new(key, b"keydyn fingerprints", hashlib.sha256).digest()
@@ -96,9 +96,9 @@ def new_secret(key: bytes | None = None) -> bytes:
 
 @contextmanager
 def changing(folder: str | Path, key: bytes | None = None, anew: bool = False) -> Iterator[Change]:
-    """A change of a folder, which is made if need be; while it lasts, other writers are refused.
+    """Open a folder for a change, creating it if necessary; meanwhile other writers are refused.
 
-    Nothing changes before `Change.commit`. With `anew` the present people are not even read.
+    Nothing changes before `Change.commit`. With `anew`, the present people are not read at all.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -110,14 +110,14 @@ def changing(folder: str | Path, key: bytes | None = None, anew: bool = False) -
         try:
             yield Change(folder, key, None if is_new else read_manifest(folder, key))
         finally:
-            # Cleaning is no part of the change: what cannot be removed now is removed the next time.
+            # Cleaning is not part of the change: files that cannot be removed now are removed the next time.
             with suppress(OSError, ValueError):
                 _clean(folder, key)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a folder: the manifest before it, None if it is new, and `commit`."""
+    """A change of a folder: `before` is the manifest before it, None if the folder is new."""
 
     folder: Path
     key: bytes | None
@@ -130,9 +130,9 @@ class Change:
         secret: bytes,
         sensors: tuple[str, ...] = (),
     ) -> Manifest:
-        """Add these people, or replace their entries; one background must serve all.
+        """Add these people, or replace their entries; all people must share one background.
 
-        None stands for the background of the folder, of which nothing is written again. `secret` keys the
+        None stands for the background that the folder has, which is not written again. `secret` keys the
         fingerprints; it is written unless it is derived from the folder's key.
         """
         manifest = (
@@ -158,7 +158,7 @@ class Change:
         return self._current(left)
 
     def _before(self, secret: bytes, sensors: tuple[str, ...]) -> Manifest:
-        """The manifest before, if it has this secret and these sensors."""
+        """The previous manifest; a `ValueError` unless it has this secret and these sensors."""
         if self.before is None:
             raise ValueError(f"nobody is enrolled in {self.folder} (see keydyn fit)")
         if (self.before.secret, self.before.sensors) != (_recognised(secret), sensors):
@@ -166,7 +166,7 @@ class Change:
         return self.before
 
     def _with(self, background: Background, secret: bytes, sensors: tuple[str, ...]) -> Manifest:
-        """The manifest before, with this background, whose files are written."""
+        """The manifest with this background, whose files are written, and the people already enrolled."""
         pattern = background.pattern
         population = ""
         if isinstance(pattern, PopulationDetector):
@@ -187,7 +187,7 @@ class Change:
         return self.before
 
     def _kept(self, secret: bytes) -> str:
-        """The code by which the secret is recognised; if need be, the secret is written to a private file."""
+        """Write the secret to a private file unless that exists or is not needed; return its code."""
         check_secret(secret)
         recognised = _recognised(secret)
         path = self.folder / secret_file(recognised)
@@ -201,10 +201,10 @@ class Change:
         return recognised
 
     def _current(self, manifest: Manifest) -> Manifest:
-        """Make a manifest current: the moment of the change."""
+        """Make a manifest current; this is the moment at which the change takes effect."""
         _refuse_twins(manifest.people)
         text = manifest.to_text(self.key)
-        # What could not be read again must not become current.
+        # A manifest that could not be read again must not become current.
         Manifest.from_text(text.encode(), self.key)
         # The files must be on disk under their names before a manifest lists them.
         sync_folder(self.folder)
@@ -222,7 +222,7 @@ class Change:
         return Person(user, one.samples, one.keys, now, **dict(zip(OPTIONAL, files, strict=True)))
 
     def _forgetting(self, person: Person, users: set[str]) -> Person:
-        """A person whose comparisons do not name these users."""
+        """The person without comparisons that name these users."""
         before = _comparisons(self.folder, person)
         after = before
         for user in users:
@@ -232,7 +232,7 @@ class Change:
         return replace(person, comparisons=self._written(after.packed()) if len(after) else "")
 
     def _written(self, contents: bytes) -> str:
-        """Write a file under the name that follows from its content, and return its SHA-256."""
+        """Write a file under a name that follows from its content, and return its SHA-256."""
         temporary = self.folder / f".{secrets.token_hex(8)}.keydyn"
         write_bytes(temporary, contents)
         sha256 = hashlib.sha256(contents).hexdigest()
@@ -259,7 +259,7 @@ def _read(folder: Path, manifest: Manifest, key: bytes | None, wanted: set[str] 
     calibration = _file(folder, manifest.calibration, "calibration", start_over, CALIBRATIONS.parsed)
     everyone = {}
     for person in manifest.people:
-        # Own people join a cohort that has no names of its own.
+        # Enrolled people join a cohort that has no names of its own.
         if wanted is not None and person.user not in wanted and not manifest.unnamed:
             continue
         advice = f"enrol {person.user} again, or remove {person.user} with keydyn users"
@@ -290,7 +290,7 @@ def _read(folder: Path, manifest: Manifest, key: bytes | None, wanted: set[str] 
 
 
 def _comparisons(folder: Path, person: Person) -> Comparisons:
-    """The person's comparisons with others."""
+    """Read the person's comparisons with others."""
     if not person.comparisons:
         return Comparisons.none()
     advice = f"enrol {person.user} again, or remove {person.user} with keydyn users"
@@ -299,7 +299,7 @@ def _comparisons(folder: Path, person: Person) -> Comparisons:
 
 
 def _secret(folder: Path, manifest: Manifest, key: bytes | None) -> bytes:
-    """The secret that the manifest means: derived from the key, or else kept in a file of its own."""
+    """The secret that the manifest refers to: derived from the key, or else read from its own file."""
     if key is not None and _recognised(new_secret(key)) == manifest.secret:
         return new_secret(key)
     path = folder / secret_file(manifest.secret)
@@ -319,7 +319,7 @@ def _recognised(secret: bytes) -> str:
 
 
 def _population(folder: Path, manifest: Manifest) -> PopulationModel | None:
-    """The population with which all people were enrolled, if there is one."""
+    """Read the population with which all people were enrolled, if there is one."""
     if not manifest.population:
         return None
     advice = "enrol everybody again with --replace"
@@ -327,7 +327,7 @@ def _population(folder: Path, manifest: Manifest) -> PopulationModel | None:
 
 
 def _file(folder: Path, sha256: str, what: str, advice: str, parse: Callable[[bytes, Path], Read]) -> Read:
-    """What a file holds, if it is the one that the manifest lists."""
+    """Read and parse a file, if it is the one that the manifest lists."""
     path = folder / file_of(sha256)
     try:
         contents = _contents(path)
@@ -341,7 +341,7 @@ def _file(folder: Path, sha256: str, what: str, advice: str, parse: Callable[[by
 
 
 def _contents(path: Path) -> bytes:
-    """A file of the folder itself: nothing behind a link."""
+    """Read a file of the folder itself; links are not followed."""
     return read_regular(path, LARGEST_FILE, links=False)
 
 
@@ -356,7 +356,7 @@ def _refuse_twins(people: Iterable[Person]) -> None:
 
 
 def _clean(folder: Path, key: bytes | None) -> None:
-    """Remove what changes have left that the manifest does not list."""
+    """Remove files left behind by changes that the manifest does not list."""
     listed = read_manifest(folder, key).files if os.path.lexists(folder / MANIFEST) else set()
     for path in folder.iterdir():
         if OURS.fullmatch(path.name) and path.name not in listed:
@@ -376,14 +376,14 @@ def storing_detector(name: str, population: PopulationModel | None = None) -> De
 
 
 class InUseError(OSError):
-    """Another process is writing."""
+    """Raised when another process is writing to the folder."""
 
 
 @contextmanager
 def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
     """Hold the folder's lock, or another one in it; `InUseError` at once if another process holds it.
 
-    The file of the lock stays: if it were removed, two processes could each hold a lock of that name.
+    The lock file is never removed: otherwise two processes could each hold a lock of that name.
     """
     handle = os.open(folder / name, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:

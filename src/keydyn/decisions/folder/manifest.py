@@ -1,4 +1,4 @@
-"""The manifest: who is enrolled, and which files are theirs. Every value is checked when it is read."""
+"""The manifest, which lists the enrolled people and their files; all values are checked when it is read."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from keydyn.files import anything, many, or_empty, record, sha256, text, whole
 
 FORMAT, VERSION = "keydyn-models", 4
 CODE = "hmac_sha256"
-# Files that a person may have besides the template.
+# Files that a person may have in addition to the template.
 OPTIONAL = ("fingerprints", "enrolment", "previous", "comparisons")
 LEAST_BYTES, MOST_BYTES = 16, 4096
 
 
 @dataclass(frozen=True)
 class Person:
-    """A person who is enrolled."""
+    """The entry of an enrolled person."""
 
     user: str  # the name
-    # How many the template was learnt from
+    # The numbers that the template was learnt from
     samples: int
     keys: int
     sha256: str  # of the template's file
-    # SHA-256 of the file by which copies of the person's samples are recognised; may be empty
+    # SHA-256 of the fingerprints, which serve to recognise copies of the person's samples; may be empty
     fingerprints: str = ""
-    # SHA-256 of the template as it was enrolled, and as it was before the last update; empty if it has not
-    # been updated, or if that cannot be undone
+    # SHA-256 of the template at enrolment, and of the one before the last update; empty if there was no
+    # update, or if it cannot be undone
     enrolment: str = ""
     previous: str = ""
-    # SHA-256 of the file with the scores of the person's samples in the names of others; may be empty
+    # SHA-256 of the scores of the person's samples as claims to be others; may be empty
     comparisons: str = ""
 
 
@@ -50,16 +50,16 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The enrolled people, in the order in which they were first enrolled, and what decisions rest on."""
+    """The enrolled people, in the order in which they were first enrolled, and the background."""
 
-    # How templates are fitted
+    # The detector that templates are fitted with, and features besides times
     detector: str
     sensors: tuple[str, ...]
     population: str  # SHA-256 of the population's file; empty if the detector has none
     cohort: tuple[Member, ...]  # who is in the cohort, by name
-    unnamed: str  # SHA-256 of the file with those in the cohort who have no name; empty if there are none
+    unnamed: str  # SHA-256 of the file with cohort members who have no name; empty if there are none
     calibration: str  # SHA-256 of the calibration's file
-    secret: str  # by which the secret is recognised that keys the fingerprints
+    secret: str  # a code that identifies the secret that keys the fingerprints
     people: tuple[Person, ...]
 
     @property
@@ -76,7 +76,7 @@ class Manifest:
         return {*named, secret_file(self.secret)}
 
     def person(self, user: str) -> Person:
-        """The entry of a user; for a user who is not enrolled a `ValueError` that names some who are."""
+        """The entry of a user; a `ValueError` that names some enrolled users if this one is not enrolled."""
         for person in self.people:
             if person.user == user:
                 return person
@@ -84,7 +84,7 @@ class Manifest:
         raise ValueError(f"user {user!r} is not enrolled; enrolled are {some or 'no users at all'}")
 
     def without(self, users: set[str]) -> Manifest:
-        """The others, enrolled and in the cohort; a `ValueError` names a user who is not enrolled."""
+        """The manifest without these users, also in the cohort; a `ValueError` names one not enrolled."""
         for user in sorted(users):
             self.person(user)
         people = tuple(person for person in self.people if person.user not in users)
@@ -92,7 +92,7 @@ class Manifest:
         return replace(self, people=people, cohort=cohort)
 
     def to_text(self, key: bytes | None = None) -> str:
-        """JSON, with an authentication code if there is a key."""
+        """The manifest as JSON, with an authentication code if there is a key."""
         content: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -106,7 +106,7 @@ class Manifest:
 
     @classmethod
     def from_text(cls, text: bytes, key: bytes | None = None) -> Manifest:
-        """What `to_text` wrote; a `ValueError` says what is wrong with other text."""
+        """Parse the result of `to_text`; a `ValueError` says what is wrong with the text."""
         try:
             content = _parsed(text)
         except RecursionError:
@@ -179,7 +179,7 @@ def _manifest(content: dict[str, Any]) -> Manifest:
 
 
 def _check_different(name: str, entries: list[dict[str, Any]], *fields: str) -> None:
-    """No two entries may have the same value in one of these fields."""
+    """Raise a `ValueError` if two entries have the same value in one of these fields."""
     for field in fields:
         value, times = Counter(entry[field] for entry in entries).most_common(1)[0] if entries else ("", 0)
         if times > 1:
@@ -188,19 +188,19 @@ def _check_different(name: str, entries: list[dict[str, Any]], *fields: str) -> 
 
 
 def file_of(sha256: str) -> str:
-    """The name of the file with this content."""
+    """The name of the file whose content has this SHA-256."""
     return f"{sha256}.keydyn"
 
 
 def secret_file(secret: str) -> str:
-    """The name of the file with the secret that is recognised by this."""
+    """The name of the file with the secret that this code identifies."""
     return f"{secret}.key"
 
 
 def read_key(path: str | Path) -> bytes:
-    """The key, which is every byte of the file; a `ValueError` if there are too few or too many.
+    """Read a key, which is the whole content of a file; a `ValueError` if it is too short or too long.
 
-    Unlike what is in a folder, the path is the user's own: a link or a pipe, as secrets often are, will do.
+    Unlike the files of a folder, the path may be a link or a pipe, as secrets often are: the user chose it.
     """
     with open(path, "rb") as file:
         key = file.read(MOST_BYTES + 1)
@@ -212,11 +212,11 @@ def read_key(path: str | Path) -> bytes:
 
 
 def code_of(content: dict[str, Any], key: bytes) -> str:
-    """The authentication code, in hexadecimal; it does not depend on the order of the fields."""
+    """The authentication code in hexadecimal; it does not depend on the order of fields."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hmac.new(key, text.encode("ascii"), hashlib.sha256).hexdigest()
 
 
 def same_code(given: Any, expected: str) -> bool:
-    """Whether two codes agree, in a time that does not tell how far they do."""
+    """Whether two codes agree, compared in a time that does not reveal where they differ."""
     return isinstance(given, str) and given.isascii() and hmac.compare_digest(given, expected)

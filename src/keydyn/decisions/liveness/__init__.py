@@ -1,1 +1,1 @@
-"""Whether a person typed a sample at all: copies, pasted text and times that are too regular."""
+"""Checks that a sample was typed by hand: copies, pasted text, regular times and forgeries are noticed."""

@@ -1,15 +1,16 @@
-"""Copies: samples that repeat an earlier one too closely to have been typed again.
+"""Detection of copies: samples that repeat an earlier one too closely to have been typed again.
 
-For each time in a sample two keyed hashes of 32 bits are kept, of the time in steps of 5 ms and of where it
-occurred: one of the last four keys, which finds copies of a part, and one of its place in the sample, which
-finds copies under other names of keys. Without the secret a hash only shows that two times were alike. A new
-sample is hashed with each of its times moved by up to seven steps; where a hash is known, the two times
-differ by that number of steps. The evidence for a copy is how much more probable these differences are
+For each time in a sample, two keyed hashes of 32 bits are stored. Both combine the time, in steps of 5 ms,
+with its context: in one hash the last four keys, which finds copies of parts; in the other the place in the
+sample, which finds copies with other names of keys. Without the secret, hashes only show that two times were
+alike. A new sample is hashed with each of its times moved by up to seven steps; if a hash is known, the two
+times differ by that number of steps. The evidence for a copy is how much more probable these differences are
 between a sample and its copy, with some jitter, than between two samples that one person has typed.
 
-The hash is SipHash-2-4 (Aumasson and Bernstein, 2012), made for short messages: without the key, what was
-hashed can neither be told nor found by trying. Fingerprints as bytes are, in little-endian order: `MARK`, the
-CRC-32 of all that follows, the number of samples, how many hashes each has, and the hashes; 32 bits each.
+The hash is SipHash-2-4 (Aumasson and Bernstein, 2012), which is made for short messages: without the key,
+hashed values can neither be read off nor found by trial. Fingerprints as bytes are, in little-endian order:
+`MARK`, the CRC-32 of all that follows, the number of samples, the number of hashes of each, and the hashes;
+32 bits each.
 """
 
 from __future__ import annotations
@@ -30,21 +31,22 @@ from keydyn.files import marked, unmarked
 from keydyn.keystrokes.samples import Samples
 from keydyn.short_repr import short_repr
 
-# Milliseconds of a step, steps that a time may have been moved by, and keys that a time belongs to.
+# The length of a step in milliseconds, the most steps that a time may be moved, and the keys of its context.
 STEP, FARTHEST, KEYS = 5.0, 7, 4
 MOVES = np.arange(-FARTHEST, FARTHEST + 1)
-# Standard deviation of the displacement of each press and release, milliseconds, in the copies looked for.
+# Standard deviation of the displacement of each press and release in copies, in milliseconds.
 JITTERS = (0.0, 1.0, 5.0, 10.0)
-# Share of times that a copy may have changed altogether.
+# The expected share of times that a copy has changed altogether.
 LOST = 0.03
-# Spread of the logarithm between samples of one person, interval and hold: a Student t of two degrees.
+# Spread of the logarithm of an interval and of a hold between samples of one person: a Student t with two
+# degrees of freedom.
 SPREAD = (0.2, 0.15)
-# Fingerprints of one person: those of the latest samples, up to this many and this many hashes in all.
+# The most samples, and the most hashes in total, that are kept as fingerprints of one person.
 MOST_SAMPLES, MOST_HASHES = 200, 400_000
-# Nats that evidence from places has to have beyond that from keys: false alarms stay as rare as with keys
-# alone, and what it is for, a sample sent as another text, has hundreds.
+# Nats by which evidence from places must exceed evidence from keys. This keeps false alarms as rare as with
+# keys alone; a copy sent as another text, which it is meant to find, has hundreds.
 BY_PLACE = math.log(1000.0)
-# No difference between fresh samples is less probable than this, and they are near with at most the second.
+# The least probability of any difference between fresh samples, and the largest that their times are near.
 LEAST, NEAR = 1e-4, 0.95
 
 Hashes = NDArray[np.uint32]
@@ -58,35 +60,35 @@ START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x746564627
 
 
 class Probes(NamedTuple):
-    """The V known times of some samples: their hashes, and the sample, the time and the kind of each."""
+    """The V known times of some samples, with their hashes, samples and kinds (interval or hold)."""
 
-    hashes: Hashes  # (2, V, moves), by the last keys and by the place in the sample; or only the former
+    hashes: Hashes  # (2, V, moves), by the last keys and by the place in the sample, or only by keys
     sample: Integers
     times: Floats
     kind: Integers
 
 
 class Fresh(NamedTuple):
-    """What is expected of V times if they are not copied, from another sample of the person."""
+    """The distribution of V times if they are not copied, given another sample of the person."""
 
     times: Floats  # milliseconds
     spread: Floats  # of the logarithm of each
-    often: float  # how much more often each step occurs on a coarse clock, which has fewer
+    often: float  # the factor by which steps that a coarse clock can show occur more often
 
     @classmethod
     def of(cls, times: Floats, kind: Integers, tick: float) -> Fresh:
-        """Of intervals and holds, as `kind` says, by a clock with this tick."""
+        """Describe intervals and holds, as `kind` says, measured by a clock with this tick."""
         return cls(np.maximum(times, 1.0), np.array(SPREAD)[kind], max(1.0, tick / STEP))
 
 
 @dataclass(frozen=True, eq=False)
 class Fingerprints:
-    """Keyed hashes of samples, by which copies of them are recognised; immutable.
+    """Keyed hashes of samples that serve to recognise copies of them; immutable.
 
     Attributes
     ----------
-    hashes : (V,) two per time, those of a sample together, the oldest sample first
-    offsets : (n + 1,) where samples begin
+    hashes : (V,) two hashes per time, grouped by sample, the oldest sample first
+    offsets : (n + 1,) the index at which each sample begins, and the end
 
     Examples
     --------
@@ -122,7 +124,7 @@ class Fingerprints:
     @classmethod
     def of(cls, samples: Samples, secret: bytes) -> Fingerprints:
         """Fingerprints of samples, in their order."""
-        # A single sample is usually looked for among known ones too: that needs all of its moves.
+        # A single sample is usually also compared with known ones, which needs all moves.
         probes = _probes(samples, secret, MOVES if len(samples) == 1 else MOVES[[FARTHEST]])
         offsets = 2 * np.searchsorted(probes.sample, np.arange(len(samples) + 1))
         by_sample = np.argsort(np.tile(probes.sample, 2), kind="stable")
@@ -131,7 +133,7 @@ class Fingerprints:
 
     @classmethod
     def joined(cls, several: Sequence[Fingerprints], most: int | None = None) -> Fingerprints:
-        """Several in one, the oldest first; of more samples than `most`, 200, the oldest are dropped."""
+        """Join fingerprints, the oldest first; only the latest `most` samples, by default 200, are kept."""
         hashes = np.concatenate([np.zeros(0, dtype=np.uint32), *(one.hashes for one in several)])
         lengths = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(one.offsets) for one in several)])
         offsets = np.cumsum(lengths)
@@ -143,17 +145,17 @@ class Fingerprints:
         return len(self.offsets) - 1
 
     def latest(self) -> Fingerprints:
-        """Fingerprints of the latest sample."""
+        """The fingerprints of the latest sample."""
         first = int(self.offsets[-2])
         return Fingerprints(self.hashes[first:].copy(), self.offsets[-2:] - first)
 
     def added(self, later: Fingerprints) -> Fingerprints:
-        """With those of later samples; where there are too many, the oldest are dropped."""
+        """Add the fingerprints of later samples; if there are too many, the oldest are dropped."""
         return Fingerprints.joined([self, later])
 
 
 def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Floats:
-    """(n,) log-likelihood ratio of a copy of a known sample to a fresh sample; −∞ where nothing is known."""
+    """(n,) log-likelihood ratio of a copy of a known sample to a fresh sample; −∞ if nothing is known."""
     evidence = np.full(len(samples), -np.inf)
     if len(known.hashes) == 0:
         check_secret(secret)
@@ -168,23 +170,23 @@ def copy_evidence(samples: Samples, known: Fingerprints, secret: bytes) -> Float
 
 
 def part_evidence(probes: Probes, known: Fingerprints, tick: float) -> float:
-    """The evidence that any part of one sample is a copy of a part of a known one, by the last keys."""
+    """The evidence that some part of a sample is a copy of a part of a known one, from the last keys."""
     if len(known.hashes) == 0 or len(probes.times) == 0:
         return -math.inf
     parts = _evidence(probes.hashes[:1], known, Fresh.of(probes.times, probes.kind, tick))[0, :, 1]
-    # Each known sample, and each place where a part may begin, is a chance to be mistaken.
+    # Each known sample, and each place where a part may begin, is another chance of a false alarm.
     return float(parts.max()) - math.log(len(known) * len(probes.times))
 
 
 def _evidence(hashes: Hashes, known: Fingerprints, fresh: Fresh) -> Floats:
-    """(C, n, 2) the evidence for a copy of each known sample, of the whole and of the best part."""
+    """(C, n, 2) evidence for a copy of each known sample: of the whole, and of the best part."""
     found = np.empty((len(hashes), len(known), 2))
     fill_copy_evidence(hashes, known.hashes, known.offsets, fresh, _copied(), found)
     return found
 
 
 def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
-    """The probes of samples; a single sample keeps its own for the next question."""
+    """The probes of samples; those of a single sample are cached in it."""
     check_secret(secret)
     if len(samples) > 1:
         return _hashed(samples, secret, moves)
@@ -205,7 +207,7 @@ def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
     for back in range(KEYS):
         context[back, 0, back:] = words[: len(words) - back]
     if len(samples) > 1:
-        # No key of the sample before counts.
+        # Keys of the previous sample do not count.
         context[:, 0] *= place >= np.arange(KEYS)[:, None]
     context[0, 1] = 1 + place
     times = SampleTimes.of(samples).times if len(samples) == 1 else times_of(samples)
@@ -216,10 +218,10 @@ def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
 def probes_of(
     of_context: Words, number: Integers, times: Floats, moves: Integers, key: tuple[int, int]
 ) -> Probes:
-    """The probes of keystrokes from hashes of where they occurred, (C, N), samples (N,) and times (N, 2)."""
+    """Make probes of keystrokes from hashes of their context (C, N), sample numbers (N,) and times (N, 2)."""
     row, kind = np.isfinite(times).nonzero()
     x = times[row, kind]
-    # Interval and hold differ in the last bit; steps may be negative.
+    # The last bit tells intervals from holds; steps may be negative.
     steps = 2 * np.floor(x / STEP).astype(np.int64) + kind
     hashes = np.empty((len(of_context), len(x), len(moves)), dtype=np.uint32)
     fill_moved(of_context[:, row], steps, moves, start_of(key), hashes)
@@ -228,7 +230,7 @@ def probes_of(
 
 @cache
 def _copied() -> Floats:
-    """(jitters, moves + 1) ln P of each number of steps to a copy's time; the last is of farther."""
+    """(jitters, moves + 1) ln P that a copy's time is this many steps away; the last, that it is farther."""
     away = np.linspace(-100.0, 100.0, 8001)
     found = []
     for jitter in JITTERS:
@@ -248,9 +250,9 @@ def fill_copy_evidence(
 
     `evidence` is (C, n, 2), of whole samples and of their best parts. `probes` (C, v, m) are hashes of each
     time of the sample, moved by −m // 2 to m // 2 steps, and `known` those of the known samples, sample s
-    from offsets[s] to offsets[s + 1]. `copied` (jitters, m + 1) are the logarithms of the probability of each
-    move to a copy, the last of none. Where several moves lead to a known sample, the smallest counts; of two
-    equally small ones, the one forward.
+    from offsets[s] to offsets[s + 1]. `copied` (jitters, m + 1) has the logarithm of the probability of each
+    move to a copy; the last is for a time without a match. If several moves lead to a known sample, the
+    smallest counts; if two are equally small, the forward one.
     """
     C, v, m = probes.shape
     size = 64
@@ -265,7 +267,7 @@ def fill_copy_evidence(
         scale[time] = fresh.often * min(1.0, NEAR / near)
         lost[time] = math.log(max(1.0 - min(near, NEAR), LEAST))
     for c in range(C):
-        # A table of the probes: the first of each place, and the next of the same place.
+        # A hash table of the probes: the first one in each slot, and the next one in the same slot.
         own = probes[c].reshape(v * m)
         first[:] = -1
         for i in range(v * m):
@@ -301,7 +303,7 @@ def fill_copy_evidence(
 
 @inner
 def _below(fresh: Fresh, time: int, steps: int) -> float:
-    """The share of fresh times below the beginning of a step, counted from the one that a time is in."""
+    """The share of fresh times below the beginning of a step, numbered from the step that a time is in."""
     x = fresh.times[time]
     z = math.log(max((math.floor(x / STEP) + steps) * STEP, 0.01) / x) / fresh.spread[time]
     share: float = 0.5 + z / (2.0 * math.sqrt(2.0 + z * z))
@@ -309,7 +311,7 @@ def _below(fresh: Fresh, time: int, steps: int) -> float:
 
 
 def fingerprints_bytes(fingerprints: Fingerprints) -> bytes:
-    """All of them, which `fingerprints_of` reads.
+    """Pack fingerprints, for `fingerprints_of` to read.
 
     Examples
     --------
@@ -324,7 +326,7 @@ def fingerprints_bytes(fingerprints: Fingerprints) -> bytes:
 
 
 def fingerprints_of(contents: bytes) -> Fingerprints:
-    """What `fingerprints_bytes` gave; a `ValueError` says what is wrong with anything else.
+    """Restore fingerprints from the result of `fingerprints_bytes`; a `ValueError` says what is wrong.
 
     Examples
     --------
@@ -344,14 +346,14 @@ def fingerprints_of(contents: bytes) -> Fingerprints:
 
 
 def check_secret(secret: bytes) -> None:
-    """A `ValueError` if this is no secret of 16 to 64 bytes."""
+    """Raise a `ValueError` unless the secret is 16 to 64 bytes."""
     if not isinstance(secret, bytes) or not SHORTEST_SECRET <= len(secret) <= LONGEST_SECRET:
         raise ValueError(f"the secret must be {SHORTEST_SECRET} to {LONGEST_SECRET} bytes")
 
 
 @lru_cache(maxsize=64)
 def key_for(purpose: str, secret: bytes) -> tuple[int, int]:
-    """The two words of a key for one purpose, derived from the secret."""
+    """Derive the two words of a key for one purpose from the secret."""
     check_secret(secret)
     key = blake2b(purpose.encode(), key=secret, digest_size=16).digest()
     return int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
@@ -359,7 +361,7 @@ def key_for(purpose: str, secret: bytes) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def word_of(secret: bytes) -> Callable[[str], int]:
-    """The word of each key's name, by one secret; most names are those of a keyboard."""
+    """Return a cached function that maps key names to words, given a secret."""
 
     @lru_cache(maxsize=1024)
     def word(name: str) -> int:
@@ -369,13 +371,13 @@ def word_of(secret: bytes) -> Callable[[str], int]:
 
 
 def keyed_hashes(messages: Words, key: tuple[int, int]) -> Words:
-    """(…) hashes of messages of whole words, (w, …)."""
+    """(…) hashes of messages that consist of whole words, (w, …)."""
     length = np.full((1, *messages.shape[1:]), (8 * len(messages) % 256) << 56, dtype=np.uint64)
     return siphash(np.concatenate([messages, length]), key)
 
 
 def siphash(blocks: Words, key: tuple[int, int]) -> Words:
-    """The hash of messages given as blocks, (w, …), the last block with the length as its highest byte."""
+    """Hash messages given as blocks, (w, …); the last block has the length as its highest byte."""
     hashes = np.empty(blocks.shape[1:], dtype=np.uint64)
     fill_hashes(blocks.reshape(len(blocks), -1), start_of(key), hashes.reshape(-1))
     return hashes
@@ -383,13 +385,13 @@ def siphash(blocks: Words, key: tuple[int, int]) -> Words:
 
 @lru_cache(maxsize=64)
 def start_of(key: tuple[int, int]) -> Words:
-    """The four words that a hash begins with."""
+    """The four words of the initial state of a hash."""
     return np.array([word ^ part for word, part in zip(START, (*key, *key), strict=True)], dtype=np.uint64)
 
 
 @compiled
 def fill_hashes(blocks: Words, start: Words, hashes: Words) -> None:
-    """The hashes of messages, (n,), given their blocks, (w, n), and the four words to begin with."""
+    """Fill in the hashes, (n,), of messages given as blocks, (w, n), from the initial state."""
     for n in range(len(hashes)):
         a, b, c, d = start[0], start[1], start[2], start[3]
         for w in range(len(blocks)):
@@ -399,9 +401,9 @@ def fill_hashes(blocks: Words, start: Words, hashes: Words) -> None:
 
 @compiled
 def fill_moved(contexts: Words, steps: Integers, moves: Integers, start: Words, hashes: Hashes) -> None:
-    """The lower halves of hashes, (C, V, m), of a context, (C, V), and a time in steps, (V,), moved.
+    """Fill in the lower halves of hashes, (C, V, m), of contexts (C, V) and moved times, in steps (V,).
 
-    They are those of messages of two words and their length; a step counts twice in `steps`.
+    The messages are two words and their length; a step counts twice in `steps`.
     """
     length = np.uint64(16 << 56)
     for k in range(len(contexts)):
@@ -415,7 +417,7 @@ def fill_moved(contexts: Words, steps: Integers, moves: Integers, start: Words, 
 
 @inner
 def _taken(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, block: np.uint64) -> Round:
-    """After one more block of the message."""
+    """The state after one more block of the message."""
     a, b, c, d = _round(a, b, c, d ^ block)
     a, b, c, d = _round(a, b, c, d)
     return a ^ block, b, c, d
@@ -423,7 +425,7 @@ def _taken(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, block: np.uin
 
 @inner
 def _hash(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> np.uint64:
-    """The hash, after the last block."""
+    """The hash from the state after the last block."""
     c ^= np.uint64(0xFF)
     for _ in range(4):
         a, b, c, d = _round(a, b, c, d)
@@ -432,7 +434,7 @@ def _hash(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> np.uint64:
 
 @inner
 def _round(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> Round:
-    # Sums of 64 bits wrap round, as they are meant to.
+    # Sums of 64 bits wrap round, as intended.
     a, c = a + b, c + d
     b, d = _turned(b, 13) ^ a, _turned(d, 16) ^ c
     a = _turned(a, 32)

@@ -1,9 +1,9 @@
-"""Whether a hand typed a sample: a likelihood ratio of typed against forged, and how rare it is in people.
+"""The judgement whether a sample was typed by hand: a likelihood ratio of typed against forged, and its rate.
 
-It is a weighted sum of the measures of `measures.py`, learnt in the laboratory from people and from
-forgeries of them (`keydyn.lab.typed_or_forged`). A measure is compared with people's of as many keys: how
-much it varies among people, and by chance in a sample of that length. Where it is known what the samples were
-like that a person enrolled with, it is compared with what that leads to expect.
+The logarithm of the ratio is a weighted sum of the measures of `measures.py`, with weights learnt in the
+laboratory from people and from forgeries of them (`keydyn.lab.typed_or_forged`). Each measure is standardised
+by how much it varies among people, and by chance in samples of that length. If the measures of the samples
+that a person enrolled with are known, it is compared with the value that they lead to expect.
 """
 
 from __future__ import annotations
@@ -34,24 +34,26 @@ from keydyn.population.parameters import Template
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What tells typing from forgeries beside anyone, and beside the template of the person who is claimed.
+#: The files with what was learnt: to judge samples of anyone, and given the template of the claimed person.
 ANYONE, CLAIMED = (Path(__file__).parent / f"hands_{name}.keydyn" for name in ("anyone", "claimed"))
 # Samples with fewer keys that the population knows, or a smaller share of them, are not judged.
 LEAST_KEYS, LEAST_KNOWN_SHARE = 40, 0.75
-# A claim is rejected as forged from this many keys on. Of 40 keys, most forgeries are not noticed; simulated
-# typists, on which demonstrations rest, often are, and may type fewer than this.
+# A claim is rejected as forged only with this many keys or more. With 40 keys most forgeries pass unnoticed,
+# whereas simulated typists, on which demonstrations rest, are often noticed; they may type fewer keys than
+# this.
 REJECTED_FROM = 100
-# A standardised measure counts up to this size, so that one odd session is no proof.
+# A standardised measure is limited to this size, so that one odd session is no proof.
 FURTHEST = 3.0
-# Beyond this many deviations below people's, the spread of intervals or of holds is too small for any hand,
-# and each further one is evidence of this many nats. About one in a thousand samples of people goes that far.
+# If the spread of intervals or holds is more than this many deviations below people's, it is too small for
+# any hand, and each further deviation is evidence of this many nats. About one in a thousand samples of
+# people goes that far.
 TOO_EVEN, STEEP = 3.0, 5.0
-# Where more intervals than this share are too quick for most hands, keys came in bursts, as they do in a few
+# If more than this share of intervals is too quick for most hands, keys came in bursts, as they do in a few
 # sessions of Essay and in hardly any of Aalto.
 BURSTS = 0.04
-# Enrolled keys that say as much about a person's measures as those of people in general.
+# The number of enrolled keys that tell as much about a person's measures as people in general do.
 LEAN = 100.0
-# The number of keys by which lengths are measured, and those at which weights stop changing.
+# The number of keys in units of which lengths are measured, and those beyond which length has no effect.
 USUAL, SHORTEST, LONGEST = 100.0, 40.0, 400.0
 K = len(MEASURES)
 SPREADS = [MEASURES.index(f"spread of {times}") for times in ("intervals", "holds")]
@@ -59,7 +61,7 @@ SPREADS = [MEASURES.index(f"spread of {times}") for times in ("intervals", "hold
 # The number of the group that spreads belong to.
 SPREAD = 0
 
-#: Why a sample is taken for a forgery, by the group of measures that says so most.
+#: Why a sample is taken for a forgery, by the group of measures that speaks most for it.
 REASONS = (
     "forged: its times vary in another way than those of hands",
     "forged: its times do not follow the keys before and after as in people's typing",
@@ -72,29 +74,29 @@ REASONS = (
 
 @dataclass(frozen=True, eq=False)
 class Hands:
-    """What people's measures are like, what weight each has, and how low people's ratios are.
+    """A model that tells typing by hand from forgeries, learnt from the measures of both.
 
-    K measures, P terms, J lengths, Q rates; levels are those of fine clocks, then of coarse ones. A person's
-    manner is the number of keys enrolled with, and the measures of these, (K + 1,).
+    There are K measures, P terms, J lengths and Q rates; levels are given for fine clocks, then for coarse
+    ones. A person's manner, (K + 1,), is the number of keys enrolled with, and their measures.
     """
 
     centre: Floats  # (K,)
-    # (K,) each of enrolled samples: the usual value, how far from it one counts, and how much of its distance
-    # is to be expected of the person's next sample
+    # (K,) each, for measures of enrolled samples: the usual value, the largest distance from it that counts,
+    # and the share of the distance that is expected in the person's next sample
     enrolled: Floats
     reach: Floats
     follows: Floats
-    # (K,) variance among people, and the part that falls with the number of keys, of one key
+    # (K,) variance among people, and variance by chance for one key, to be divided by the number of keys
     among: Floats
     chance: Floats
     precision: Floats  # (K, K) inverse correlations of people's standardised measures
     weights: Floats  # (P,)
     lengths: Floats  # (J,)
     rates: Floats  # (Q,)
-    levels: Floats  # (2, J, Q) the ratio below which a share of people's samples are
+    levels: Floats  # (2, J, Q) the ratio below which each of these shares of people's samples lies
 
     def standardised(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
-        """(n, K) measures in people's deviations at these numbers of keys, beside the person's manner."""
+        """(n, K) measures in units of people's deviations, given numbers of keys and the person's manner."""
         return _limited(self.away(values, manner) / self.deviations(keys))
 
     def deviations(self, keys: Integers) -> Floats:
@@ -102,7 +104,7 @@ class Hands:
         return np.asarray(np.sqrt(self.among + self.chance / np.maximum(keys, 1)[:, None]))
 
     def away(self, values: Floats, manner: Floats | None = None) -> Floats:
-        """(n, K) measures without what people's are usually, or what the person's manner leads to expect."""
+        """(n, K) measures minus the values usual for people, or expected from the person's manner."""
         away = values - self.centre
         if manner is None:
             return away
@@ -111,7 +113,7 @@ class Hands:
         return np.asarray(away - typed / (typed + LEAN) * self.follows * own)
 
     def terms(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
-        """(n, P) what the weights are of: measures, how unusual all are together, the length."""
+        """(n, P) terms that are weighted: the measures, their joint unusualness, and the length."""
         return self._terms(self.standardised(values, keys, manner), keys)
 
     def _terms(self, z: Floats, keys: Integers) -> Floats:
@@ -128,20 +130,20 @@ class Hands:
         return np.asarray(terms.sum(axis=1) - even)
 
     def _parts(self, values: Floats, keys: Integers, manner: Floats | None) -> tuple[Floats, Floats]:
-        """(n, P) what each term adds to the ratios, and (n,) what `too_even` takes from them."""
+        """(n, P) contributions of the terms to the ratios, and (n,) what `too_even` subtracts."""
         z = self.away(values, manner) / self.deviations(keys)
         return self._terms(_limited(z), keys) * self.weights, _too_even(z)
 
     def weighed(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
-        """(n,) what was learnt of the ratios, of which levels are."""
+        """(n,) ratios without `too_even`; the levels were learnt from these."""
         return np.asarray(self.terms(values, keys, manner) @ self.weights)
 
     def too_even(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
-        """(n,) nats against a hand where times hardly vary, as with those that a model expects."""
+        """(n,) nats against a hand for times that hardly vary, such as the expected times of a model."""
         return _too_even(self.away(values, manner) / self.deviations(keys))
 
     def rate(self, llr: float, keys: int, coarse: bool) -> float:
-        """The share of people's samples whose ratio is as low."""
+        """The share of people's samples with a ratio this low."""
         place = float(np.interp(math.log(keys), np.log(self.lengths), np.arange(len(self.lengths))))
         low = int(place)
         first, second = self.levels[int(coarse), [low, min(low + 1, len(self.lengths) - 1)]]
@@ -155,7 +157,7 @@ class Hands:
         template: Template | None = None,
         alarms: float = ALARMS,
     ) -> list[Typed]:
-        """Whether a hand typed each of these samples, as a population, and a template of it, see them."""
+        """Judge whether each sample was typed by hand, given a population and, if known, a template of it."""
         values, keys = measured(people, samples, template)
         lengths = samples.sequences.lengths
         terms, even = self._parts(values, keys, manner_of(template))
@@ -177,27 +179,27 @@ class Hands:
         return found
 
     def packed(self) -> bytes:
-        """The contents of a file."""
+        """The contents of a file with the model."""
         return HANDS.packed({"measures": list(MEASURES)}, {name: getattr(self, name) for name in NAMES})
 
 
 def _limited(z: Floats) -> Floats:
-    """Measures in deviations, up to the furthest that counts."""
+    """Limit standardised measures to the largest size that counts."""
     return np.minimum(np.maximum(z, -FURTHEST), FURTHEST)
 
 
 def _too_even(z: Floats) -> Floats:
-    """(n,) nats against a hand, of measures in deviations."""
+    """(n,) nats against a hand for spreads that are too small, from standardised measures."""
     return np.asarray(STEEP * np.maximum(-z[:, SPREADS] - TOO_EVEN, 0.0).sum(axis=1))
 
 
 def _loudest(terms: Floats) -> int:
-    """The group of measures that speaks loudest against a hand."""
+    """The group of measures that speaks most strongly against a hand."""
     return int(np.argmin(np.bincount(GROUPS, terms[:K])))
 
 
 def with_manner(people: PopulationModel, template: Template, enrolled: Samples) -> Template:
-    """The template with the measures of the samples that it was enrolled with, taken as one."""
+    """The template with the measures of the samples it was enrolled with, taken as one sample."""
     sequences = enrolled.sequences
     if sequences.n_events == 0:
         return template
@@ -211,14 +213,14 @@ def with_manner(people: PopulationModel, template: Template, enrolled: Samples) 
 
 
 def manner_of(template: Template | None) -> Floats | None:
-    """A person's manner, if it is known and of this version's measures."""
+    """The person's manner, if it is known and consists of this version's measures."""
     return None if template is None or len(template.manner) != K + 1 else template.manner
 
 
 def typed(sample: Samples | pd.DataFrame, alarms: float = ALARMS) -> Typed:
-    """Whether a hand typed one sample at all; nobody needs to be enrolled.
+    """Judge whether one sample was typed by hand; no one needs to be enrolled.
 
-    At most a share `alarms` of people's samples get the answer "no".
+    The answer is "no" for at most a share `alarms` of samples typed by people.
 
     Examples
     --------
@@ -236,7 +238,7 @@ def typed(sample: Samples | pd.DataFrame, alarms: float = ALARMS) -> Typed:
 
 
 def typed_in_name_of(claimed: Detector, sample: Samples) -> Typed:
-    """Whether a hand typed one sample that is claimed to be from the owner of a template."""
+    """Judge whether one sample, claimed to be from the owner of a template, was typed by hand."""
     if sample.sequences.n_events < LEAST_KEYS:
         return NOT_JUDGED
     if isinstance(claimed, PopulationDetector):
@@ -245,10 +247,10 @@ def typed_in_name_of(claimed: Detector, sample: Samples) -> Typed:
 
 
 def typed_beside(people: PopulationModel, template: Template, samples: Samples) -> list[Typed]:
-    """Whether a hand typed each of these samples, which are claimed to be from a template's owner.
+    """Judge whether each sample, claimed to be from the owner of a template, was typed by hand.
 
-    A forger imitates the owner, so that the template says what a hand would have done. Where it does not say
-    what the enrolled samples were like, as those of earlier versions, samples are judged beside anyone.
+    A forger imitates the owner, so the template tells what a hand would have done. If it lacks the measures
+    of the enrolled samples, as templates of earlier versions do, samples are judged as anyone's.
     """
     if manner_of(template) is None:
         return _read(ANYONE).judged(_shipped(), with_times_alone(samples))
@@ -266,7 +268,7 @@ def _shipped() -> PopulationModel:
 
 
 def with_times_alone(samples: Samples) -> Samples:
-    """The samples without further features."""
+    """The samples without features other than intervals and holds."""
     if samples.sequences.feature_names == (HOLD, INTERVAL):
         return samples
     sequences, features = samples.sequences, (HOLD, INTERVAL)

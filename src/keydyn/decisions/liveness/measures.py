@@ -1,9 +1,10 @@
-"""What is measured of a sample's times to tell a hand from a machine that makes them up.
+"""Measures of a sample's times that tell a hand from a machine that makes them up.
 
 A hand prepares the next key while it presses this one, hurries and tires, and never does the same thing twice
-in quite the same time. Who makes times up from recordings gets each of them right alone, and how they hang
-together wrong. All measures are of times as the population expects them of anyone, so that nobody needs to be
-enrolled; each is divided by the sample's own spread where it can be, so that slow and quick typists agree.
+in quite the same time. A forger who makes times up from recordings gets each single time right, but not how
+they depend on each other. All measures are relative to the times that the population expects of anyone, so
+that no one needs to be enrolled; where possible they are divided by the sample's own spread, so that slow and
+quick typists have similar values.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ from keydyn.population.features import CLIP, parents
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 
-# Residuals count up to this many of the sample's own deviations; those that show the tails, up to this many.
+# Residuals are limited to this many of the sample's own deviations, and to FAR where tails are measured.
 MOST, FAR = 3.0, 6.0
-# Beyond this many deviations a residual is far out.
+# A residual with more deviations than this counts as an outlier.
 OUT = 2.5
-# A median of absolute values, in standard deviations of a normal law.
+# The standard deviation of a normal distribution in units of its median absolute deviation.
 DEVIATIONS = 1.4826
 LEAST_SPREAD = 0.05
-# An interval below this, milliseconds, is seldom a hand's.
+# Hands seldom produce an interval below this, in milliseconds.
 QUICK = 25.0
-# Pseudo-observations by which the mean of a key leans on 0.
+# Pseudo-observations that draw the mean of a key towards 0.
 KEY_PRIOR = 2.0
-# Added to the shares of what is rare, so that their roots do not depend on single events.
+# Added to the shares of rare events, so that their square roots do not depend on single ones.
 LEAST_SHARE = 0.003
-# What intervals and holds depend on besides the pair of keys, in the order of a population's wide effects.
+# The contexts, besides the pair of keys, that intervals and holds depend on, in the order of a population's
+# wide effects.
 CONTEXTS = (
     ("position", "place in the word", "next key", "three keys", "two keys before"),
     ("position", "place in the word", "key before", "three keys", "two keys before"),
@@ -100,8 +102,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
 }
 MEASURES = tuple(name for names in NAMES.values() for name in names)
-# Of neighbours, the number of the measure, the two rows of residuals that are multiplied (of intervals, of
-# holds, and the sizes of both), and by how many keys the second comes before the first.
+# For each pair of neighbours: the number of the measure, the two rows of residuals that are multiplied
+# (intervals, holds, and the sizes of both), and the number of keys by which the second precedes the first.
 NEAR = np.array(
     [
         *((f * 3 + apart - 1, f, f, apart) for f in range(2) for apart in (1, 2, 3)),
@@ -112,7 +114,7 @@ NEAR = np.array(
         (13, 2, 3, 0),
     ]
 )
-# Where a residual leans on others, (2, 3, 2), as in a population.
+# The earlier residuals that a residual depends on, (2, 3, 2), as in a population.
 PARENTS = parents(2)
 _, KEYS, NEIGHBOURS, REPEATS, OVERLAPS = np.cumsum([0, *map(len, NAMES.values())])[:-1].tolist()
 #: (K,) the number of the group, in the order of `NAMES`, of each measure.
@@ -120,41 +122,41 @@ GROUPS = np.repeat(np.arange(len(NAMES)), [len(names) for names in NAMES.values(
 
 
 class Seen(NamedTuple):
-    """Typing as the population sees it; (N, 2) of interval and hold, unless said otherwise."""
+    """Typing as the population sees it; arrays are (N, 2), interval and hold, unless noted otherwise."""
 
     x: Floats  # logarithms, NaN where missing
     times: Floats  # milliseconds
-    y: Floats  # without what the population expects, in its scale
+    y: Floats  # minus what the population expects, in its scale
     scale: Floats
-    pair: Floats  # what the pair of keys adds to the expectation for the key alone, in its scale
-    wide: Floats  # what wider contexts add
-    effects: Floats  # (N, 2, N_CONTEXTS) what each of them adds
+    pair: Floats  # contribution of the pair of keys to the expectation for the key alone, in its scale
+    wide: Floats  # contribution of all wider contexts
+    effects: Floats  # (N, 2, N_CONTEXTS) contribution of each of them
     own: Floats  # y in units of the person's own scale
-    slopes: Floats  # (2, 3) how the person's times lean on those before
+    slopes: Floats  # (2, 3) dependence of the person's times on earlier ones
     key: Integers  # (N,) the key's code
     known: Truths  # (N,) whether the population knows the key
-    modifier: Truths  # (N,) whether it is held while others are pressed
+    modifier: Truths  # (N,) whether the key is held while others are pressed
 
 
 class Room(NamedTuple):
-    """Room for what is computed of a sample on the way to its measures."""
+    """Scratch space for computing the measures of a sample."""
 
-    rows: Floats  # (6, N) values of a feature, one of each key
+    rows: Floats  # (6, N) values per key
     ordered: Floats  # (2 N,)
-    # (m + 1,) sums and counts of values of each key, and where it was typed last
+    # (m + 1,) for each key, the sum and number of its values, and where it was last typed
     sums: Floats
     counts: Floats
     last: Integers
-    before: Integers  # (2, N) where the key, and the pair of keys, was typed before; −1 if nowhere
+    before: Integers  # (2, N) where the key, and the pair of keys, was typed before; −1 if not at all
 
 
 def measured(
     people: PopulationModel, samples: Samples, template: Template | None = None
 ) -> tuple[Floats, Integers]:
-    """(n, K) the measures of each sample, and (n,) the number of keys they are of.
+    """(n, K) measures of each sample, and (n,) the number of keys that they are based on.
 
-    They are beside what is expected of anyone or, with a template, of its owner. Keys that the population
-    does not know, or that have no hold, do not count.
+    They are relative to what is expected of anyone or, with a template, of its owner. Keys that the
+    population does not know, or that have no hold, do not count.
     """
     known, ready = people.parameters, people.ready_for(samples)
     codes, cell = ready.seen.codes, ready.typing.cell[:, :2]
@@ -188,13 +190,13 @@ def measured(
 
 @lru_cache(maxsize=16)
 def modifiers(cells: Cells) -> Truths:
-    """(m + 1,) which of the keys are held while others are pressed; unknown ones may be."""
+    """(m + 1,) mask of keys that are held while others are pressed; unknown keys may be."""
     names = [str(name).lower() for name in cells.vocabulary.tolist()]
     return np.array([*(any(word in name for word in MODIFIERS) for name in names), True])
 
 
 def quick_share(values: Floats) -> Floats:
-    """(n,) the share of intervals too quick for most hands, from measures (n, K)."""
+    """(n,) share of intervals that are too quick for most hands, from measures (n, K)."""
     return np.asarray(values[:, MEASURES.index("quick intervals")] ** 2 - LEAST_SHARE)
 
 
@@ -210,7 +212,7 @@ def measures(typed: Seen, offsets: Integers) -> Floats:
 
 @without_counting
 def fill_measures(typed: Seen, offsets: Integers, room: Room, found: Floats) -> None:
-    """`measures` in an array of zeros, which it leaves where a sample has fewer than two keys."""
+    """Fill `measures` into an array of zeros; samples with fewer than two keys keep the zeros."""
     for q in range(len(offsets) - 1):
         if offsets[q + 1] > offsets[q] + 1:
             _spread(typed, offsets[q], offsets[q + 1], room, found[q])
@@ -223,10 +225,10 @@ def fill_measures(typed: Seen, offsets: Integers, room: Room, found: Floats) -> 
 
 @within
 def _spread(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
-    """How much times vary, how far out some are, and on which side.
+    """Measure how much times vary, how far out some are, and on which side.
 
-    Rows 0 and 1 of the room become the residuals about the person's own way with each key, in units of their
-    median deviation, up to `MOST`, and 0 where they are missing.
+    Rows 0 and 1 of the room become the residuals about the person's own mean of each key, in units of their
+    median deviation, limited to `MOST`, and 0 where they are missing.
     """
     n, key = end - first, typed.key[first:end]
     for f in range(2):
@@ -260,9 +262,9 @@ def _spread(typed: Seen, first: int, end: int, room: Room, found: Floats) -> Non
 
 @within
 def _own(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
-    """How far times are from what is expected of the person, and whether they lean on those before them.
+    """Measure how far times are from those expected of the person, and how they depend on earlier times.
 
-    Forgeries made of enrolled times are too near, those made of a few others too far away.
+    Forgeries made from enrolled times are too near, and those made from a few others too far away.
     """
     value, expected = room.rows[2, : end - first], room.rows[3, : end - first]
     for f in range(2):
@@ -287,7 +289,7 @@ def _own(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
 
 @within
 def _about_keys(values: Floats, key: Integers, prior: float, room: Room) -> None:
-    """Take from values the mean of their key, which leans on 0: a person's own way with a key."""
+    """Subtract from values the mean of their key, drawn towards 0: the person's own way with a key."""
     sums, counts = room.sums, room.counts
     for n in range(len(values)):
         sums[key[n]], counts[key[n]] = 0.0, prior
@@ -301,7 +303,7 @@ def _about_keys(values: Floats, key: Integers, prior: float, room: Room) -> None
 
 @within
 def _median(values: Floats, ordered: Floats) -> float:
-    """The median of what is not missing; 0 where all is."""
+    """The median of the values that are not missing; 0 if all are."""
     count = 0
     for n in range(len(values)):
         if not np.isnan(values[n]):
@@ -316,7 +318,7 @@ def _median(values: Floats, ordered: Floats) -> float:
 
 @within
 def _sort(values: Floats) -> None:
-    """Shell's sort, which is a tenth of the code of NumPy's to compile."""
+    """Sort in place by Shell's method, which has a tenth as much code to compile as NumPy's sort."""
     gap = 1
     while gap < len(values):
         gap = 3 * gap + 1
@@ -332,7 +334,7 @@ def _sort(values: Floats) -> None:
 
 @within
 def _keys(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
-    """Whether times follow the keys around them: slopes about 1 for a hand, about 0 for chance."""
+    """Measure whether times follow the keys around them: slopes are near 1 for a hand, near 0 by chance."""
     n, key, rows = end - first, typed.key[first:end], room.rows
     for f in range(2):
         for k in range(n):
@@ -353,7 +355,7 @@ def _keys(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
 
 @within
 def _regression(value: Floats, expected: Floats) -> tuple[float, float]:
-    """Slope and correlation of values with what is expected, both leaning on 0."""
+    """Slope and correlation of values with expected ones, both drawn towards 0."""
     count, v_mean, e_mean = 0, 0.0, 0.0
     for n in range(len(value)):
         if not np.isnan(value[n] + expected[n]):
@@ -369,7 +371,7 @@ def _regression(value: Floats, expected: Floats) -> tuple[float, float]:
 
 @within
 def _neighbours(rows: Floats, n: int, found: Floats) -> None:
-    """Correlations of residuals that are near each other; 0 stands for what is missing."""
+    """Correlate residuals of keys near each other; missing residuals are 0."""
     for f in range(2):
         for k in range(n):
             rows[2 + f, k] = 0.0 if rows[f, k] == 0.0 else abs(rows[f, k]) - 0.8
@@ -384,9 +386,9 @@ def _neighbours(rows: Floats, n: int, found: Floats) -> None:
 
 @within
 def _repeats(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
-    """Where a context returns: whether times are equal more often than chance, and how much they differ.
+    """Measure for repeated contexts whether times agree more often than by chance, and how much they differ.
 
-    By chance, two times are equal as often as times of other contexts are equal to them, on any clock.
+    Chance is how often times of other contexts equal these, so that the measure holds for any clock.
     """
     step = _resolution(typed.times[first:end], room.ordered)
     _look_back(typed, first, end, room)
@@ -407,7 +409,7 @@ def _repeats(typed: Seen, first: int, end: int, room: Room, found: Floats) -> No
                     continue
                 equal = abs(then - now) < 0.5
                 alike = _below(every, then + 0.5) - _below(every, then - 0.5)
-                # The pair itself is among those that are alike.
+                # The two times themselves are among those that are alike.
                 more += equal - 2.0 * min((alike - 1 - equal) / max(count - 2, 1), 0.5)
                 differ += math.log((abs(then - now) + step) / math.sqrt(then * now)) + 1.5
                 pairs += 1
@@ -417,7 +419,7 @@ def _repeats(typed: Seen, first: int, end: int, room: Room, found: Floats) -> No
 
 @within
 def _resolution(times: Floats, ordered: Floats) -> float:
-    """The step of the clock, milliseconds: a small gap between different times; at least 1."""
+    """The step of the clock in milliseconds: a small gap between different times, at least 1."""
     count, gaps = 0, 0
     for n in range(len(times)):
         for f in range(2):
@@ -428,7 +430,7 @@ def _resolution(times: Floats, ordered: Floats) -> float:
     for n in range(1, count):
         gap = ordered[n] - ordered[n - 1]
         if gap > 0.01:
-            # What stood there has been looked at.
+            # The values overwritten here have been used already.
             ordered[gaps] = gap
             gaps += 1
     _sort(ordered[:gaps])
@@ -452,7 +454,7 @@ def _look_back(typed: Seen, first: int, end: int, room: Room) -> None:
 
 @within
 def _below(ordered: Floats, limit: float) -> int:
-    """How many values are below a limit."""
+    """The number of values below a limit."""
     low, high = 0, len(ordered)
     while low < high:
         middle = (low + high) // 2
@@ -465,7 +467,7 @@ def _below(ordered: Floats, limit: float) -> int:
 
 @within
 def _overlaps(typed: Seen, first: int, end: int, room: Room, found: Floats) -> None:
-    """How keys overlap: seen from each key, the hold of the one before against the interval between them."""
+    """Measure how keys overlap: the hold of the previous key against the interval that follows it."""
     x, times = typed.x, typed.times
     count, over, nested, again, three, quick, total = 0, 0, 0, 0, 0, 0, 0.0
     value, usual, odd = room.rows[2, : end - first], room.rows[3, : end - first], room.rows[4, : end - first]

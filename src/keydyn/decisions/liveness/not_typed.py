@@ -1,4 +1,4 @@
-"""The times of a sample, and signs that a person did not type them."""
+"""The times of a sample, and signs that no person typed them."""
 
 from __future__ import annotations
 
@@ -14,37 +14,38 @@ from keydyn.keystrokes.clock import NEAR, SYSTEM_TICK
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.features import HOLD, INTERVAL
 
-# Clocks that are coarse beside typing: a hundredth of a second, the timer interrupt, a screen's refresh.
+# Ticks that are coarse compared with typing: a hundredth of a second, the timer interrupt, a screen refresh.
 TICKS = (10.0, SYSTEM_TICK, 1000 / 60)
-# By chance a fifth of all times are within 1 ms of a multiple of 10 ms.
+# The least share of times on multiples of a tick. By chance a fifth are within 1 ms of a multiple of 10 ms.
 ON_TICK = 0.8
-# Equal times are on any grid; a clock shows at least this many different ones.
+# Equal times fit any grid, so a clock must show at least this many different ones.
 DIFFERENT = 4
-# A sample with more evidence is called a copy. If people were as regular as assumed here, fewer than one
-# fresh sample in a thousand would be.
+# A sample with more evidence is called a copy. If people were as regular as assumed here, fewer than one in a
+# thousand fresh samples would have so much.
 COPY_LIMIT = math.log(1000.0)
-# A median interval below this, milliseconds, is faster than any person types.
+# No person types with a median interval below this, in milliseconds.
 FASTEST = 10.0
-# A clock that ticks less often than this, milliseconds, hides much of a rhythm.
+# A clock with a tick at least this long, in milliseconds, hides much of a rhythm.
 COARSE = 10.0
-# With a smaller share of known keys, much of a sample says nothing.
+# With a smaller share of known keys, much of a sample provides no evidence.
 LEAST_KNOWN_SHARE = 0.75
 
 TIMES = ("intervals between keys", "times for which keys are held")
 # With fewer times, any sample may look regular.
 FEWEST_TIMES = 8
-# The least standard deviation of logarithms, of intervals and of holds, is this times √n, up to the most:
-# different keys differ, so that it takes many of them to see how regular a person is. The most regular sample
-# of every other user of the paper's five datasets has 1.2 times as much; none of the others' falls below.
+# The least standard deviation of the logarithms of n intervals or holds is this times √n, up to the largest.
+# Different keys differ, so that it takes many of them to see how regular a person is. The values are from
+# every other user of the paper's five datasets, whose most regular sample has 1.2 times as much; no sample of
+# the remaining users falls below.
 LEAST_SPREAD, MOST_SPREAD = (0.019, 0.012), (0.19, 0.09)
 
 
 class SampleTimes(NamedTuple):
-    """A sample's times, and what shows in them whether hands made them.
+    """A sample's times, and the signs in them that tell whether they were typed by hand.
 
-    `times` are intervals and holds, (N, 2), and `tick` is that of the clock, 0 if it is fine; milliseconds.
-    `spread` is how much intervals and holds vary, in units of the least that people show, and `pasted` says
-    whether half of the keys came too fast to have been typed.
+    `times` are intervals and holds, (N, 2), and `tick` is that of the clock, 0 if it is fine; both in
+    milliseconds. `spread` is the variation of intervals and of holds, in units of the least that people show,
+    and `pasted` is whether half of the keys came too fast to have been typed.
     """
 
     times: Floats
@@ -54,7 +55,7 @@ class SampleTimes(NamedTuple):
 
     @classmethod
     def of(cls, sample: Samples) -> SampleTimes:
-        """Those of a single sample, which keeps them for the next question."""
+        """The times of a single sample, cached in it."""
         if "times" not in sample.kept:
             sample.kept["times"] = cls.among(times_of(sample))
         found: SampleTimes = sample.kept["times"]
@@ -62,7 +63,7 @@ class SampleTimes(NamedTuple):
 
     @classmethod
     def among(cls, times: Floats) -> SampleTimes:
-        """What shows in these times."""
+        """Compute the signs in times (N, 2)."""
         signs = np.empty(4)
         fill_signs(plain(times), np.empty(DIFFERENT), signs)
         tick, intervals, holds, pasted = signs.tolist()
@@ -70,7 +71,7 @@ class SampleTimes(NamedTuple):
 
 
 def times_of(samples: Samples) -> Floats:
-    """(N, 2) interval and hold of each keystroke, milliseconds; a sample's first interval is NaN."""
+    """(N, 2) interval and hold of each keystroke in milliseconds; a sample's first interval is NaN."""
     sequences = samples.sequences
     names = sequences.feature_names or ()
     absent = [name for name in (INTERVAL, HOLD) if name not in names]
@@ -83,7 +84,7 @@ def times_of(samples: Samples) -> Floats:
 
 @without_counting
 def fill_signs(times: Floats, room: Floats, signs: Floats) -> None:
-    """Of times, (N, 2), the tick, the spreads of intervals and of holds, and whether keys were pasted."""
+    """Fill in the tick of times (N, 2), the spreads of intervals and holds, and whether keys were pasted."""
     signs[0] = tick = _tick(times, room)
     for f in range(2):
         n, total, mean, squares = 0, 0.0, 0.0, 0.0
@@ -104,7 +105,7 @@ def fill_signs(times: Floats, room: Floats, signs: Floats) -> None:
 
 @within
 def _tick(times: Floats, different: Floats) -> float:
-    """The coarse tick that most times fall on, 0 if there is none; a clock shows several different times."""
+    """The coarse tick on which most times fall; 0 if there is none, or if too few times are different."""
     known, most, found = 0, 0, 0.0
     for k in range(len(times)):
         for f in range(2):
@@ -130,7 +131,7 @@ def _tick(times: Floats, different: Floats) -> float:
 
 @within
 def _pasted(times: Floats) -> bool:
-    """Whether the median interval is too short; one that is missing counts as none, since keys came."""
+    """Whether the median interval is too short; a missing interval counts as 0, since keys did come."""
     n, below, shorter, longer = len(times) - 1, 0, 0.0, np.inf
     for k in range(1, len(times)):
         x = 0.0 if np.isnan(times[k, 0]) else times[k, 0]
@@ -142,20 +143,20 @@ def _pasted(times: Floats) -> bool:
 
 
 def copy_reason(evidence: float) -> str | None:
-    """Why a sample is not believed, in words; None if it is no copy."""
+    """The reason to reject a sample as a copy, given the evidence; None if it is no copy."""
     if evidence <= COPY_LIMIT:
         return None
     return "a copy: the times repeat those of an earlier sample more closely than anybody types"
 
 
 def not_typed(sample: Samples, copied: float) -> list[str]:
-    """Reasons, in words, why one sample cannot have been typed; `copied` is the evidence for a copy."""
+    """Reasons why one sample cannot have been typed; `copied` is the evidence for a copy."""
     copy = copy_reason(copied)
     return [*([] if copy is None else [copy]), *times_reasons(SampleTimes.of(sample))]
 
 
 def times_reasons(times: SampleTimes) -> list[str]:
-    """Reasons, in words, why these times cannot have been typed."""
+    """Reasons why these times cannot have been typed."""
     regular = regularity_reason(times.spread)
     reasons = [] if regular is None else [regular]
     if times.pasted:
@@ -164,7 +165,7 @@ def times_reasons(times: SampleTimes) -> list[str]:
 
 
 def remarks(sample: Samples, counts: Evidence) -> list[str]:
-    """What weakens the evidence of one sample, in words, without deciding the answer."""
+    """Remarks on flaws that weaken the evidence of one sample without deciding the answer."""
     found = []
     tick = SampleTimes.of(sample).tick
     if tick >= COARSE:
@@ -176,16 +177,16 @@ def remarks(sample: Samples, counts: Evidence) -> list[str]:
 
 
 def spreads(samples: Samples) -> Floats:
-    """(n, 2) the spread of each sample's intervals and of its holds, in units of the least that people show.
+    """(n, 2) spread of each sample's intervals and holds, in units of the least that people show.
 
-    Below 1 they are too regular. It is the standard deviation of logarithms, with what a coarse clock may
-    have hidden of it added. NaN with fewer than eight times.
+    Below 1, times are too regular. The spread is the standard deviation of logarithms, plus what a coarse
+    clock may have hidden of it. It is NaN with fewer than eight times.
     """
     times = np.split(times_of(samples), samples.sequences.offsets[1:-1])
     return np.array([SampleTimes.among(rows).spread for rows in times]).reshape(-1, 2)
 
 
 def regularity_reason(spread: Iterable[float]) -> str | None:
-    """Why a sample with these two spreads is not believed, in words; None if it is not too regular."""
+    """The reason to reject a sample with these two spreads as too regular; None if it is not."""
     names = [name for name, value in zip(TIMES, spread, strict=True) if value < 1.0]
     return f"too regular: the {' and the '.join(names)} vary less than anybody's" if names else None

@@ -1,1 +1,1 @@
-"""Sessions watched while they are typed."""
+"""Watching sessions while they are typed."""

@@ -1,8 +1,8 @@
-"""Whether hands type sessions that are watched: every hundred keys are judged as a sample is.
+"""Judging whether watched sessions are typed by hand: every hundred keys are judged as a sample is.
 
-A block is complete when it has `KEYS` keys that the population knows. Blocks do not overlap, so that as many
-are called forged by mistake as samples of a hundred keys are (`liveness.hands`). What is kept of a session
-are the keys of the block that is not complete, with their times, and what was found of the last one that is.
+A block is complete when it has `KEYS` keys that the population knows. Blocks do not overlap, so that the rate
+of blocks wrongly called forged is that of samples of a hundred keys (`liveness.hands`). A session keeps the
+keys of the incomplete block, with their times, and the judgement of the last complete one.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 from keydyn.population.stream.streams import Runs
 
-# Whether hands typed samples in the name of a template of a population.
+# Judges whether samples were typed by hand, given a population and the template of the claimed person.
 Judge = Callable[[PopulationModel, Template, Samples], list[Typed]]
-# Keys of a block that the population knows, and the most keys: with more, too few are known to judge it.
+# The number of known keys in a block, and the most keys of a block: with more, too few of them are known.
 KEYS = 100
 MOST = int(KEYS / LEAST_KNOWN_SHARE)
-# A session is judged again and again, and is locked at this share of the rate at which a claim is rejected.
+# A session is judged again and again, so it is locked only at this share of the rate at which a claim is
+# rejected.
 LOCKED_SHARE = 0.2
 ANSWERS: tuple[Literal["no", "unsure", "yes"], ...] = ("no", "unsure", "yes")
-# Beyond this no evidence of a look can come.
+# The largest possible evidence of a look, in nats.
 MOST_EVIDENCE = 1e6
 
 
 class Look(NamedTuple):
-    """What was found of a block, after which of the events that came, of which session.
+    """The judgement of a block of a session; `event` is the number of the event that completed the block.
 
-    One that is `forged` locks it.
+    A `forged` block locks the session.
     """
 
     event: int
@@ -52,7 +53,7 @@ class Look(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Sizes of blocks and what was found, of sessions, and the blocks themselves of those that are due."""
+    """Copies of the block sizes and judgements of sessions, and of the blocks that may be completed."""
 
     own: Integers
     size: Integers
@@ -62,7 +63,7 @@ class Kept(NamedTuple):
 
 
 class ByHand:
-    """What is known of whether hands type S sessions of one population.
+    """Judges whether S sessions of one population are typed by hand.
 
     A session is locked at a share of the rate `alarms` at which a claim is rejected.
     """
@@ -79,26 +80,26 @@ class ByHand:
         self._vocabulary = people.parameters.cells.vocabulary
         self._features = people.parameters.features
         n, F = len(claimed), len(self._features)
-        # Codes and values of the keys of a block, and how many there are.
+        # Codes and values of the keys of each incomplete block, and the number of these keys.
         self._keys: NDArray[np.float32] = np.zeros((n, MOST, 1 + F), dtype=np.float32)
         self._size: Integers = np.zeros(n, dtype=np.int64)
-        # The answer, its evidence, how rare that is in people, and the reason against it, −1 for none.
+        # The answer, its evidence, its rate among people, and the number of the reason, −1 for none.
         self._found: Floats = np.tile(_row(NOT_JUDGED), (n, 1))
 
     def restart(self, which: Integers, claimed: Sequence[Template] | None = None) -> None:
-        """Nothing is known of these sessions; `claimed` gives each another person's template."""
+        """Forget all about these sessions; `claimed` gives each another person's template."""
         self._keys[which], self._size[which], self._found[which] = 0.0, 0, _row(NOT_JUDGED)
         if claimed is not None:
             for place, template in zip(which.tolist(), claimed, strict=True):
                 self._claimed[place] = template
 
     def typed(self, session: int) -> Typed:
-        """What was found of the last block of a session."""
+        """The judgement of the last complete block of a session."""
         answer, llr, rate, reason = self._found[session].tolist()
         return Typed(ANSWERS[int(answer)], llr, rate, REASONS[int(reason)] if reason >= 0 else None)
 
     def take(self, runs: Runs, codes: Integers, values: NDArray[np.float32]) -> list[Look]:
-        """Go on with events in runs, (B,) and (B, F): what was found of the blocks that they complete."""
+        """Take events in runs, (B,) and (B, F), and judge the blocks that they complete."""
         own, offsets, sizes = runs.own, runs.offsets, runs.sizes
         due = self._due(own, sizes)
         if len(own) == 1 and not due[0]:
@@ -119,25 +120,25 @@ class ByHand:
         return looks
 
     def tables(self) -> Tensors:
-        """What changes with events, a row per session."""
+        """The arrays that events change, with one row per session."""
         return {"block": self._keys, "block_size": self._size, "by_hand": self._found}
 
     def kept(self, own: Integers, sizes: Integers) -> Kept:
-        """Copies for `put_back` of what `take` changes; of a block that it does not complete, the size."""
+        """Copy what `take` would change, for `put_back`; of blocks not completed, only the size."""
         due = own[self._due(own, sizes)]
         return Kept(own, self._size[own], self._found[own], due, self._keys[due])
 
     def put_back(self, kept: Kept) -> None:
-        """Let sessions be as they were before `take`."""
+        """Restore sessions to their state before `take`."""
         self._size[kept.own], self._found[kept.own] = kept.size, kept.found
         self._keys[kept.due] = kept.keys
 
     def _due(self, own: Integers, sizes: Integers) -> Truths:
-        """In which of these sessions a block may be complete after these numbers of events."""
+        """Mask of the sessions in which a block may be complete after these numbers of events."""
         return np.asarray(self._size[own] + sizes >= KEYS)
 
     def check(self, state: Tensors) -> None:
-        """A `ValueError` if what `kept` gave cannot be."""
+        """Raise a `ValueError` if a stored state is impossible."""
         within(0, MOST - 1)("the state's block_size", state["block_size"])
         keys = state["block"][np.arange(MOST) < state["block_size"][:, None]]
         if not np.isin(keys[:, 0], np.arange(len(self._vocabulary) + 1)).all():
@@ -151,7 +152,7 @@ class ByHand:
             raise ValueError("the state's by_hand has answers that there are not")
 
     def _completed(self, session: int, first: int, events: NDArray[np.float32]) -> list[Look]:
-        """What was found of the blocks of a session that these events complete, of which one is `first`."""
+        """Judge the blocks of a session that these events complete; `first` numbers the first event."""
         keys = np.concatenate([self._keys[session, : self._size[session]], events])
         known = np.cumsum((keys[:, 0] < len(self._vocabulary)) & np.isfinite(keys[:, 2]))
         looks, begin, before = [], 0, len(keys) - len(events)
@@ -172,10 +173,10 @@ class ByHand:
         return looks
 
     def _judged(self, session: int, keys: NDArray[np.float32]) -> Typed:
-        """Whether a hand typed these keys of a session."""
+        """Judge whether these keys of a session were typed by hand."""
         values, codes = keys[:, 1:].astype(np.float64), keys[:, 0].astype(np.int64)
         codes[codes == len(self._vocabulary)] = MISSING
-        # Whatever came before the first of them.
+        # The interval before the first key does not belong to the block.
         values[0, 0] = np.nan
         parts = values, codes, self._vocabulary, np.array([0, len(keys)]), self._features
         sample = Samples([("", 0)], Sequences.of_checked(*parts), families_of(self._features))
@@ -183,14 +184,14 @@ class ByHand:
 
 
 def looks_in_name_of(claimed: Detector, sample: Samples, alarms: float) -> list[Look]:
-    """What looks would have found in one sample, had it been watched; none without a population."""
+    """The looks that watching this sample would have given; none without a population."""
     if not isinstance(claimed, PopulationDetector):
         return []
     return looks_at(ByHand(claimed.people, [claimed.template_], alarms), claimed.people, sample)
 
 
 def looks_at(session: ByHand, people: PopulationModel, sample: Samples) -> list[Look]:
-    """What looks find in one sample as the only one of a session."""
+    """The looks at one sample that makes up a whole session."""
     sequences = sample.sequences
     known, names = people.parameters, sequences.feature_names or ()
     columns = [sequences.X[:, names.index(name)] for name in known.features]

@@ -1,9 +1,9 @@
-"""Recordings that are played in a watched session, and keys that no person types.
+"""Detection of recordings played back in a watched session, and of keys that no person types.
 
-A session is looked at in blocks of fifty keys. A block of which a part repeats an earlier block of the
-session, or a sample of the person that is known, more closely than anybody types is a recording; and a block
-that is too regular or too fast was not typed. What is kept of a session are keyed hashes: of every other key
-of its latest blocks with its times, and of the keys of the block that is not complete, beside their times.
+A session is checked in blocks of fifty keys. A block is a recording if a part of it repeats an earlier block
+of the session, or a known sample of the person, more closely than anyone types; a block that is too regular
+or too fast was not typed. A session stores keyed hashes: of half the keys of its latest blocks, together with
+their times, and of the keys of the incomplete block, whose times are stored too.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from keydyn.decisions.liveness.not_typed import SampleTimes, times_reasons
 from keydyn.files import marked, unmarked
 from keydyn.keystrokes.one_sample import out_of_reach
 
-# Keys of a block, and how many blocks of a session are remembered.
+# The number of keys in a block, and of blocks that are remembered per session.
 BLOCK, BLOCKS = 50, 20
-# The least evidence for a recording, nats; one has about a hundred. Of 212,000 keys of the paper's datasets,
-# one block has 23, and only those of a sample that is in the data twice have more.
+# The least evidence for a recording, in nats; a recording has about a hundred. In 212,000 keys of the paper's
+# datasets one block has 23, and only blocks of a sample that is in the data twice have more.
 LIMIT = 30.0
 RECORDED = "a recording: keys repeat earlier ones more closely than anybody types"
 MARK = b"KDR1"
-# The three keys before a block are there too, for the hashes of its first keys and its first interval.
+# The keys before a block that are kept for the hashes of its first keys and for its first interval.
 BEFORE = KEYS - 1
 _KEY = np.dtype([("word", "<u8"), ("press", "<f8"), ("release", "<f8")])
 _LENGTH = np.dtype("<u4")
 
 
 class Recording:
-    """What is remembered of one session's keys; `known` are fingerprints of the person's samples.
+    """Detects recordings in one session; `known` are fingerprints of the person's samples.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Recording:
         self.restart()
 
     def restart(self) -> None:
-        """Begin another block; earlier ones are still known."""
+        """Begin a new block; earlier blocks are still known."""
         self._words = [0] * BEFORE
         self._press = [math.nan] * BEFORE
         self._release = [math.nan] * BEFORE
@@ -77,7 +77,7 @@ class Recording:
     def typed(
         self, keys: Sequence[str], press: Sequence[float], release: Sequence[float | None]
     ) -> tuple[int, str] | None:
-        """Take the next keys; at which of them it shows that they were not typed, and why, if it does."""
+        """Take the next keys; if they were not typed, return the key at which this shows and the reason."""
         before = len(self._words) - BEFORE
         self._words += map(self._word, keys)
         self._press += press
@@ -95,13 +95,13 @@ class Recording:
         return found
 
     def _reason(self, block: slice) -> str | None:
-        """Why the keys of a block, which come after the three before it, cannot have been typed, if so."""
+        """The reason why a block, preceded by three earlier keys, cannot have been typed, if there is one."""
         typed = _times(np.array(self._press[block]), np.array(self._release[block]))[BEFORE:]
         times, tick, *_ = seen = SampleTimes.among(typed)
         words: Words = np.array(self._words[block], dtype=np.uint64)
         context = np.stack([words[BEFORE - back : len(words) - back] for back in range(KEYS)])
         hashes = keyed_hashes(context, self._key)
-        # Of keys that come several times, a password's or a key's that is held, one is always near another.
+        # Repeated keys, as in a password or while a key is held, count once: one is always near another.
         first = np.unique(hashes, return_index=True)[1]
         chosen = np.sort(first[hashes[first] % np.uint64(2) == 0])
         probes = probes_of(hashes[None, chosen], np.zeros_like(chosen), times[chosen], MOVES, self._key)
@@ -112,7 +112,7 @@ class Recording:
         return reasons[0] if reasons else None
 
     def beside(self, session: bytes) -> bytes:
-        """What another process needs to continue, in front of the state of the session itself."""
+        """The state that another process needs to continue, put in front of that of the session itself."""
         keys = np.empty(len(self._words), dtype=_KEY)
         keys["word"], keys["press"], keys["release"] = self._words, self._press, self._release
         count = np.array([len(keys)], dtype=_LENGTH)
@@ -120,7 +120,7 @@ class Recording:
         return np.array([len(own)], dtype=_LENGTH).tobytes() + own + session
 
     def resume(self, contents: bytes) -> bytes:
-        """Continue from what `beside` gave; the state of the session itself.
+        """Continue from the result of `beside`, and return the state of the session itself.
 
         A `ValueError` says what is wrong with the contents.
         """
@@ -139,7 +139,7 @@ class Recording:
 
 
 def _times(press: Floats, release: Floats) -> Floats:
-    """(N, 2) interval and hold of each key, NaN where hands cannot have made them."""
+    """(N, 2) interval and hold of each key; NaN where hands cannot have produced them."""
     times = np.column_stack([np.diff(press, prepend=np.nan), release - press])
     for column, wrong in zip(times.T, out_of_reach(times[:, 0], times[:, 1]), strict=True):
         column[wrong] = np.nan

@@ -1,4 +1,4 @@
-"""Many sessions watched at once: one call advances all of them."""
+"""Watching many sessions at once: one call advances all of them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
     from keydyn.decisions.watching.streams import MarkovStreams, TermStreams
 
-# What is followed of each session beside its terms.
+# The arrays that follow each session, in addition to its terms.
 NUMBERS = ("sums", "weights", "suspicion", "locked_at", "press")
 
 
 class WatchedSessions:
-    """S sessions, each in the name of one person, beside a cohort that all share.
+    """S sessions, each in the name of one person, compared with a cohort that all share.
 
-    With a population, an event says what the one before it was worth, because that needs the next key.
-    Neither the time of an update nor memory grows with the length of sessions. No person is compared with
-    their own template: `left_out` says for each session where in the cohort the claimed person is, −1 for
-    nowhere.
+    With a population, the evidence of an event is known only with the next one, because it depends on the
+    next key. Neither the time of an update nor memory grows with the length of sessions. People are not
+    compared with their own templates: `left_out` gives for each session the claimed person's place in the
+    cohort, −1 for none.
 
     Sessions may come and go: make as many as there can be at a time, and `restart` one in another person's
-    name. An update is refused, or interrupted, as a whole: every session is then as it was before.
+    name. If an update is refused or interrupted, every session stays as it was before.
 
     Examples
     --------
@@ -70,14 +70,14 @@ class WatchedSessions:
         self._begin(streams, population.parameters.features, calibration, watching, left_out)
         self._by_hand = ByHand(population, claimed, watching.alarms)
 
-    # Only typing of a population is compared with forgeries.
+    # Only sessions of a population are checked for forgeries.
     _by_hand: ByHand | None = None
 
     @classmethod
     def over(
         cls, streams: MarkovStreams, calibration: Calibration, watching: Watching, left_out: ArrayLike
     ) -> WatchedSessions:
-        """Sessions of hidden Markov models, which cannot be stored or given to another person."""
+        """Watch sessions of hidden Markov models, which cannot be stored or given to another person."""
         made = cls.__new__(cls)
         made._begin(streams, streams.features, calibration, watching, left_out)
         return made
@@ -117,12 +117,12 @@ class WatchedSessions:
     def states(self) -> Floats:
         """(S, 2) probability that each session's typist was active, or paused, at the key before the last.
 
-        One column if the population has no hidden states.
+        There is one column if the population has no hidden states.
         """
         return self._streams.states
 
     def typed(self, session: int = 0) -> Typed:
-        """Whether a hand types a session, as its last keys were found; "unsure" before there are enough."""
+        """Whether a session is typed by hand, judged by its last block; "unsure" before there is one."""
         return NOT_JUDGED if self._by_hand is None else self._by_hand.typed(session)
 
     def encode(self, keys: Any) -> Integers:
@@ -135,9 +135,9 @@ class WatchedSessions:
         claimed: Sequence[Template] | None = None,
         left_out: ArrayLike | None = None,
     ) -> None:
-        """Begin these sessions (all unless named) again, trusted.
+        """Begin these sessions (all unless named) anew, trusted.
 
-        `claimed` gives each another person's template; `left_out` says where these people are in the cohort.
+        `claimed` gives each another person's template, and `left_out` these people's places in the cohort.
         """
         which = self._streams.numbers(sessions)
         places = self._left_out[which] if claimed is None else self._places(left_out, len(which))
@@ -166,9 +166,10 @@ class WatchedSessions:
         return self._updated(values, keys, codes, which, None)
 
     def update_keystrokes(self, keystrokes: pd.DataFrame, sessions: ArrayLike) -> Watched:
-        """Take the next keystrokes, in order of press: `keyname`, `timepress`, `timerelease`, other features.
+        """Take the next keystrokes, in order of press.
 
-        Times that are shorter or longer than hands can make them count as missing.
+        The columns are `keyname`, `timepress`, `timerelease` and other features. Times that are shorter or
+        longer than hands can produce count as missing.
         """
         names = ("keyname", "timepress", "timerelease")
         others = self._features[2:]
@@ -191,7 +192,7 @@ class WatchedSessions:
     ) -> Watched:
         """Take the next keystrokes from lists or arrays, which is faster than from a data frame.
 
-        `codes` from `check_typed` or `encode` may replace `keys`, which then are None. `further` has the
+        `codes` from `check_typed` or `encode` may replace `keys`, which are None then. `further` has the
         values of further features, (B, F − 2).
         """
         which = self._streams.numbers(sessions, distinct=False)
@@ -216,26 +217,27 @@ class WatchedSessions:
         return self._updated(values, keys, codes, which, pressed)
 
     def check_typed(self, keys: Any, press: ArrayLike, release: ArrayLike) -> tuple[Integers, Floats, Floats]:
-        """Codes, presses and releases as `update_typed` takes them; a `ValueError` says what is wrong.
+        """Check keystrokes, and return codes, presses and releases as `update_typed` takes them.
 
-        What passes here is not refused there: a server that advances many sessions in one call can check
-        each client's keystrokes on arrival, so that one client's mistake does not hold up the others.
+        A `ValueError` says what is wrong with them. Keystrokes that pass here are not refused there, so a
+        server that advances many sessions in one call can check each client's keystrokes on arrival, and one
+        client's mistake does not hold up the others.
         """
         codes = self.encode(keys)
         return codes, *_times(press, release, len(codes))
 
     def state(self, sessions: ArrayLike | None = None) -> bytes:
-        """What another process needs to continue these sessions (all unless named)."""
+        """The state that another process needs to continue these sessions (all unless named)."""
         return packed(self._state(self._streams.numbers(sessions)))
 
     def states_of(self, sessions: ArrayLike | None = None) -> list[bytes]:
-        """The `state` of each of these sessions (all unless named), much faster than one by one."""
+        """The `state` of each of these sessions (all unless named), much faster than one at a time."""
         return packed_each(self._state(self._streams.numbers(sessions)))
 
     def resume(self, contents: bytes | Sequence[bytes], sessions: ArrayLike | None = None) -> None:
         """Continue these sessions (all unless named) from a `state`; a `ValueError` says what does not fit.
 
-        Of several states, as `states_of` gives them, all are taken or none.
+        If there are several states, as `states_of` gives them, either all are taken or none.
         """
         state = parsed(contents if isinstance(contents, bytes) else joined(contents), self._record)
         which = self._streams.numbers(sessions)
@@ -249,7 +251,7 @@ class WatchedSessions:
         cohort = state["sums"][:, 1:-1].copy()
         there = np.flatnonzero(self._left_out[which] >= 0)
         cohort[there, self._left_out[which[there]]] = ABSENT
-        # No sum of terms comes near; one that does could be absent after the next key.
+        # No sum of terms comes near ABSENT; one that did could count as absent after the next key.
         if (cohort <= ABSENT / 2).all(axis=1).any():
             raise ValueError("the state's sums leave nobody in the cohort")
         if self._by_hand is not None:
@@ -295,14 +297,14 @@ class WatchedSessions:
         return Watched(ratio, n_keys, level, locked > 0, pausing, tuple(looks))
 
     def _lock_as_forged(self, look: Look, runs: Runs, before: Integers, found: Floats) -> None:
-        """Lock a session from this look on, unless it was locked before; `found`, in runs, says so."""
+        """Lock a session from this look on, unless it is locked already, and note it in `found`."""
         run = int(np.searchsorted(runs.offsets, look.event, side="right")) - 1
         if found[3, look.event] == 0.0:
             self._locked_at[look.session] = before[run] + look.event - runs.offsets[run] + 1
         found[3, look.event : runs.offsets[run + 1]] = 1.0
 
     def _kept(self, runs: Runs) -> tuple[Any, ...]:
-        """What is needed to let sessions be as they were, if these events cannot be taken."""
+        """Copy what is needed to restore sessions if these events cannot be taken."""
         by_hand = None if self._by_hand is None else self._by_hand.kept(runs.own, runs.sizes)
         own = [array[runs.own] for array in self._changing]
         return self._streams.kept(runs.own), own, by_hand
@@ -316,7 +318,7 @@ class WatchedSessions:
             self._by_hand.put_back(by_hand)
 
     def _advanced(self, terms: Floats, runs: Runs, before: Integers) -> Floats:
-        """(4, B) what `watch` finds after each event, from its terms, session by session."""
+        """(4, B) results of `watch` after each event, from terms ordered by session."""
         own, found = runs.own, np.empty((4, len(terms)))
         sums, weights, suspicion, locked_at, _ = self._changing
         alone = len(self._left_out) == 1
@@ -329,7 +331,7 @@ class WatchedSessions:
         return found
 
     def _places(self, places: ArrayLike | None, n: int) -> Integers:
-        """Places in the cohort, −1 for nowhere."""
+        """Check places in the cohort; −1 stands for none."""
         found = np.full(n, -1) if places is None else np.asarray(places, dtype=np.int64)
         most = self._streams.n_templates - 2
         if found.shape != (n,) or (found < -1).any() or (found > most).any():
@@ -337,7 +339,7 @@ class WatchedSessions:
         return found
 
     def _leave_out(self, which: Integers, places: ArrayLike | None) -> None:
-        """Note where in the cohort the claimed person is, who does not count."""
+        """Leave the claimed people out of the cohort at these places."""
         found = self._places(places, len(which))
         self._left_out[which] = found
         there = found >= 0
@@ -358,14 +360,14 @@ def _times(press: ArrayLike, release: ArrayLike, n: int) -> tuple[Floats, Floats
 def watched_sessions(
     background: Background, claimed: Sequence[Detector], watching: Watching, left_out: ArrayLike
 ) -> WatchedSessions:
-    """Sessions beside a background's cohort; a `ValueError` if its detector cannot follow sessions."""
+    """Watch sessions with a background's cohort; a `ValueError` if its detector cannot follow sessions."""
     everyone = [*claimed, *background.others]
     n, calibration = len(claimed), background.calibrations.typical
     of_population = [one.template_ for one in everyone if isinstance(one, PopulationDetector)]
     if len(of_population) == len(everyone):
         own, cohort = of_population[:n], of_population[n:]
         return WatchedSessions(background.population, own, cohort, calibration, watching, left_out)
-    # Not loaded for a population's sessions, which are usual.
+    # Not loaded in the usual case, that of a population.
     from keydyn.decisions.watching.streams import MarkovStreams
     from keydyn.detectors.markov import Markov
 

@@ -1,4 +1,4 @@
-"""What sessions are followed with: the log-likelihoods of events under several templates, as they come."""
+"""Streams of the log-likelihoods of events under several templates, with which sessions are followed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from keydyn.population.stream.streams import PopulationStreams, Runs, session_nu
 
 
 class MarkovStreams:
-    """Sessions followed under hidden Markov models: the claimed person's, then the cohort's.
+    """Sessions followed with hidden Markov models: the claimed person's first, then the cohort's.
 
-    An event's terms are known at once. A session keeps its model, and its state cannot be stored. An update
-    that is refused changes nothing; one that is interrupted may have advanced some sessions.
+    The terms of an event are known at once. A session cannot be given another model, nor its state stored. An
+    update that is refused changes nothing; one that is interrupted may have advanced some sessions.
     """
 
     n_states = 1
@@ -30,7 +30,7 @@ class MarkovStreams:
         n, C = len(claimed), len(cohort)
         chosen = np.column_stack([np.arange(n), np.tile(np.arange(n, n + C), (n, 1))])
         self._batch = OnlineBatch([one.model_ for one in (*claimed, *cohort)], cohorts=chosen)
-        # Values come as interval, hold and sensors; the models have them in alphabetical order.
+        # Values arrive as interval, hold and sensors; the models expect alphabetical order.
         names = list(claimed[0].model_.feature_names_in_)
         times = [name for name in ("tau", "duration") if name in names]
         self.features = (*times, *(name for name in names if name not in times))
@@ -42,7 +42,7 @@ class MarkovStreams:
 
     @property
     def states(self) -> Floats:
-        """(S, 1) nothing is said of pauses."""
+        """(S, 1) NaN, because these models do not tell pauses."""
         return np.full((len(self), 1), np.nan)
 
     @property
@@ -55,7 +55,7 @@ class MarkovStreams:
         return self._batch.encode(keys)
 
     def numbers(self, sessions: ArrayLike | None, distinct: bool = True) -> Integers:
-        """These sessions, all unless named; a `ValueError` if there are no such ones."""
+        """The numbers of these sessions (all unless named); a `ValueError` if one does not exist."""
         return session_numbers(sessions, len(self), distinct=False)
 
     def restart(self, sessions: ArrayLike | None = None, claimed: Sequence[Template] | None = None) -> None:
@@ -73,7 +73,7 @@ class MarkovStreams:
         codes: ArrayLike | None = None,
         states: Floats | None = None,
     ) -> Floats:
-        """(B, 1 + C) the terms of B events; events of one session are in the order of typing."""
+        """(B, 1 + C) terms of B events; events of one session must be in the order of typing."""
         which = self.numbers(sessions, distinct=False)
         rows, typed = self.given(values, keys, codes, len(which))
         if states is not None:
@@ -93,17 +93,17 @@ class MarkovStreams:
         return rows, typed
 
     def advance(self, runs: Runs, rows: Floats, codes: Integers) -> Asked:
-        """The terms that `update` gives, in runs, as are the values and codes; nothing is said of states."""
+        """The terms that `update` gives; all arrays are ordered in runs, and states are NaN."""
         terms = self._terms(np.repeat(runs.own, runs.sizes), rows, codes)
         return Asked(events=terms, states=np.full((len(rows), 1), np.nan))
 
     def events_in(self, s: Integers) -> Integers:
-        """How many events came in these sessions."""
+        """The number of events in each of these sessions so far."""
         return self._batch.n_events[s]
 
     def _terms(self, which: Integers, rows: Floats, codes: Integers) -> Floats:
         terms = np.empty((len(which), self.n_templates))
-        # One event of each session at a time.
+        # Each session advances by one event at a time.
         turn = _turns(which)
         for number in range(int(turn.max(initial=-1)) + 1):
             now = np.flatnonzero(turn == number)
@@ -119,22 +119,22 @@ class MarkovStreams:
         self._refuse()
 
     def kept(self, s: Integers) -> tuple[NDArray[Any], ...]:
-        """Nothing: an update that is refused has not changed anything."""
+        """Keep nothing: an update that is refused has not changed anything."""
         return ()
 
     def put_back(self, s: Integers, kept: tuple[NDArray[Any], ...]) -> None:
-        """Nothing to put back."""
+        """Do nothing: there is nothing to put back."""
 
     def _refuse(self) -> NoReturn:
         raise ValueError("sessions are stored, or given to another person, with a population only")
 
 
-# What `WatchedSessions` follows sessions with.
+# The streams with which `WatchedSessions` follows sessions.
 TermStreams = PopulationStreams | MarkovStreams
 
 
 def _turns(sessions: Integers) -> Integers:
-    """(B,) how many events of the same session come before each event."""
+    """(B,) number of earlier events of the same session, for each event."""
     order = np.argsort(sessions, kind="stable")
     s = sessions[order]
     turns = np.empty(len(s), dtype=np.int64)

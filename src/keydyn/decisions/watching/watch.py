@@ -1,4 +1,4 @@
-"""Watched sessions as callers hold them: a single one, or many of one background that come and go."""
+"""The interfaces to watched sessions: a single session, or a pool of sessions that come and go."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TRUSTED, LOCKED = "trusted", "locked"
-# The number of places of the smallest pool.
+# The number of places in the smallest pool.
 FEWEST_PLACES = 64
 
 
 class Watch:
-    """A single session, which is locked by suspicion, or because its keys were not typed.
+    """A single watched session, which is locked by suspicion or because its keys were not typed.
 
     Examples
     --------
@@ -46,15 +46,15 @@ class Watch:
     def __init__(self, session: WatchedSessions, recording: Recording | None = None) -> None:
         if len(session) != 1:
             raise ValueError(f"a watch follows one session, not {len(session)}")
-        # Without fingerprints of the person, only what the session itself repeats is a recording.
+        # Without fingerprints of the person, only repetitions within the session are found as recordings.
         self._recording = recording or Recording(Fingerprints.none(), bytes(SHORTEST_SECRET))
         self._sessions = session
-        #: Why it was locked, in words, if its keys were not typed: "a recording", "too regular", "pasted" or
-        #: "forged"; else None.
+        #: The reason why the session was locked, if its keys were not typed: "a recording", "too regular",
+        #: "pasted" or "forged", with an explanation; else None.
         self.reason: str | None = None
 
     def __repr__(self) -> str:
-        """Whether it is locked, and since which key."""
+        """The standing of the session and, if it is locked, the key at which it was."""
         return f"<Watch: {self.standing}{f' at key {self.locked_at}' if self.locked_at else ''}>"
 
     @property
@@ -66,26 +66,26 @@ class Watch:
     def pausing(self) -> float:
         """Probability that the typist paused at the key before the last.
 
-        NaN before there were two keys, and if the population has no hidden states.
+        It is NaN before there were two keys, and if the population has no hidden states.
         """
         states = self._sessions.states[0]
         return float(states[1]) if len(states) > 1 else np.nan
 
     @property
     def typed(self) -> Typed:
-        """Whether a hand types, as the last keys were found; "unsure" before there are enough."""
+        """Whether the session is typed by hand, judged by its last block; "unsure" before there is one."""
         return self._sessions.typed()
 
     @property
     def locked_at(self) -> int | None:
-        """The key, from 1, at which it was locked; None if it is not."""
+        """The key, from 1, at which the session was locked; None if it is not."""
         return int(self._sessions.locked_at[0]) or None
 
     def update(self, keystrokes: pd.DataFrame) -> Watched:
         """Take the next keystrokes, one or more, as `WatchedSessions.update_keystrokes` does.
 
-        Only here are recordings noticed, and keys that are too regular or pasted: it takes their presses and
-        releases. Forged typing is noticed in values, too.
+        Recordings, and keys that are too regular or pasted, are noticed only here, because this needs presses
+        and releases; forged typing is also noticed by `update_values`.
         """
         was_locked = self.locked_at is not None
         found = self._sessions.update_keystrokes(keystrokes, np.zeros(len(keystrokes), dtype=np.int64))
@@ -109,18 +109,18 @@ class Watch:
         return found
 
     def _note(self, found: Watched, was_locked: bool) -> None:
-        """Remember why the session was locked by these events, if it was and not by suspicion."""
+        """Remember the reason if these events locked the session because they were forged."""
         if found.looks and not was_locked and found.locked[-1]:
             self.reason = found.forged(int(np.argmax(found.locked)))
 
     def restart(self) -> None:
-        """Begin another session of the same person, trusted; what was typed so far is still known."""
+        """Begin another session of the same person, trusted; what was typed so far is remembered."""
         self._sessions.restart()
         self._recording.restart()
         self.reason = None
 
     def state(self) -> bytes:
-        """What another process needs to continue the session."""
+        """The state that another process needs to continue the session."""
         return self._recording.beside(self._sessions.state())
 
     def resume(self, contents: bytes) -> None:
@@ -129,11 +129,11 @@ class Watch:
 
 
 class NotWatchableError(ValueError):
-    """Sessions of this background or person cannot be watched here."""
+    """Raised when sessions of a background or person cannot be watched in a pool."""
 
 
 class WatchedPool:
-    """Sessions that join and leave; not for several threads at once."""
+    """A pool of watched sessions that join and leave; threads must not use it at the same time."""
 
     def __init__(self, background: Background, watching: Watching) -> None:
         self._cohort = [_template(one) for one in background.others]
@@ -150,7 +150,7 @@ class WatchedPool:
         return len(self._claimed) - len(self._free)
 
     def join(self, claimed: Detector, left_out: int, state: bytes | None) -> tuple[int, bool]:
-        """The place of a new session, and whether it continues from the state: not from one of others."""
+        """Add a session; return its place, and whether it continues from the state, if that fits."""
         template = _template(claimed)
         if not self._free:
             self._grow()
@@ -172,25 +172,25 @@ class WatchedPool:
         return place, True
 
     def leave(self, place: int) -> None:
-        """Give a place back."""
+        """Remove a session, so that its place is free again."""
         self._all.restart([place], [self._cohort[0]], [-1])
         self._claimed[place], self._left_out[place] = self._cohort[0], -1
         self._free.append(place)
 
     def restart(self, place: int) -> None:
-        """Begin a session again, trusted."""
+        """Begin a session anew, trusted."""
         self._all.restart([place])
 
     def typed(self, place: int) -> Typed:
-        """Whether a hand types a session."""
+        """Whether a session is typed by hand."""
         return self._all.typed(place)
 
     def states(self, places: Sequence[int]) -> list[bytes]:
-        """What another process needs to continue each of these sessions."""
+        """The state that another process needs to continue each of these sessions."""
         return self._all.states_of(places)
 
     def advance(self, places: Integers, names: list[str], times: Floats) -> Watched:
-        """Take keystrokes: places (B,), keys and times (2, B); a `ValueError` leaves all as it was."""
+        """Take keystrokes: places (B,), keys and times (2, B); a `ValueError` leaves everything unchanged."""
         return self._all.update_typed(names, times[0], times[1], places)
 
     @property

@@ -1,9 +1,9 @@
-"""How sessions are watched, and what is known after each key.
+"""The settings for watching sessions, and the results after each key.
 
-Two things are followed. The *ratio* says how much more probable the last keys are coming from the claimed
-person than from someone else, calibrated, with older keys forgotten: show it, or base other decisions on it.
-The *suspicion* is Page's sum (`calibration.sequential`), which notices a change of person soonest: a session
-is locked when it rises above the level, and stays locked until it is restarted.
+Two quantities are followed. The *ratio* is the calibrated log-likelihood ratio of the last keys, of the
+claimed person to someone else, with older keys forgotten: show it, or base other decisions on it. The
+*suspicion* is Page's sum (`calibration.sequential`), which notices a change of person soonest: a session is
+locked when it rises above the level, and stays locked until it is restarted.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from keydyn.decisions.decision import ALARMS
 from keydyn.decisions.watching.by_hand import Look
 from keydyn.short_repr import short_repr
 
-# The term of a member of the cohort who does not count.
+# The term that marks a member of the cohort who does not count.
 ABSENT = -1e9
-# How much of the ratio is left after each key: it is that of the last fifty, roughly.
+# The share of the ratio that is left after each key; roughly the last fifty keys count.
 RATIO_KEEPS = 0.98
 
 
 def faded_ratios(calibration: Calibration, sums: Floats, keys: Floats) -> Floats:
-    """(n,) calibrated ratios of fading sums, (n, 1 + C), and of the number of keys they amount to, (n,)."""
+    """(n,) calibrated ratios from fading sums, (n, 1 + C), and the numbers of keys they amount to, (n,)."""
     cohort = sums[:, 1:]
     scores = open_set_scores(sums[:, :1], cohort, keys, cohort <= ABSENT)[:, 0]
     return calibration.llr(scores, np.rint(keys).astype(np.int64))
 
 
 class Standing(NamedTuple):
-    """What is known of n sessions, a row each, beside a cohort of C."""
+    """The state of n sessions, one row each, with a cohort of C."""
 
-    sums: Floats  # (n, C + 2) fading sums of terms, as claimed and of the cohort, and the keys they amount to
+    sums: Floats  # (n, C + 2) fading sums of terms, claimed and cohort, and the number of keys in them
     weights: Floats  # (n, C) of the cohort
     suspicion: Floats  # (n,)
-    # (n,) the key at which each was locked, from 1, or 0; events before these; the place of the claimed
-    # person in the cohort, or −1
+    # (n,) the key at which each session was locked, from 1, or 0; the number of earlier events; the place of
+    # the claimed person in the cohort, or −1
     locked_at: Integers
     before: Integers
     left_out: Integers
 
 
 class Limits(NamedTuple):
-    """`Watching` as the compiled loop takes it."""
+    """The settings of `Watching` in the form that the compiled loop takes."""
 
     level: float
     accept: float
@@ -70,16 +70,16 @@ class Limits(NamedTuple):
 def watch(
     terms: Floats, offsets: Integers, standing: Standing, limits: Limits, tables: Tables, found: Floats
 ) -> None:
-    """What is known after each event, (4, B): ratio, keys, suspicion, and whether the session is locked.
+    """Fill in the results after each event, (4, B): ratio, keys, suspicion, and whether it is locked.
 
-    `terms` (B, 1 + C) are those of sessions one after the other, which begin at `offsets`, (n + 1,).
+    `terms` (B, 1 + C) are those of concatenated sessions, which begin at `offsets`, (n + 1,).
     """
     B, U = terms.shape
     sums, ordered, steps = np.empty((B, U)), np.empty(U - 1), np.empty(B)
     for q in range(len(offsets) - 1):
         for n in range(offsets[q], offsets[q + 1]):
             for u in range(U):
-                # As in the calibration: no term, however improbable the key, makes anyone absent.
+                # Limited as in the calibration: however improbable a key, its term makes no one absent.
                 if not np.isnan(terms[n, u]):
                     terms[n, u] = min(max(terms[n, u], LOWEST), HIGHEST)
             if standing.left_out[q] >= 0:
@@ -87,7 +87,7 @@ def watch(
     fade(terms, offsets, limits.ratio_keeps, standing.sums, sums, found[1])
     predict(terms, offsets, limits.keep, standing.weights, steps)
     for n in range(B):
-        # A key that says nothing stays NaN.
+        # Keys without evidence stay NaN.
         if steps[n] < limits.least:
             steps[n] = limits.least
         steps[n] += limits.allowed
@@ -115,12 +115,12 @@ class Watching:
     Attributes
     ----------
     level : suspicion above which a session is locked
-    accept : the suspicion restarts when it has fallen to −accept: 0 for Page's sum, Wald's bound for his test
-    ratio_keeps : how much of the ratio is left after each key
+    accept : the suspicion restarts when it falls to −accept; 0 for Page's sum, Wald's bound for his test
+    ratio_keeps : the share of the ratio that is left after each key
     keep, least : see `sequential.increments`
     allowed : nats in favour of the claim with every key
-    alarms : the largest share of people's own typing, by hundreds of keys, that may lock a session as forged;
-        0 for none
+    alarms : sets the share of blocks of a hundred keys, typed by people, that may lock a session as forged;
+        with 0 none does
 
     Examples
     --------
@@ -147,22 +147,22 @@ class Watching:
 
     @property
     def limits(self) -> Limits:
-        """What the compiled loop takes of them."""
+        """The settings in the form that the compiled loop takes."""
         return Limits(*(float(getattr(self, name)) for name in Limits._fields))
 
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """What is known after each of B events.
+    """The results after each of B events.
 
     Attributes
     ----------
     ratio : (B,) calibrated log-likelihood ratio of the last keys; NaN before there is a term
-    keys : (B,) how many keys it amounts to
+    keys : (B,) number of keys that the ratio amounts to
     suspicion : (B,) evidence against the claim
     locked : (B,) whether the session is locked
     pausing : (B,) probability that the typist paused at the key before; NaN if there is none
-    looks : whether hands typed the blocks of keys that these events completed
+    looks : judgements whether the blocks that these events completed were typed by hand
 
     Examples
     --------
@@ -184,14 +184,14 @@ class Watched:
 
     @property
     def trust(self) -> Floats:
-        """(B,) probability that the claimed person typed the last keys, if both were equally probable before.
+        """(B,) probability that the claimed person typed the last keys, with a prior of one half.
 
-        It is 1 / (1 + e^−ratio), and 0.5 before there is a ratio: nothing is known yet.
+        It is 1 / (1 + e^−ratio), and 0.5 before there is a ratio.
         """
-        # As a hyperbolic tangent nothing overflows.
+        # Written as a hyperbolic tangent so that nothing overflows.
         trust: Floats = 0.5 + 0.5 * np.tanh(0.5 * np.where(np.isnan(self.ratio), 0.0, self.ratio))
         return trust
 
     def forged(self, event: int) -> str | None:
-        """Why a block that ended with an event locks the session, in words, if it does."""
+        """The reason why a block that ended with this event locks the session, if it does."""
         return next((one.typed.reason for one in self.looks if one.event == event and one.forged), None)

@@ -1,7 +1,7 @@
-"""How far the goodness-of-fit test can be trusted: its size where the model is right, its power where not.
+"""Measures the size of the goodness-of-fit test under right models, and its power against wrong ones.
 
 Data are drawn from models that were fitted to real users, along their own event sequences, so that the truth
-is known and is like typing. Fable gives short samples, essay long ones.
+is known and resembles typing. Fable provides short samples, essay long ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from keydyn.model.families.family import families_of
 
 P_VALUES = ("p_value", "p_one_sided", "p_double")
 TRUE: dict[str, dict[str, Any]] = {"true": {}}
-# Models that are wrong for data of two states with heavy tails, and the surrogates that suffice to see it.
+# Models that are wrong for data of two states with heavy tails, and the number of surrogates needed to see
+# it.
 WRONG: dict[str, dict[str, Any]] = {
     "one state": {"n_states": 1},
     "log-normal": {"emission": "lognormal"},
@@ -49,9 +50,9 @@ def user_calibration(
     hypothesis: Hypothesis,
     how: SurrogateTest,
 ) -> dict[str, Any]:
-    """The test of a hypothesis on data drawn from a model fitted to this user.
+    """Test a hypothesis on data drawn from a model fitted to this user.
 
-    Areas are over ln x for every family of positive values.
+    Areas are over ln x for all families of positive values.
     """
     repeat = hypothesis.repeat
     generator = stream(how.seed, "size and power", dataset, user, model, repeat)
@@ -78,7 +79,7 @@ def calibration_calls(
     models: Sequence[str] = MODELS,
     repeats: int = 1,
 ) -> list[partial[dict[str, Any]]]:
-    """Calls of `user_calibration`; `hypotheses` are `changes` of the true model, by name."""
+    """Calls of `user_calibration`; `hypotheses` are changes to the true model, by name."""
     return [
         partial(user_calibration, sequences, dataset, user, model, Hypothesis(name, changes, repeat), how)
         for user, sequences in intervals_by_user(keystrokes).items()
@@ -89,7 +90,7 @@ def calibration_calls(
 
 
 def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
-    """For each p-value: its distance from uniform, its mean, and the actual size at 0.05.
+    """The distance of each kind of p-value from uniform, its mean, and the actual size at 0.05.
 
     `ks_distance` is the largest |share of p ≤ u − u| over the values that p can take; a uniform p exceeds
     `ks_by_chance` in one case of twenty. `size_low` and `size_high` are Clopper and Pearson's 95 % interval.
@@ -121,7 +122,7 @@ def calibration_table(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def power_table(tests: pd.DataFrame) -> pd.DataFrame:
-    """The share of wrong hypotheses that are rejected at 0.05, one- and two-sided, and the share missed."""
+    """The shares of wrong hypotheses rejected at 0.05, one- and two-sided, and the share missed."""
     grouped = tests.assign(
         two_sided=tests["p_value"] <= LEVEL, one_sided=tests["p_one_sided"] <= LEVEL
     ).groupby(["dataset", "model", "hypothesis"], sort=False)
@@ -144,7 +145,7 @@ def share_interval(count: int, n: int) -> tuple[float, float]:
 
 
 def distance_from_uniform(p: Floats, n_surrogates: int) -> float:
-    """Kolmogorov and Smirnov's distance of p-values from the uniform distribution on k/(S + 1)."""
+    """The Kolmogorov–Smirnov distance of p-values from the uniform distribution on k/(S + 1)."""
     steps = np.arange(1, n_surrogates + 2) / (n_surrogates + 1)
     # Apart from rounding, a p-value is a whole number of steps.
     below = np.searchsorted(np.sort(p), steps + 1e-9) / len(p)

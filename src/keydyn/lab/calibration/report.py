@@ -1,4 +1,4 @@
-"""What the test of fit is worth, from start to report: its size where a model is right, and its power."""
+"""Runs and reports the study of the test of fit: its size under right models, and its power."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ LEAD = (
 
 
 def calibrate(texts: Sequence[LongText], settings: Mapping[str, Any], parts: Parts) -> pd.DataFrame:
-    """Tests on data from fitted models: true hypotheses, some per user, then wrong ones.
+    """Run tests on data from fitted models: with true hypotheses, several per user, then with wrong ones.
 
-    `settings` are those of the test, as run.json has them: seed, surrogates, second and repeats.
+    `settings` are those of the test as in run.json: seed, surrogates, second and repeats.
     """
     seed, repeats = settings["seed"], settings["repeats"]
     numbers = {"n_surrogates": settings["surrogates"], "n_second": settings["second"], "repeats": repeats}
@@ -62,7 +62,7 @@ def calibrate(texts: Sequence[LongText], settings: Mapping[str, Any], parts: Par
 
 
 def write(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
-    """Tables, figures and report on what the test is worth."""
+    """Write tables, figures and the report; returns the tables for the terminal."""
     outputs.frames(tests=tests)
     right = tests["hypothesis"] == "true"
     size, power = calibration_table(tests[right]), power_table(tests[~right])
@@ -108,7 +108,7 @@ def write(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> li
 
 
 def size_words(table: pd.DataFrame) -> list[str]:
-    """A sentence per model: whether its p-values reject as often as they should, and are uniform."""
+    """A sentence per model that says whether its p-values have the right size and are uniform."""
     lines = []
     for (dataset, model), model_rows in table.groupby(["dataset", "model"], sort=False):
         judgements = []
@@ -127,7 +127,7 @@ def size_words(table: pd.DataFrame) -> list[str]:
 
 
 def pooled_words(table: pd.DataFrame) -> str:
-    """The size of each p-value over all models and datasets: more tests, and a narrower interval."""
+    """The size of each kind of p-value over all models and datasets, with a narrower interval."""
     shares = []
     for kind, kind_rows in table.groupby("p", sort=False):
         rejected = int((kind_rows["size"] * kind_rows["tests"]).round().sum())
@@ -142,7 +142,7 @@ def pooled_words(table: pd.DataFrame) -> str:
 
 
 def power_words(table: pd.DataFrame) -> str:
-    """What is missed most and least, in a sentence."""
+    """A sentence about the wrong models rejected most and least often."""
     least, most = (table.iloc[int(place)] for place in (table["missed"].argmin(), table["missed"].argmax()))
 
     def named(row: pd.Series) -> str:
@@ -160,7 +160,7 @@ ONE_SIDED, FOUND = "one-sided", 0.8
 
 
 def answer(values: Values) -> str:
-    """How often right models are rejected, and how often wrong ones are."""
+    """A summary of how often right models are rejected, and how often wrong ones are."""
     right, wrong = values["calibration"], values["power"]
     right = right[right["p"] == ONE_SIDED]
     least, most = (right.iloc[int(place)] for place in (right["size"].argmin(), right["size"].argmax()))
@@ -205,9 +205,9 @@ PAGE = ResultsPage(
 
 
 def draw_calibration(tests: pd.DataFrame, path: Path) -> None:
-    """Write the figure: the same where the hypothesis is true, one panel per dataset and model.
+    """Draw the cumulative distribution of p-values of true hypotheses, a panel per dataset and model.
 
-    A calibrated p-value follows the line; the grey band holds it with probability 0.95.
+    Calibrated p-values follow the line; the grey band holds them with probability 0.95.
     """
     panels = list(tests.groupby(["dataset", "model"], sort=False))
     with drawing(2.8 * len(panels), 3.5, path) as figure:
@@ -228,9 +228,9 @@ def draw_calibration(tests: pd.DataFrame, path: Path) -> None:
 
 
 def draw_power(table: pd.DataFrame, path: Path) -> None:
-    """Write the figure: the share of wrong hypotheses that are rejected at 0.05.
+    """Draw the shares of wrong hypotheses rejected at 0.05.
 
-    `table` is that of `keydyn.lab.calibration.measurements.power_table`.
+    `table` is the result of `keydyn.lab.calibration.measurements.power_table`.
     """
     groups = list(table.groupby(["dataset", "model"], sort=False))
     hypotheses = list(dict.fromkeys(table["hypothesis"]))

@@ -1,4 +1,4 @@
-"""keydyn study calibration: how far can the goodness-of-fit test be trusted?"""
+"""The command `keydyn study calibration`: how far can the goodness-of-fit test be trusted?"""
 
 from __future__ import annotations
 

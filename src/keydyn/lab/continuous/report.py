@@ -1,4 +1,4 @@
-"""Continuous verification (Section 5.3): is it still them, keystroke by keystroke?"""
+"""Writes tables, figures and the report of continuous verification (Section 5.3) from ranks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WAYS: tuple[tuple[WayToWatch, str], ...] = (
 
 
 def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[Table]:
-    """All tables, figures and the report from the ranks; the paper's table, for the terminal."""
+    """Write tables, figures and the report; returns the paper's table for the terminal."""
     ranked = ranked_of(table)
     outputs.ranks(table)
     section, tables = continuous_section(outputs, ranked, facts)
@@ -74,7 +74,7 @@ def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[T
 def continuous_section(
     outputs: Outputs, ranked: Ranked, facts: Mapping[str, Any]
 ) -> tuple[Section, list[Table]]:
-    """The section on continuous verification; its files are written."""
+    """Write the files of continuous verification; returns the section of the report and all its tables."""
     seed = facts.get("seed", 0)
     results = {
         (key, way.name, thresholds): continuous(ranks, way, thresholds, seed=seed)
@@ -97,14 +97,14 @@ def continuous_section(
 
 
 def impostors_of(facts: Mapping[str, Any], ranked: Ranked) -> str:
-    """Who the impostors of these datasets are, in sentences."""
+    """Sentences that say who the impostors of these datasets are."""
     protocols = facts.get("protocols", {})
     texts = dict.fromkeys(protocols[name]["impostors"] for name, _ in ranked if name in protocols)
     return " ".join(f"{capital(text)}." for text in texts)
 
 
 def rejection_table(results: Mapping[Key, Continuous]) -> Table:
-    """The average maximum rejection time, with the published figures beside it."""
+    """The average maximum rejection time, compared with the published figures."""
     rows = [
         (*key, result.rejection.mean, result.rejection.std, *REJECTION_TIME.get(key, (None, None)))
         for key, result in results.items()
@@ -125,7 +125,7 @@ def rejection_table(results: Mapping[Key, Continuous]) -> Table:
 
 
 def watching_table(results: Mapping[tuple[Key, str, str], Continuous], impostors: str = "") -> Table:
-    """Both ways to watch a session, at thresholds that are known beforehand and at the published ones."""
+    """Both ways to watch a session, at thresholds known beforehand and at the published ones."""
     rows, lines = [], []
     for ((dataset, detector), way, thresholds), result in results.items():
         labels: dict[str, Any] = {"dataset": dataset, "detector": detector}
@@ -183,7 +183,7 @@ def _rejection(outputs: Outputs, results: Mapping[Key, Continuous]) -> Picture:
 
 
 def _penalty(outputs: Outputs, ranked: Ranked) -> list[Picture]:
-    """The paper's example: the longest recordings, the POHMM, the first sample that its owner tries."""
+    """The paper's example: the dataset with the longest recording, the POHMM, its first genuine sample."""
     keys = [key for key in ranked if key[1] == "pohmm"] or list(ranked)
     dataset, detector = max(keys, key=lambda key: int(ranked[key].lengths.max()))
     ranks = ranked[dataset, detector]
@@ -211,7 +211,7 @@ HMM = "hmm"
 
 
 def answer(values: Values) -> str:
-    """Keys until an impostor is rejected, at the paper's threshold and at one that a system can know."""
+    """The keys until an impostor is rejected, at the paper's threshold and at one that a system can know."""
     sentences = []
     measured, watching = values.get("continuous"), values["watching"]
     detectors = list(dict.fromkeys(watching["detector"]))
@@ -270,10 +270,10 @@ LEAST = 5.0  # keys, the shortest axis
 
 
 def rejection_figure(panels: Mapping[str, Mapping[str, Floats]]) -> Figure:
-    """The share of impostor sessions rejected after at most N keys.
+    """Plot the share of impostor sessions rejected after at most N keys.
 
-    `panels`: dataset → detector → (R,) keys until rejection, one per impostor session; infinite where the
-    impostor was never rejected, so that the line ends below 1.
+    `panels` maps dataset → detector → (R,) keys until rejection, one per impostor session. They are infinite
+    if the impostor was never rejected, so that the line ends below 1.
     """
 
     def draw(axes: Axes, times: Any, pens: Mapping[str, Pen]) -> None:
@@ -288,7 +288,7 @@ def rejection_figure(panels: Mapping[str, Mapping[str, Floats]]) -> Figure:
 
 
 def shares(times: Floats, end: float) -> Curve:
-    """The empirical distribution function, from 0 to `end`."""
+    """The empirical distribution function of the times, from 0 to `end`."""
     if len(times) == 0:
         raise ValueError("there are no rejection times")
     if np.isnan(times).any() or (times < 0).any():

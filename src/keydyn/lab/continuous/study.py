@@ -1,4 +1,4 @@
-"""keydyn study continuous: is it still them, keystroke by keystroke?"""
+"""The command `keydyn study continuous`: is it still them, keystroke by keystroke?"""
 
 from __future__ import annotations
 

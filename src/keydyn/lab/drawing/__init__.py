@@ -1,1 +1,1 @@
-"""Figures that several studies draw."""
+"""Figures that several studies share."""

@@ -1,4 +1,4 @@
-"""Curves in panels, one per dataset: ROC, DET, CMC, reliability, and figures of users over a number."""
+"""Curves in panels, one per dataset: ROC, DET, CMC, reliability, and results over a number."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ UPPER = 0.4  # the highest false match rate of a ROC
 
 
 def roc_figure(panels: Panels) -> Figure:
-    """True match rate against false match rate up to `UPPER`, for each dataset and detector.
+    """Plot true match rates against false match rates up to `UPPER`, for each dataset and detector.
 
-    Where a line crosses the thin one both errors are equal.
+    Both errors are equal where a curve crosses the thin line.
     """
 
     def draw(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]) -> None:
@@ -57,10 +57,9 @@ LOWEST, HIGHEST = 0.0007, 0.55
 
 
 def det_figure(panels: Panels) -> Figure:
-    """False non-match rate (`y` of the curves) against false match rate, in per cent.
+    """Plot false non-match rates (`y` of the curves) against false match rates, in per cent.
 
-    Rates below 0.07 % lie outside: the line leaves the panel at its edge. The thin line is where both
-    errors are equal.
+    Rates below 0.07 % lie outside, where curves leave the panel. Both errors are equal on the thin line.
     """
     edges = deviates(np.array([LOWEST, HIGHEST]))
 
@@ -76,7 +75,7 @@ def det_figure(panels: Panels) -> Figure:
 
 
 def deviates(rates: Floats) -> Floats:
-    """Φ⁻¹ of rates; 0 and 1, which have none, are taken far outside of the panel."""
+    """Φ⁻¹ of rates; 0 and 1, for which it is infinite, are placed far outside of the panel."""
     return np.asarray(ndtri(np.clip(rates, 1e-12, 1.0 - 1e-12)))
 
 
@@ -94,7 +93,7 @@ RANKS = 10
 
 
 def cmc_figure(panels: Panels) -> Figure:
-    """Identification rate against rank (`x` of the curves: 1, 2, …), up to `RANKS`."""
+    """Plot identification rates against ranks (`x` of the curves: 1, 2, …), up to `RANKS`."""
 
     def draw(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]) -> None:
         first = {name: _first_ranks(curve) for name, curve in curves.items()}
@@ -120,9 +119,10 @@ TEN = np.log(10.0)
 
 
 def reliability_figure(panels: Mapping[str, pd.DataFrame]) -> Figure:
-    """A panel per dataset; each has the columns of `keydyn.evaluation.rates.likelihood_ratios.reliability`.
+    """Plot observed against stated likelihood ratios, a panel per dataset.
 
-    On the thin line, ratios are what they say. Axes are powers of ten.
+    Each panel has the columns of `keydyn.evaluation.rates.likelihood_ratios.reliability`. Stated ratios are
+    right on the thin line. Axes are powers of ten.
     """
     both = np.concatenate([table[["stated", "observed"]].to_numpy().ravel() for table in panels.values()])
     reach = float(np.ceil(np.abs(both / TEN).max() * 2) / 2)
@@ -137,11 +137,11 @@ def reliability_figure(panels: Mapping[str, pd.DataFrame]) -> Figure:
         return figure
 
 
-ROOM = 0.16  # of the axis, between two labels
+ROOM = 0.16  # least distance of two labels, as a share of the axis
 
 
 def user_curves_figure(panels: RowsOfPanels, x_label: str) -> Figure:
-    """Every figure against a number on a logarithmic axis; the panels of a row share their scale."""
+    """Plot every figure against a number on a logarithmic axis; the panels of a row share their scale."""
     with house_style():
         figure, grid = rows_figure(panels, x_label, 2.0, 1.85, 3.5, sharey="row", sharex="col")
         for column, (dataset, panel) in enumerate(panels.items()):
@@ -153,13 +153,13 @@ def user_curves_figure(panels: RowsOfPanels, x_label: str) -> Figure:
                 axes.xaxis.set_minor_locator(NullLocator())
                 axes.grid(axis="y", color="#e3e3e3", linewidth=0.6)
         for row in grid:
-            # All panels of a row share their axis: set once, when everything is drawn.
+            # All panels of a row share their axis, which is set once everything is drawn.
             row[0].set_ylim(bottom=0.0)
         return figure
 
 
 def labelled(numbers: Collection[float]) -> list[float]:
-    """Those of the numbers that have room for a label on a logarithmic axis: both ends and some between."""
+    """The numbers that have room for a label on a logarithmic axis: both ends and some in between."""
     least = min(numbers)
     room = ROOM * math.log(max(numbers) / least)
     chosen = [max(numbers)]

@@ -1,4 +1,4 @@
-"""A panel per dataset, a line per detector: the grid, the pens and the legend that such figures share."""
+"""Figures with a panel per dataset and a line per detector: the grid, the pens and the legend."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from keydyn.figures.style import COLOURS, GREY, blank, house_style, text_of
 from keydyn.lab.frame.names import dataset_name, detector_name
 from keydyn.lab.frame.tables import estimate_of
 
-# Filled and empty, so that they differ in grey too.
+# Filled and empty markers, so that they also differ in grey.
 SIGNS = (("o", COLOURS[0], COLOURS[0]), ("s", COLOURS[1], "white"), ("^", COLOURS[2], COLOURS[2]))
 ROW = 0.3  # inches per detector
 LETTERS = 20  # per line of the label
 
 
-# Dataset → series, such as "closed set" and "open set" → detector → estimate; one without a value is drawn
-# as words.
+# Dataset → series, such as "closed set" and "open set" → detector → estimate; one without a value is shown as
+# text.
 Estimates = Mapping[str, Mapping[str, Mapping[str, Estimate]]]
-# What a row of a frame is called in a panel.
+# Returns the label of a frame's row in a panel.
 Naming = Callable[[Mapping[Any, Any]], str]
 
 
 def intervals_figure(panels: Estimates, label: str) -> Figure:
-    """A panel per dataset and a row per detector, with a dot and a line per series; `label` has the unit."""
+    """Draw a panel per dataset and a row per detector, with a dot and a line per series."""
     series = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     if len(series) > len(SIGNS):
         raise ValueError(f"at most {len(SIGNS)} series stand side by side, not {len(series)}")
@@ -56,7 +56,8 @@ def intervals_figure(panels: Estimates, label: str) -> Figure:
             axes.grid(axis="x", color="#e3e3e3", linewidth=0.6)
             axes.set_axisbelow(True)
             axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-        # All panels share their axis: set once, when everything is drawn, or what comes later is cut off.
+        # All panels share their axis, which is set once everything is drawn, or later panels would be cut
+        # off.
         estimates = [one for panel in panels.values() for rows in panel.values() for one in rows.values()]
         there = [one.numbers for one in estimates if not math.isnan(one.numbers[0])]
         low, high = min([one[1] for one in there] + [0.0]), max([one[2] for one in there] + [0.0])
@@ -64,7 +65,7 @@ def intervals_figure(panels: Estimates, label: str) -> Figure:
         if low < 0.0:
             for axes in grid:
                 axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
-        # The names of detectors leave narrow panels.
+        # The names of detectors leave little room for panels.
         label_outer(grid, fill(text_of(label), LETTERS), "")
         if len(series) > 1:
             handles = [
@@ -95,7 +96,7 @@ Dash = str | tuple[float, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Pen:
-    """What distinguishes a detector from others, in colour and in grey."""
+    """The style that distinguishes a detector from others, in colour and in grey."""
 
     colour: str
     dash: Dash
@@ -104,7 +105,7 @@ class Pen:
 
     @property
     def line(self) -> dict[str, Any]:
-        """As arguments of `plot`."""
+        """The style as arguments of `plot`."""
         return {"color": self.colour, "linestyle": self.dash, "linewidth": self.width}
 
 
@@ -119,12 +120,12 @@ PENS = {
     "population": Pen("#000000", (0.0, (16.0, 1.0)), "*", 1.8),
 }
 LETTER = 0.068  # inches, of the legend's font
-TITLE = 30  # letters that fit above a panel
+TITLE = 30  # number of letters that fit above a panel
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line and, where known, its 95 % band; arrays of one length."""
+    """A line with its 95 % band, if known; arrays of one length."""
 
     x: Floats
     y: Floats
@@ -140,7 +141,7 @@ class Curve:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, x: str, y: str) -> Curve:
-        """A column over another, with the band from Y_low to Y_high."""
+        """A curve of column `y` over column `x`, with the band from Y_low to Y_high."""
         return cls(*(frame[name].to_numpy(dtype=np.float64) for name in (x, y, f"{y}_low", f"{y}_high")))
 
 
@@ -150,9 +151,9 @@ RowsOfPanels = Mapping[Any, Mapping[str, Mapping[str, Curve]]]
 
 
 def curves_of(frame: pd.DataFrame, x: str, figures: Mapping[str, str], lines: str = "") -> RowsOfPanels:
-    """Dataset → title → line → curve: of each title the column of the frame, with its band, over `x`.
+    """Dataset → title → line → curve, with the column of the frame for each title, and its band, over `x`.
 
-    A line is a value of the column `lines`; without it, there is one line, the population model.
+    Lines are the values of the column `lines`; without it, there is one line, the population model.
     """
     return {
         str(dataset): {
@@ -169,7 +170,7 @@ def curves_of(frame: pd.DataFrame, x: str, figures: Mapping[str, str], lines: st
 def estimates_of(
     frame: pd.DataFrame, series: Mapping[str, str], name: Naming, scale: float = 1.0
 ) -> Estimates:
-    """Dataset → series → name → estimate: of each series the column of the frame, with its interval."""
+    """Dataset → series → name → estimate, with the column of the frame for each series, and its interval."""
     panels: dict[str, dict[str, dict[str, Estimate]]] = {}
     for row in frame.to_dict("records"):
         for title, figure in series.items():
@@ -179,7 +180,7 @@ def estimates_of(
 
 
 def pens_of(names: Iterable[str]) -> dict[str, Pen]:
-    """A pen per name: known detectors have their own, the others get those left over, then repeated colours.
+    """A pen per name: known detectors have their own, the others get unused ones, then repeated colours.
 
     A repeated colour has another dash and another marker.
     """
@@ -197,7 +198,7 @@ def pens_of(names: Iterable[str]) -> dict[str, Pen]:
 def grid_of_panels(
     titles: Sequence[str], width: float = 2.6, height: float = 2.5, **shared: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel for each title, three in a row, or two in a row if there are four."""
+    """A figure with a panel per title, three in a row, or two in a row if there are four."""
     if not titles:
         raise ValueError("there is nothing to draw: no dataset")
     columns = 2 if len(titles) == 4 else min(len(titles), 3)
@@ -215,7 +216,7 @@ def grid_of_panels(
 def draw_curves(
     axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen], markers: float = 0.0, **line: Any
 ) -> None:
-    """The bands first, so that no line is under another's band; points have markers of this size."""
+    """Draw bands first, so that none covers a line, then lines; points get markers of this size."""
     for name, curve in curves.items():
         if curve.low is not None and curve.high is not None:
             axes.fill_between(
@@ -227,7 +228,7 @@ def draw_curves(
         axes.plot(curve.x, curve.y, pens[name].marker, color=pens[name].colour, markersize=markers)
 
 
-# Draws what belongs to one dataset, by detector: curves, or what they are made of.
+# Draws the data of one dataset, by detector: curves, or the data they are computed from.
 Drawing = Callable[[Axes, Any, Mapping[str, Pen]], None]
 
 
@@ -238,7 +239,7 @@ def curves_figure(
     markers: bool = False,
     **grid: Any,
 ) -> Figure:
-    """A panel per dataset in which `draw` draws its curves, with labels of both axes and one legend."""
+    """Draw a panel per dataset with `draw`, labels for both axes and one legend."""
     with house_style():
         pens = pens_of(detectors_of(panels))
         figure, every = grid_of_panels(list(panels), **grid)
@@ -252,7 +253,7 @@ def curves_figure(
 def rows_figure(
     panels: RowsOfPanels, x_label: str, height: float, width: float, markers: float, **shared: Any
 ) -> tuple[Figure, Any]:
-    """A row of panels for each figure, labelled on the left, and its grid of axes; sizes are of a panel."""
+    """Draw a row of panels per figure, labelled on the left; returns the figure and its grid of axes."""
     if not panels:
         raise ValueError("there is nothing to draw: no dataset")
     titles = list(next(iter(panels.values())))
@@ -269,7 +270,7 @@ def rows_figure(
 
 
 def detectors_of(panels: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """All detectors, in the order in which they come up."""
+    """All detectors, in order of appearance."""
     names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
     if not names:
         raise ValueError("there is nothing to draw: no detector")
@@ -277,7 +278,7 @@ def detectors_of(panels: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def legend_below(figure: Figure, pens: Mapping[str, Pen], markers: bool = False) -> None:
-    """One legend for all panels, in as many columns as the figure has room for."""
+    """Add one legend for all panels, in as many columns as fit."""
     texts = [text_of(detector_name(name)) for name in pens]
     handles = [
         Line2D([], [], marker=pen.marker if markers else "", markersize=4.5, **pen.line)
@@ -285,13 +286,13 @@ def legend_below(figure: Figure, pens: Mapping[str, Pen], markers: bool = False)
     ]
     room = figure.get_size_inches()[0] / (max(map(len, texts)) * LETTER + 0.55)
     columns = int(np.clip(room, 1, len(texts)))
-    # Rows as even as they can be.
+    # Make the rows as even as possible.
     columns = -(-len(texts) // -(-len(texts) // columns))
     figure.legend(handles, texts, loc="outside lower center", ncols=columns, handlelength=3.2)
 
 
 def label_outer(panels: Sequence[Axes], x: str, y: str) -> None:
-    """Labels at the left and at the bottom of the grid only."""
+    """Label the axes at the left and at the bottom of the grid only."""
     for axes in panels:
         place = axes.get_subplotspec()
         if place is None:
@@ -301,5 +302,5 @@ def label_outer(panels: Sequence[Axes], x: str, y: str) -> None:
         below = place.rowspan.stop * place.get_gridspec().ncols + place.colspan.start
         if below >= len(panels):
             axes.set_xlabel(x)
-            # Shared axes show their numbers in the last row alone.
+            # Shared axes show their numbers in the last row only.
             axes.tick_params(labelbottom=True)

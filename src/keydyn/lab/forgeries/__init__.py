@@ -1,7 +1,7 @@
-"""Forged typing: what an attacker's machine sends in a victim's name, made up from what is known of them.
+"""Forged typing: keystrokes that an attacker's machine sends in a victim's name.
 
-Every attack keeps the keys of a text and makes up its times. `FORGERS` has all of them by name; each has a
-`family`, shared with near relatives, and says with what `knowledge` it makes sense.
+Every attack keeps the keys of a text and makes up its times. `FORGERS` holds all attacks by name; each has a
+`family`, which it shares with similar attacks, and lists the `knowledge` of the victim that it can use.
 
 Examples
 --------

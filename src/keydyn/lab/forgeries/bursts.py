@@ -1,4 +1,4 @@
-"""Forged typing that pretends to have come through a connection that holds keys back."""
+"""Forged typing that pretends to have come through a connection that delays keys."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries.forger import Forger
 from keydyn.lab.forgeries.made_up import made_up
 
-# Milliseconds between keys that arrive together. Less than 10 would not count as times.
+# Milliseconds between keys that arrive together. Intervals below 10 would not count as times.
 APART = 15.0
 
 
 @dataclass(frozen=True)
 class InBursts:
-    """Another forger's keys, of which this share is held back until just before the next one.
+    """The keys of another forger, with this share of them delayed until just before the next key.
 
-    A detector that forgives odd times where a connection may have made them could be evaded so.
+    This could evade a detector that tolerates unusual times where a connection may have caused them.
 
     Examples
     --------
@@ -38,23 +38,23 @@ class InBursts:
 
     @property
     def family(self) -> str:
-        """That of the other forger."""
+        """The family of the other forger."""
         return self.of.family
 
     @property
     def knowledge(self) -> tuple[str, ...]:
-        """What the other forger may have."""
+        """The knowledge that the other forger can use."""
         return self.of.knowledge
 
     def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
-        """The keys of `texts`, some of them late."""
+        """Forge the keys of `texts`, with some of them delayed."""
         forged = self.of.forge(recorded, texts, random)
         times = times_of(forged)
         late = random.random(len(times)) < self.share
         last = False
         for n in range(1, len(times) - 1):
             wait = times[n + 1, 0] - APART
-            # One key at a time; that before a sample's first has nothing to wait for.
+            # Never two keys in a row; the last key of a sample has no next key to wait for.
             last = bool(late[n]) and not last and bool(wait > 0.0) and bool(np.isfinite(times[n, 0]))
             if last:
                 times[n, 0] += wait

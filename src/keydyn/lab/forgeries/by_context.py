@@ -1,4 +1,4 @@
-"""Holds and intervals made up one by one, each from what was recorded in its context."""
+"""Holds and intervals made up one by one, each from the times recorded in the same context."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from keydyn.lab.forgeries.draws import Draw
 from keydyn.lab.forgeries.forger import RECORDINGS
 from keydyn.lab.forgeries.made_up import made_up
 
-# Contexts grow up to this many keys, the key itself included, if the recording has them often enough.
+# The longest context in keys, the key itself included, and how often a context must have been recorded.
 LONGEST, LEAST = 16, 3
 
 
 @dataclass(frozen=True)
 class ByContext:
-    """Times made up from those that were recorded after the same keys.
+    """Forge times from those that were recorded after the same keys.
 
     Holds and flights are made up independently of each other. A flight is the time between two presses or,
     with `release_to_press`, between the release of a key and the press of the next, which is negative where
-    keys overlap. `longest` is 1 for the key alone and 2 for pairs; `least` is how often a context must have
-    been recorded. With `rounded`, times are whole milliseconds.
+    keys overlap. `longest` is the longest context: 1 for the key alone, 2 for pairs. `least` is how often a
+    context must have been recorded. With `rounded`, times are whole milliseconds.
 
     Examples
     --------
@@ -50,11 +50,11 @@ class ByContext:
 
     @property
     def knowledge(self) -> tuple[str, ...]:
-        """Recordings of the victim."""
+        """The kinds of recordings of the victim."""
         return RECORDINGS
 
     def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
-        """The keys of `texts` with times of their contexts; a `ValueError` if nothing was recorded."""
+        """Forge the keys of `texts` with times of their contexts; a `ValueError` if nothing was recorded."""
         contexts = contexts_of(recorded, texts, self.longest, self.least)
         intervals, holds = times_of(recorded).T
         flights = intervals - before(holds) if self.release_to_press else intervals
@@ -66,5 +66,5 @@ class ByContext:
 
 
 def before(values: NDArray[Any]) -> NDArray[Any]:
-    """What stands at the key before each; at a sample's first key it means nothing."""
+    """The value at the key before each; undefined at a sample's first key."""
     return np.concatenate([values[:1], values[:-1]])

@@ -1,6 +1,6 @@
-"""Recorded times by context: the key, the key before it, the one before that, as far as the recording goes.
+"""Recorded times by context: the key and the keys before it, as many as the recording supports.
 
-This is finite-context modelling of typing (González and Calot, BIOSIG 2015): a time is made up from what was
+This is finite-context modelling of typing (González and Calot, BIOSIG 2015): a time is made up from those
 recorded after the longest run of preceding keys that occurs often enough.
 """
 
@@ -16,10 +16,10 @@ from keydyn.model.data.vocabulary import translation, union
 
 
 class Contexts(NamedTuple):
-    """The contexts of recorded keys and of keys to forge, numbered alike.
+    """The contexts of recorded keys and of keys to forge, with numbers that both share.
 
-    Both are (L, n), row c for contexts of c keys, the key itself included; −1 where fewer keys were typed.
-    `age` is the number of samples that were recorded after that of each recorded key.
+    Both arrays are (L, n). Row c numbers contexts of c keys, the key itself included; −1 where fewer keys
+    were typed. `age` is, for each recorded key, the number of samples recorded after its own.
     """
 
     recorded: Integers
@@ -31,8 +31,8 @@ class Groups(NamedTuple):
     """The recorded values that each key is forged from."""
 
     values: Floats  # (M,) group after group, in the order recorded
-    age: Integers  # (M,) how many samples were recorded later
-    starts: Integers  # (G,) where groups begin; none is empty
+    age: Integers  # (M,) number of samples that were recorded later
+    starts: Integers  # (G,) where each group begins; none is empty
     sizes: Integers  # (G,)
     group: Integers  # (N,) the group of each key to forge
 
@@ -66,9 +66,9 @@ def contexts_of(recorded: Samples, texts: Samples, longest: int, least: int) -> 
 
 
 def grouped(values: Floats, contexts: Contexts, least: int) -> Groups:
-    """For each key to forge, the recorded values in the longest context that has `least` of them.
+    """For each key to forge, the recorded values in the longest context that has at least `least` of them.
 
-    Values that are missing do not count. Where even the key alone was seen too seldom, all values serve.
+    Missing values do not count. If even the key alone was recorded too rarely, all values are used.
     """
     known = np.flatnonzero(np.isfinite(values))
     if len(known) == 0:

@@ -1,4 +1,4 @@
-"""Times made up from groups of recorded ones: their mean, their extremes, a normal law, their histogram.
+"""Ways to draw times from groups of recorded ones: mean, extremes, normal distribution, histogram.
 
 The five methods are those that González, Calot, Ierache and Hasperué describe (Towards liveness detection in
 keystroke dynamics: revealing synthetic forgeries, Systems and Soft Computing 4, 2022).
@@ -16,20 +16,20 @@ from keydyn.lab.forgeries.contexts import Groups
 # One time per key to forge, (N,).
 Draw = Callable[[Groups, np.random.Generator], Floats]
 
-# Samples after which an observation weighs e times less in a non-stationary histogram.
+# In a non-stationary histogram, the weight of an observation falls by a factor of e over this many samples.
 MEMORY = 5.0
-# However old it is, an observation weighs this much.
+# The least weight of an observation, however old.
 LEAST_WEIGHT = 1e-6
 
 
 def averages(groups: Groups, random: np.random.Generator) -> Floats:
-    """The mean of each group: nothing is left to chance."""
+    """The mean of each group, without chance."""
     del random
     return _means(groups, groups.values)[groups.group]
 
 
 def uniform(groups: Groups, random: np.random.Generator) -> Floats:
-    """Anything between a group's extremes, all equally probable."""
+    """Draws from a uniform distribution between each group's extremes."""
     if len(groups.starts) == 0:
         return np.empty(0)
     low, high = (extreme.reduceat(groups.values, groups.starts) for extreme in (np.minimum, np.maximum))
@@ -38,7 +38,7 @@ def uniform(groups: Groups, random: np.random.Generator) -> Floats:
 
 
 def normal(groups: Groups, random: np.random.Generator) -> Floats:
-    """A normal law with the mean and the standard deviation of each group."""
+    """Draws from a normal distribution with the mean and the standard deviation of each group."""
     mean = _means(groups, groups.values)
     deviation = groups.values - np.repeat(mean, groups.sizes)
     scale = np.sqrt(_means(groups, deviation**2))
@@ -47,17 +47,17 @@ def normal(groups: Groups, random: np.random.Generator) -> Floats:
 
 
 def histograms(groups: Groups, random: np.random.Generator) -> Floats:
-    """The inverse of each group's empirical distribution, interpolated between neighbouring values."""
+    """Draws from each group's empirical distribution, interpolated between neighbouring values."""
     return _inverted(groups, np.ones(len(groups.values)), random)
 
 
 def recent_histograms(groups: Groups, random: np.random.Generator, memory: float = MEMORY) -> Floats:
-    """As `histograms`, where recently recorded values weigh more: typing that is not stationary."""
+    """As `histograms`, with greater weight for recent values, because typing is not stationary."""
     return _inverted(groups, np.maximum(np.exp(-groups.age / memory), LEAST_WEIGHT), random)
 
 
 def resampled(groups: Groups, random: np.random.Generator) -> Floats:
-    """One of the values in each group, as it was recorded."""
+    """One of the values in each group, unchanged."""
     within = random.integers(0, groups.sizes[groups.group])
     chosen: Floats = groups.values[groups.starts[groups.group] + within]
     return chosen
@@ -71,9 +71,9 @@ def _means(groups: Groups, values: Floats) -> Floats:
 
 
 def _inverted(groups: Groups, weights: Floats, random: np.random.Generator) -> Floats:
-    """Weighted empirical distributions, inverted where a random number falls between 0 and 1.
+    """Draws from weighted empirical distributions by inverting them at uniform random numbers.
 
-    A value stands in the middle of its weight, so that with equal weights the n values of a group are the
+    A value lies in the middle of its weight, so that with equal weights the n values of a group are the
     quantiles 0, 1/(n − 1), …, 1.
     """
     if len(groups.starts) == 0:
@@ -83,6 +83,6 @@ def _inverted(groups: Groups, weights: Floats, random: np.random.Generator) -> F
     middle = np.cumsum(weights) - weights / 2
     first, last = middle[groups.starts], middle[groups.starts + groups.sizes - 1]
     asked = first[groups.group] + random.random(len(groups.group)) * (last - first)[groups.group]
-    # Middles increase through all groups, and what is asked lies between the ends of its own.
+    # The middles increase through all groups, and each number drawn lies within its own group.
     drawn: Floats = np.interp(asked, middle, groups.values[order])
     return drawn

@@ -1,4 +1,4 @@
-"""What an attacker is: the times that they make up, and what they need to know for it."""
+"""The interface of an attacker, who makes up times from some knowledge of the victim."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from keydyn.keystrokes.samples import Samples
 
 # What an attacker has. All but the last are recordings of the victim: none at all, some that were not
-# enrolled, or the enrolled ones. The template is that of the enrolled samples.
+# enrolled, or the enrolled ones. The template is the one made from the enrolled samples.
 NOTHING, ENROLLED, TEMPLATE = "the population", "the enrolled samples", "the template"
 STOLEN = {"3 samples": 3, "10 samples": 10, "50 samples": 50}
 RECORDINGS = (*STOLEN, ENROLLED)
@@ -19,12 +19,12 @@ KNOWLEDGE = (NOTHING, *RECORDINGS, TEMPLATE)
 class Forger(Protocol):
     """A way to forge typing.
 
-    `family` is shared with near relatives, so that a detector can be judged on an attack it has never met;
-    `knowledge` are the entries of `KNOWLEDGE` with which the attack makes sense.
+    `family` is shared with similar attacks, so that a detector can be evaluated on kinds of attacks that it
+    was not trained on; `knowledge` are the entries of `KNOWLEDGE` that the attack can use.
 
     Examples
     --------
-    Any object with these three is a forger.
+    Any object with these two properties and this method is a forger.
 
     >>> import numpy as np
     >>> from keydyn.datasets import make_typists
@@ -39,21 +39,21 @@ class Forger(Protocol):
 
     @property
     def family(self) -> str:
-        """The attack and its near relatives."""
+        """The name shared by the attack and similar ones."""
 
     @property
     def knowledge(self) -> tuple[str, ...]:
-        """What the attacker may have."""
+        """The entries of `KNOWLEDGE` that the attacker may have."""
 
     def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
-        """The keys of `texts`, with times made up from what was `recorded` of the victim."""
+        """Forge the keys of `texts`, with times made up from the samples `recorded` of the victim."""
 
 
 def stolen(knowledge: str, enrolled: Samples, others: Samples) -> Samples:
-    """What an attacker with this knowledge has recorded of the victim, whose `others` were not enrolled.
+    """The victim's samples that an attacker with this knowledge has; `others` were not enrolled.
 
-    A template says as much as the enrolled samples that it was made from, and so stands for them. Where the
-    victim has fewer samples than were to be stolen, all are.
+    A template is represented by the enrolled samples it was made from, which hold the same information. If
+    the victim has fewer samples than the attacker steals, all of them are returned.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Typing drawn from the population model: as the owner of a template would type, or the average person."""
+"""Typing drawn from the population model, as by the owner of a template or by the average person."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from keydyn.lab.forgeries.made_up import made_up
 from keydyn.model import Sequences
 from keydyn.population import PopulationModel, Template
 
-# Rates samples sent in the name of a template's owner, (n,): how much a detector takes each for a hand's.
+# Rates samples sent in the name of a template's owner, (n,): how strongly a detector believes each was typed.
 Preferred = Callable[[Samples, Template], Floats]
 
 
 @dataclass(frozen=True)
 class FromPopulation:
-    """What the victim would type by the full model, enrolled with what was recorded of them.
+    """Typing of the victim as predicted by the full model, enrolled with the recordings of the victim.
 
-    With the enrolled samples these are draws from a stolen template; with fewer samples, from a template of
-    the attacker's own making; with none, the typing of the average person. All that the model knows is in
-    them: wider contexts, dependence between times, hidden states and a tempo that wanders. It is therefore
-    the attack of those who know what a detector looks for. Those who have the detector too draw each text
-    `tries` times and send the draw that `preferred` rates highest. Without `chance`, every time is the
-    expected one. The shipped population serves unless another is given.
+    With the enrolled samples, these are draws from a stolen template; with fewer samples, from a template
+    made by the attacker; with none, the typing of the average person. The draws have everything that the
+    model describes: wider contexts, dependence between times, hidden states and a drifting tempo. This is
+    therefore the attack of someone who knows what a detector looks for. An attacker who also has the detector
+    draws each text `tries` times and sends the draw that `preferred` rates highest. Without `chance`, every
+    time is the expected one. By default the shipped population is used.
 
     Examples
     --------
@@ -51,16 +51,16 @@ class FromPopulation:
 
     @property
     def family(self) -> str:
-        """Expected times resemble averages, draws resemble nothing else."""
+        """Expected times resemble averages; draws resemble no other attack."""
         return "the model" if self.chance else "averages"
 
     @property
     def knowledge(self) -> tuple[str, ...]:
-        """Anything: the population alone is enough for the average person."""
+        """All knowledge can be used; the population alone is enough to type as the average person."""
         return KNOWLEDGE
 
     def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
-        """The keys of `texts` as the person recorded would type them, or as anyone would."""
+        """Forge the keys of `texts` as the recorded person, or the average one, would type them."""
         population = PopulationModel.shipped() if self.population is None else self.population
         template = population.anyone()
         if len(recorded):
@@ -71,7 +71,7 @@ class FromPopulation:
         times = np.empty((texts.sequences.n_events, 2))
         offsets = texts.sequences.offsets
         for s in range(len(texts)):
-            # The same person many times over.
+            # A dictionary of the same person, repeated `tries` times.
             made = dictionary(population, [template] * self.tries, texts[s : s + 1], random)
             made = made_up(made, times_of(made), self.rounded)
             best = int(np.argmax(self.preferred(made, template)))
@@ -85,9 +85,10 @@ def typed_as(
     samples: Samples,
     random: np.random.Generator | None = None,
 ) -> Samples:
-    """The keys as the owner of a template would type them, with a generator; without one, all as expected.
+    """The keys as the owner of a template would type them: drawn at random, or expected without a generator.
 
-    With a stolen template these are forgeries of its owner; with `population.anyone()`, the average typist.
+    With a stolen template these are forgeries of its owner; with `population.anyone()`, of the average
+    typist.
     """
     times = np.empty((samples.sequences.n_events, 2))
     offsets = samples.sequences.offsets
@@ -104,7 +105,7 @@ def dictionary(
     sample: Samples,
     random: np.random.Generator | None,
 ) -> Samples:
-    """One sample's keys as typed by each of these people, whose numbers are the users; as in `typed_as`."""
+    """One sample's keys as each of these people would type them, as in `typed_as`; users are numbers."""
     if len(sample) != 1:
         raise ValueError(f"a dictionary is of the keys of one sample, not of {len(sample)}")
     keys, n = sample.sequences.labels().tolist(), len(people)

@@ -1,4 +1,4 @@
-"""Sentences joined to longer samples, and samples cut to their first keys."""
+"""Join short samples to longer ones, and cut samples to their first keys."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from keydyn.model import Sequences
 
 
 def joined(samples: Samples, keys: int) -> Samples:
-    """Consecutive samples of each person joined until they have this many keys or more; rests are left out.
+    """Join consecutive samples of each person until they have at least this many keys; rests are left out.
 
-    The interval across a join is missing, as that before a first key is. They are numbered within each user.
+    The interval across a join is missing, like that before a first key. Joined samples are numbered within
+    each user.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def first_keys_of_each(samples: Samples, keys: int) -> Samples:
 
 
 def _with_offsets(samples: Samples, offsets: Integers, names: Names, rows: Integers | None = None) -> Samples:
-    """Some rows of samples, divided in another way."""
+    """Samples made of some rows of others, with new boundaries."""
     of = samples.sequences
     X, codes = (of.X, of.codes) if rows is None else (of.X[rows], of.codes[rows])
     divided = Sequences(X, codes, of.event_types, offsets, of.feature_names, names)

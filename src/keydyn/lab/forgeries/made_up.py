@@ -1,4 +1,4 @@
-"""Samples with the keys of others and times that were made up."""
+"""Samples that combine the keys of given samples with made-up times."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from keydyn.arrays import Floats
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.features import HOLD, INTERVAL
 
-# No time that is made up is shorter, milliseconds.
+# The shortest made-up time, in milliseconds.
 SHORTEST = 1.0
 
 
 def made_up(texts: Samples, times: Floats, rounded: bool = True) -> Samples:
-    """The keys of samples with other times, (N, 2) interval and hold in milliseconds; other features stay.
+    """Replace the times of samples by (N, 2) intervals and holds in milliseconds; other features stay.
 
-    Times are whole milliseconds if they are rounded, and at least 1. A sample's first interval is missing.
+    Times are at least 1, and whole milliseconds if `rounded`. A sample's first interval is missing.
     """
     sequences = texts.sequences
     names = sequences.feature_names or ()

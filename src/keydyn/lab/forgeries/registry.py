@@ -1,4 +1,4 @@
-"""Every attack by name, ready to forge."""
+"""All attacks by name, ready to use."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ METHODS: dict[str, Draw] = {
 
 
 def forgers(population: PopulationModel | None = None) -> dict[str, Forger]:
-    """Every attack; those that draw from a population use this one, or the shipped one.
+    """All attacks by name; those that draw from a population use this one, or the shipped one.
 
-    Both kinds of histograms are one family, because an attack by one of them resembles the other's.
+    Both kinds of histograms belong to one family, because their forgeries are alike.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Recorded typing that is sent again: as it was, displaced, in another order, or cut together from pieces."""
+"""Recorded typing sent again: unchanged, displaced, in another order, or assembled from pieces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from keydyn.population.features import SPACES
 def replayed(
     samples: Samples, jitter: float = 0.0, random: int | np.random.Generator | None = None
 ) -> Samples:
-    """Recorded samples sent again, every press and release displaced by `jitter` ms, normally distributed.
+    """Recorded samples sent again, with normally distributed displacements of presses and releases.
 
     Examples
     --------
@@ -37,17 +37,17 @@ def replayed(
 
 
 def displaced(times: Floats, by: Floats) -> Floats:
-    """(N, 2) intervals and holds with every press and every release moved, (2, N)."""
+    """Intervals and holds (N, 2) after moving every press and release by `by`, (2, N)."""
     press, release = by
     moved = np.array(times)
-    # A first interval is missing and stays so.
+    # A sample's first interval is missing and stays missing.
     moved[1:, 0] += np.diff(press)
     moved[:, 1] += release - press
     return moved
 
 
 def in_the_rhythm_of(samples: Samples, others: Samples) -> Samples:
-    """The keys with another person's times, one after the other, whatever keys they were for."""
+    """The samples' keys with another person's times in their order, regardless of the keys."""
     times, theirs = times_of(samples), times_of(others)
     for f in range(2):
         known = theirs[np.isfinite(theirs[:, f]), f]
@@ -58,7 +58,7 @@ def in_the_rhythm_of(samples: Samples, others: Samples) -> Samples:
 
 
 def shuffled(samples: Samples, random: np.random.Generator) -> Samples:
-    """The sample's own times, in another order: intervals among intervals and holds among holds."""
+    """The samples' own times in random order: intervals and holds are each permuted within a sample."""
     times, offsets = times_of(samples), samples.sequences.offsets
     for s in range(len(samples)):
         for f in range(2):
@@ -69,10 +69,10 @@ def shuffled(samples: Samples, random: np.random.Generator) -> Samples:
 
 @dataclass(frozen=True)
 class CutTogether:
-    """Recorded pieces joined to a new text: whole words, or runs of `run` keys, from any of the samples.
+    """Join recorded pieces to a new text: whole words, or runs of `run` keys, from any of the samples.
 
-    A piece that was never recorded is halved, down to single keys; a key that was never recorded gets times
-    of any key. With a jitter, in milliseconds, every press and release is displaced.
+    A piece that was never recorded is halved, down to single keys; a key that was never recorded gets the
+    times of some other key. With a jitter, in milliseconds, every press and release is displaced.
 
     Examples
     --------
@@ -92,17 +92,18 @@ class CutTogether:
 
     @property
     def knowledge(self) -> tuple[str, ...]:
-        """Recordings of the victim."""
+        """The kinds of recordings of the victim."""
         return RECORDINGS
 
     def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
-        """The keys of `texts` with the times of recorded pieces; a `ValueError` if nothing was recorded."""
+        """Forge the keys of `texts` with times of recorded pieces; a `ValueError` if nothing was recorded."""
         lengths = pieces_of(texts, self.run)
         contexts = contexts_of(recorded, texts, int(lengths.max(initial=1)), 1)
         source = _sources(contexts, lengths, random)
         theirs = times_of(recorded)
         times = np.where(source[:, None] >= 0, theirs[source], np.nan)
-        # A key that begins a recorded sample has no interval, and an unknown key has no times.
+        # A key copied from the start of a recorded sample has no interval, and an unrecorded key has no
+        # times.
         for f in range(2):
             spare = resampled(grouped(theirs[:, f], contexts, 1), random)
             times[:, f] = np.where(np.isfinite(times[:, f]), times[:, f], spare)
@@ -130,9 +131,9 @@ def pieces_of(texts: Samples, run: int | None) -> Integers:
 
 
 def _sources(contexts: Contexts, lengths: Integers, random: np.random.Generator) -> Integers:
-    """(N,) the recorded key that each key is copied from; −1 if it was never recorded.
+    """The recorded key that each key is copied from, (N,); −1 if it was never recorded.
 
-    A piece of L keys was recorded where the context of L keys at its end occurs.
+    A piece of L keys is found where the context of L keys at its end was recorded.
     """
     ends = np.cumsum(lengths) - 1
     source = np.full(int(lengths.sum()), -1, dtype=np.int64)
@@ -155,7 +156,7 @@ def _sources(contexts: Contexts, lengths: Integers, random: np.random.Generator)
 
 
 def _occurrences(numbers: Integers, wanted: Integers, random: np.random.Generator) -> Integers:
-    """For each wanted number, one of the places where it stands, −1 if there is none."""
+    """For each wanted number, a random one of its positions; −1 if it does not occur."""
     order = np.argsort(numbers, kind="stable")
     first, end = (np.searchsorted(numbers[order], wanted, side) for side in ("left", "right"))
     chosen = order[np.minimum(first + random.integers(0, np.maximum(end - first, 1)), len(order) - 1)]

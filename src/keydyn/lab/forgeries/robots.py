@@ -1,4 +1,4 @@
-"""Machines that press keys at times of their own, without an idea of how the victim types."""
+"""Machines that press keys at times of their own, with at most the victim's medians to go by."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from keydyn.lab.forgeries.made_up import made_up
 from keydyn.lab.forgeries.replays import displaced
 
 FAMILY = "robots"
-# Milliseconds between presses, and for which keys are held, of a robot that has seen nobody type.
+# Milliseconds between presses, and hold time in milliseconds, of a robot without any recordings.
 TYPICAL = (180.0, 90.0)
-# What Chromium 156 adds to the delays that Playwright is asked for, milliseconds, measured on 63 keys each in
-# a page on the same machine with keyboard.type(text, delay=50 and 120) and keyboard.press(key, delay=80): to
-# a wait 3.5 in the median with 2.7 to 5.5 for nine tenths of them, to the next press 0.9, and in about one
-# key of thirty a stall of 5 to 40.
+# Milliseconds that Chromium 156 adds to the delays requested through Playwright, measured on 63 keys each in
+# a page on the same machine with keyboard.type(text, delay=50 and 120) and keyboard.press(key, delay=80): a
+# median of 3.5 per wait, with 2.7 to 5.5 for nine tenths of the waits; 0.9 before the next press; and a stall
+# of 5 to 40 at about one key in thirty.
 WAIT_MEDIAN, WAIT_SPREAD, NEXT_PRESS = 3.5, 0.22, 0.9
 STALLS, STALL = 1 / 30, 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What all of them have in common: times that are the same for every key, but for chance.
+    """The common part of all machines: the same two times for every key, apart from chance.
 
-    With a `spread`, each time is anything from 1 − spread to 1 + spread of itself.
+    With a `spread`, each time is multiplied by a random factor between 1 − spread and 1 + spread.
     """
 
     spread: float = 0.0
@@ -38,11 +38,11 @@ class Machine:
 
     @property
     def knowledge(self) -> tuple[str, ...]:
-        """Nothing, or recordings for the medians."""
+        """No recordings, or the enrolled samples to take medians from."""
         return NOTHING, ENROLLED
 
     def repeated(self, times: Floats, keys: int, random: np.random.Generator) -> Floats:
-        """(keys, 2) two times for every key, with the spread."""
+        """The two times repeated for every key, (keys, 2), with the spread."""
         found = np.tile(times, (keys, 1))
         if self.spread > 0:
             found *= random.uniform(1.0 - self.spread, 1.0 + self.spread, (keys, 2))
@@ -51,10 +51,10 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Robot(Machine):
-    """Constant times, the victim's medians if there are recordings, with or without chance.
+    """A machine with constant times, the victim's medians if there are recordings, with or without chance.
 
     With a `jitter`, in milliseconds, presses and releases are displaced by normally distributed amounts; with
-    a `spread`, each hold and each pause between presses is anything from 1 − spread to 1 + spread of itself.
+    a `spread`, each hold and interval is multiplied by a random factor between 1 − spread and 1 + spread.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Robot(Machine):
     jitter: float = 0.0
 
     def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
-        """The keys of `texts`, one like the other."""
+        """Forge the keys of `texts`, all with the same times apart from chance."""
         N = texts.sequences.n_events
         times = self.repeated(medians(recorded), N, random)
         if self.jitter > 0:
@@ -101,7 +101,7 @@ class BrowserRobot(Machine):
     waits: bool = False
 
     def forge(self, recorded: Samples, texts: Samples, random: np.random.Generator) -> Samples:
-        """The keys of `texts` in the times that a page would see."""
+        """Forge the keys of `texts` with the times that a page would see."""
         N = texts.sequences.n_events
         interval, hold = medians(recorded).tolist()
         pause = max(interval - hold, 1.0)
@@ -114,7 +114,7 @@ class BrowserRobot(Machine):
 
 
 def medians(recorded: Samples) -> Floats:
-    """(2,) the median interval and hold, milliseconds; typical ones where there is none."""
+    """The median interval and hold, (2,), in milliseconds; typical values if none was recorded."""
     times = times_of(recorded)
     known = np.isfinite(times).any(axis=0)
     found = np.array(TYPICAL)

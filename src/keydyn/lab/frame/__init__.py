@@ -1,1 +1,1 @@
-"""What every study stands on: resuming, outputs, tables, report, page."""
+"""The parts that all studies share: resuming, outputs, tables, reports and pages of results."""

@@ -1,6 +1,6 @@
-"""The options that studies share, what they choose, and what run.json says of it.
+"""The options that studies share, the recordings and detectors they select, and facts for run.json.
 
-A name that does not exist is an error of usage.
+An unknown name is a usage error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DatasetOption = Annotated[
 TextOption = Annotated[
     list[str] | None, typer.Option("--dataset", help="fable, essay or simulated; repeatable.")
 ]
-# As in keydyn.detectors, which needs the numerical stack.
+# The names in keydyn.detectors, repeated because importing it loads the numerical stack.
 DETECTORS = (
     *("manhattan", "manhattan-scaled", "manhattan-filtered", "euclidean", "euclidean-normed"),
     *("mahalanobis", "mahalanobis-normed", "nearest-neighbour", "outlier-count", "k-means", "svm"),
@@ -56,7 +56,7 @@ SecondOption = Annotated[
     ),
 ]
 
-# As in keydyn.evaluation.EXPORTS, which needs the numerical stack.
+# The names in keydyn.evaluation.EXPORTS, repeated because importing it loads the numerical stack.
 FORMS = ("bob", "bob-csv", "pyeer", "kvc")
 ExportOption = Annotated[
     list[str] | None,
@@ -66,18 +66,18 @@ ExportOption = Annotated[
     ),
 ]
 
-# The name of typists that are made up where no recordings are named or here.
+# The name of the simulated typists, used when no recordings are named or present.
 SIMULATED = "simulated"
 Recordings = TypeVar("Recordings")
 
-# Loads recordings by their name from a folder, or from where they were fetched to.
+# Loads recordings by name from a folder, or from the place they were fetched to.
 Load = Callable[[str, Path | None], Recordings]
 
 
 def chosen_rows(
     names: Sequence[str] | None = None, data: Path | None = None, default_names: Sequence[str] | None = None
 ) -> tuple[list[Row], list[str]]:
-    """Load the rows to study, by default all of the paper's, and say which are not here."""
+    """Load the rows to study, by default all of the paper's, and return messages about missing datasets."""
     from keydyn.lab.frame.published import DATASETS
     from keydyn.lab.frame.recordings import load_row
 
@@ -87,7 +87,7 @@ def chosen_rows(
 def chosen_texts(
     names: Sequence[str] | None = None, data: Path | None = None
 ) -> tuple[list[LongText], list[str]]:
-    """Load the long texts to study, and say which are not here."""
+    """Load the long texts to study, and return messages about missing datasets."""
     from keydyn.lab.frame.recordings import NAMES, load_text
 
     return chosen(names, data, NAMES, load_text)
@@ -101,11 +101,11 @@ def chosen(
     default_names: Sequence[str] | None = None,
     simulated: Sequence[str] = (SIMULATED,),
 ) -> tuple[list[Recordings], list[str]]:
-    """Load the recordings to study, and say which are not here.
+    """Load the recordings to study, and return messages about missing datasets.
 
-    Without names, these are all of `default_names`, or of those that are `known`, that are here; if there are
-    none, the simulated ones. What was named must be here, and a folder that was named must have something. A
-    name that is not known is a `UsageError`.
+    Without `names`, all of `default_names` (or of `known`) that are present are loaded, or the simulated
+    recordings if none is. Recordings that are named must be present, and a given folder must hold at least
+    one. An unknown name is a `UsageError`.
     """
     for name in names or ():
         if name not in (*known, SIMULATED):
@@ -128,7 +128,7 @@ def chosen(
 
 
 def known_detectors(names: Sequence[str] | None) -> list[str]:
-    """Check the names of detectors: an unknown one is reported before any work is done."""
+    """Return the detectors' names without repetitions; an unknown one is reported before any work is done."""
     from keydyn.detectors import make_detector
 
     with checking_options():
@@ -138,7 +138,7 @@ def known_detectors(names: Sequence[str] | None) -> list[str]:
 def recognition_facts(
     rows: Sequence[Row], detectors: Sequence[str | Detector], seed: int, table: pa.Table | None = None
 ) -> Facts:
-    """Say for run.json how a study enrols people; `table` has its scores or ranks."""
+    """Describe for run.json how a study enrols people; `table` holds its scores or ranks."""
     from keydyn.detectors import make_detector
     from keydyn.lab.frame.resuming import detector_settings
     from keydyn.lab.frame.score_datasets import detector_for, limited_fits
@@ -159,18 +159,18 @@ def recognition_facts(
 
 
 def text_facts(texts: Sequence[LongText], settings: Facts | None = None) -> Facts:
-    """Say for run.json which long texts a study used."""
+    """Describe for run.json which long texts a study used."""
     return {"data": {text.name: text.checksums for text in texts}, **(settings or {})}
 
 
 def check_second(second: int) -> None:
-    """Refuse a number of second surrogates that gives no p-value."""
+    """Refuse a number of second-level surrogates that gives no p-value."""
     if second == 1:
         raise UsageError("--second must be 0, or 2 or more")
 
 
 def check_export(forms: list[str] | None) -> None:
-    """Refuse a form that does not exist."""
+    """Refuse an unknown form of score files."""
     for form in forms or ():
         if form not in FORMS:
             raise UsageError(f"there is no form {form!r} of score files; there are {', '.join(FORMS)}")

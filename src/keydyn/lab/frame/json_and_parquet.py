@@ -1,4 +1,4 @@
-"""Other files of a study than tables, figures and report: JSON and Parquet, complete or not there at all."""
+"""Writes JSON and Parquet files of a study; each file is complete or does not exist."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from keydyn.atomic import replacing, write_text
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write strict JSON: what is not finite becomes null, keys keep their order.
+    """Write strict JSON: values that are not finite become null, and keys keep their order.
 
-    Arrays become lists, paths and dates text; what JSON has no form for is a `TypeError`.
+    Arrays become lists; paths and dates become text. A value without a form in JSON is a `TypeError`.
     """
     text = json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
 
 
 def write_parquet(path: str | Path, frame: pd.DataFrame) -> None:
-    """Write a frame, without its index."""
+    """Write a frame to a Parquet file, without its index."""
     with replacing(path) as temporary:
         frame.to_parquet(temporary, index=False)
 
 
 def plain(value: Any) -> Any:
-    """Express a value in what JSON knows: dict, list, text, number, true, false and null."""
+    """Convert a value to the types of JSON: dict, list, text, number, true, false and null."""
     if isinstance(value, Mapping):
         keys = [str(plain(key)) for key in value]
         if len(set(keys)) < len(keys):

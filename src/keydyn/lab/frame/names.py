@@ -1,4 +1,4 @@
-"""Names and values in tables and sentences: datasets, detectors, shares, spans and counts."""
+"""Formats names and values for tables and sentences: datasets, detectors, shares, ranges and counts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from keydyn.evaluation.rates.confidence import Rate
 def dataset_name(name: object) -> str:
     """The paper's name of a dataset; any other name is shown as it is.
 
-    A plus sign behind the name of a dataset that has sensors means that they are used: "mobile+". What stands
-    behind a comma is kept: "fable, open set".
+    A plus sign after the name of a dataset with sensors means that they are used: "mobile+". Text after a
+    comma is kept: "fable, open set".
     """
     text, comma, rest = str(name).partition(",")
     entry = CATALOGUE.get(text.removesuffix("+"))
@@ -26,19 +26,19 @@ def dataset_name(name: object) -> str:
 
 
 def detector_name(name: object) -> str:
-    """The title of a detector, that of a plug-in included; any other name is shown as it is."""
+    """The title of a detector, including those of plug-ins; any other name is shown as it is."""
     return detector_title(str(name)) or str(name)
 
 
-# What stands behind the name of a dataset whose impostors are strangers.
+# The suffix of a dataset's name when its impostors are strangers.
 OPEN = ", open set"
-# A percent sign stays with its number.
+# A non-breaking space keeps the percent sign with its number.
 PERCENT = "\u00a0%"
 Figure = TypeVar("Figure")
 
 
 def percent(share: float) -> str:
-    """A share between 0 and 1, rounded as in the tables: 88.7 % of 0.8871."""
+    """A share between 0 and 1 as a percentage, rounded as in the tables: 0.8871 is shown as 88.7 %."""
     return f"{100 * round(share, 3):.1f}".removesuffix(".0") + PERCENT
 
 
@@ -49,7 +49,7 @@ def rate_words(rate: Rate, digits: int = 1) -> str:
 
 
 def rate_of(row: Mapping[Any, Any], name: str, trials: str) -> Rate:
-    """The rate in a row of a table whose trials are in the column `trials`; some may be missing."""
+    """The rate in a row of a table, with its trials from the column `trials`; any of them may be missing."""
     value, low, high = (row.get(f"{name}{end}") for end in ("", "_low", "_high"))
     value, low, high = (None if pd.isna(one) else one for one in (value, low, high))
     counted = row.get(trials)
@@ -57,12 +57,12 @@ def rate_of(row: Mapping[Any, Any], name: str, trials: str) -> Rate:
 
 
 def size_of(rate: Rate) -> float:
-    """The number by which rates are ordered: the rate, or its bound where it has one."""
+    """The number that rates are ordered by: the rate, or its bound if it has one."""
     return next(one for one in (rate.below, rate.above, rate.value, 0.0) if one is not None)
 
 
 def figures_of(rows: pd.DataFrame, column: str) -> dict[str, float]:
-    """What was measured in a column, by dataset."""
+    """The values in a column by dataset, without missing ones."""
     known = rows[rows[column].notna()]
     return dict(zip(known["dataset"], known[column], strict=True))
 
@@ -70,7 +70,7 @@ def figures_of(rows: pd.DataFrame, column: str) -> dict[str, float]:
 def span(
     figures: Mapping[str, Figure], text: Callable[[Figure], str], size: Callable[[Figure], Any] | None = None
 ) -> str:
-    """The least and the largest of the datasets' figures: "60.7 % (Mobile) to 97.1 % (Mobile+)".
+    """The least and the greatest of the datasets' figures: "60.7 % (Mobile) to 97.1 % (Mobile+)".
 
     Figures that are not numbers are ordered by their `size`.
     """
@@ -82,7 +82,7 @@ def span(
 
 
 def of_all(part: int, whole: int, what: str) -> str:
-    """A count in words: "all 6 datasets", "4 of 5 datasets", "no dataset"."""
+    """A count as a phrase: "all 6 datasets", "4 of 5 datasets", "no dataset"."""
     if not part:
         return f"no {what}"
     if part < whole:
@@ -91,17 +91,17 @@ def of_all(part: int, whole: int, what: str) -> str:
 
 
 def capital(text: str) -> str:
-    """A text with a capital letter at its beginning, as a sentence or a heading has."""
+    """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Texts in a sentence: a, b and c."""
+    """Texts joined as in a sentence: a, b and c."""
     return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1]))) if texts else ""
 
 
 def lead_of(facts: Mapping[str, Any]) -> list[str]:
-    """The opening paragraphs: what this is, and by which protocol."""
+    """The opening paragraphs of a report: where its figures come from, and the protocol used."""
     lead = ["Every figure here was measured by this run unless it is labelled as published."]
     by_text: dict[str, list[str]] = {}
     for dataset, protocol in facts.get("protocols", {}).items():

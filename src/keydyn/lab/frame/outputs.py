@@ -1,4 +1,4 @@
-"""The folder of a study: tables, figures, report.html, scores.parquet and run.json."""
+"""Writes and reads the folder of a study: tables, figures, report.html, scores.parquet and run.json."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from keydyn.lab.frame.tables import Table, write_table
 
 SCORES, RANKS, RUN, REPORT = "scores.parquet", "ranks.parquet", "run.json", "report.html"
 WORDS = "words.md"
-# The folder of scores in the forms of other tools; all files in it are ours.
+# The folder of scores in other tools' formats; every file in it is written by keydyn.
 EXPORTED = "exported"
 # The report of `keydyn evaluate --report standard`.
 STANDARD = ("standard.html", "standard.json")
@@ -34,14 +34,15 @@ LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 
 
 class Outputs:
-    """Writes what a study found into its folder, each file completely or not at all."""
+    """Writes the results of a study into its folder, each file completely or not at all."""
 
     def __init__(
         self, folder: str | Path, files: Iterable[str] | None = None, page: ResultsPage | None = None
     ) -> None:
-        """`files` are the tables, figures and frames that may be written; anything if it is None.
+        """Open the folder, creating it if necessary.
 
-        `page` has the question and the answer that the report begins with.
+        `files` are the tables, figures and frames that may be written; None allows any. `page` holds the
+        question and the answer that the report begins with.
         """
         self.folder = Path(folder)
         self.files = None if files is None else frozenset(files)
@@ -51,10 +52,10 @@ class Outputs:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def clear(self, files: Iterable[str]) -> None:
-        """Remove what an earlier run left, run.json first, so that none of it can be taken for this run's.
+        """Remove the files of an earlier run, run.json first, so that none can be mistaken for this run's.
 
-        `files` are the tables, figures and frames that any study may leave. Other files are not touched:
-        the folder may hold other people's too.
+        `files` are the tables, figures and frames that any study may leave. Other files are not touched,
+        because the folder may also hold files that keydyn did not write.
         """
         for name in (RUN, REPORT, WORDS, SCORES, RANKS, *STANDARD, *files):
             (self.folder / name).unlink(missing_ok=True)
@@ -62,20 +63,20 @@ class Outputs:
             path.unlink()
 
     def table(self, table: Table) -> Table:
-        """Write it as CSV, Markdown and LaTeX."""
+        """Write a table as CSV, Markdown and LaTeX."""
         self._check(f"tables/{table.name}.csv")
         write_table(table, self.folder / "tables")
         self.tables[table.name] = table.frame
         return table
 
     def figure(self, figure: Figure, name: str, caption: str, alt: str) -> Picture:
-        """Write it as PDF and PNG."""
+        """Write a figure as PDF and PNG."""
         self._check(f"figures/{name}.png")
         _, png = save_figure(figure, self.folder / "figures", name)
         return Picture(png, caption, alt)
 
     def drawn(self, draw: Callable[[Path], None], name: str, caption: str, alt: str) -> Picture:
-        """Write a figure that is drawn to a path, as PDF and PNG."""
+        """Write a figure as PDF and PNG with a function that draws to a path."""
         self._check(f"figures/{name}.png")
         png = self.folder / "figures" / f"{name}.png"
         for path in (png.with_suffix(".pdf"), png):
@@ -83,18 +84,18 @@ class Outputs:
         return Picture(png, caption, alt)
 
     def kept_figure(self, name: str, caption: str, alt: str) -> list[Picture]:
-        """A figure that was drawn from more than the scores, if it is there: it cannot be drawn again."""
+        """An existing figure that cannot be redrawn, because it needs more than the scores; or no figure."""
         png = self.folder / "figures" / f"{name}.png"
         return [Picture(png, caption, alt)] if png.exists() else []
 
     def frames(self, **frames: pd.DataFrame) -> None:
-        """Write the single results that tables are made of, as Parquet, by name."""
+        """Write the individual results behind the tables as Parquet files, by name."""
         for name, frame in frames.items():
             self._check(f"{name}.parquet")
             write_parquet(self.folder / f"{name}.parquet", frame)
 
     def words(self, paragraphs: Sequence[str]) -> Sequence[str]:
-        """Write what a report says in sentences, so that a page of results can say it too."""
+        """Write the sentences of a report, so that a page of results can repeat them."""
         write_text(self.folder / WORDS, "\n\n".join(paragraphs) + "\n")
         return paragraphs
 
@@ -113,7 +114,7 @@ class Outputs:
     def report(
         self, title: str, lead: Sequence[str], sections: Sequence[Section], facts: Mapping[str, Any]
     ) -> None:
-        """Write report.html and all its tables: the study's question and answer, `lead`, and the sections."""
+        """Write report.html with the study's question and answer, `lead` and the sections, and all tables."""
         for table in (table for section in sections for table in section.tables):
             if table.name not in self.tables:
                 self.table(table)
@@ -121,17 +122,17 @@ class Outputs:
         write_report(self.folder / REPORT, title, [*opening, *lead], sections, facts)
 
     def finish(self, facts: Mapping[str, Any], began: float) -> None:
-        """Write run.json last: a folder that has it is complete. `began` is by `time.perf_counter`."""
+        """Write run.json last, which marks the folder as complete. `began` is a `time.perf_counter` value."""
         write_json(self.folder / RUN, {**facts, "seconds": round(time.perf_counter() - began, 1)})
 
     def _check(self, file: str) -> None:
-        """A file that the study does not declare would never be removed by a later run."""
+        """Refuse a file that the study does not declare: no later run would remove it."""
         if self.files is not None and file not in self.files:
             raise ValueError(f"the study does not declare {file} among the files that it may leave")
 
 
 def environment() -> dict[str, Any]:
-    """Version and time of a run, and the libraries under it."""
+    """Version and time of a run, and the versions of Python and of the libraries it uses."""
     return {
         "version": __version__,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -141,7 +142,7 @@ def environment() -> dict[str, Any]:
 
 
 def read_table(path: Path, columns: Sequence[str] = ()) -> pa.Table:
-    """Scores or ranks of a finished study; a `ValueError` says what is wrong with the file."""
+    """Read the scores or ranks of a finished study; a `ValueError` says why a file is unusable."""
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
@@ -153,7 +154,7 @@ def read_table(path: Path, columns: Sequence[str] = ()) -> pa.Table:
 
 
 def read_values(folder: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
-    """The values of some tables from the CSV files in a folder, as far as they are there."""
+    """The values of those named tables whose CSV files are in a folder."""
     return {
         name: pd.read_csv(path, keep_default_na=False, na_values=[""])
         for name in names
@@ -162,23 +163,23 @@ def read_values(folder: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
 
 
 def read_frames(folder: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
-    """The single results of a finished study by name, as far as they are there."""
+    """The individual results of a finished study by name, as far as their files exist."""
     paths = {name: folder / f"{name}.parquet" for name in names}
     return {name: read_table(path).to_pandas() for name, path in paths.items() if path.exists()}
 
 
 def read_scores(folder: Path) -> pa.Table:
-    """Every score of a finished study."""
+    """Read every score of a finished study."""
     return read_table(folder / SCORES, SCORE_COLUMNS)
 
 
 def read_ranks(folder: Path) -> pa.Table:
-    """The rank of every template at every event of a finished study."""
+    """Read the rank of every template at every event from a finished study."""
     return read_table(folder / RANKS, RANK_COLUMNS)
 
 
 def export_scores(folder: Path, forms: list[str] | None) -> list[Path]:
-    """Write the scores of a finished study, each system and form in files of its own."""
+    """Write the scores of a finished study in other tools' formats, one set of files per system and form."""
     if not forms:
         return []
     from keydyn.evaluation.score_files.reading import read_scores

@@ -1,4 +1,4 @@
-"""What the paper published, for comparison: Tables 2, 3 and 4, mean and standard deviation."""
+"""The figures of the paper's Tables 2, 3 and 4, as mean and standard deviation, for comparison."""
 
 from __future__ import annotations
 

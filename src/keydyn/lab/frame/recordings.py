@@ -1,7 +1,7 @@
 """The recordings that studies use: rows of the paper's recognition tables, and long texts with their models.
 
-A row is a dataset, the features that are used, and how it is split. Of long texts the studies of fit use the
-intervals of each user.
+A row is a dataset together with the features used and the way it is split. The studies of goodness of fit use
+each user's intervals in the long texts.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ TYPISTS, REPETITIONS, SEED = 20, 10, 1
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A dataset ready for study.
+    """A dataset ready for a study: one row of a recognition table.
 
     Attributes
     ----------
-    name : of the table's row; samples : all of them
-    protocol : how it is split
-    checksums : of the files read; vectors : where the feature vectors come from, in words
+    name : name of the table's row
+    samples : all samples
+    protocol : the way the samples are split
+    checksums : checksums of the files read
+    vectors : a phrase that says where the feature vectors come from
     """
 
     name: str
@@ -47,7 +49,7 @@ class Row:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the samples as detectors see them: it also changes with how a file is read."""
+        """SHA-256 of the samples as detectors see them; it changes if a file is read differently."""
         sequences, table = self.samples.sequences, self.samples.table
         names = (self.samples.index.tolist(), sequences.feature_names, table.columns.tolist())
         kinds = (self.samples.emission, sequences.event_types.tolist(), self.samples.kind)
@@ -59,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True)
 class FirstFolds(Protocol):
-    """Another protocol, of which only the first enrolments are used: less work, the same kind of figure."""
+    """Another protocol reduced to its first enrolments: less work for the same kind of figure."""
 
     inner: Protocol
     folds: int
@@ -80,7 +82,7 @@ class FirstFolds(Protocol):
 
 
 def load_row(name: str, data: str | PathLike[str] | None = None) -> Row:
-    """One row by its name; `mobile+` is mobile with its sensors, `simulated` needs no data."""
+    """Load one row by its name; `mobile+` is mobile with its sensors, `simulated` needs no data."""
     if name == SIMULATED:
         keystrokes = make_typists(TYPISTS, REPETITIONS, random_state=SEED)
         return Row(name, Samples.of(keystrokes), MonacoTappert(), {SIMULATED: f"seed {SEED}"}, "ours")
@@ -94,10 +96,10 @@ def load_row(name: str, data: str | PathLike[str] | None = None) -> Row:
 
 
 def intervals_by_user(keystrokes: pd.DataFrame) -> dict[Any, Sequences]:
-    """τ of every sample of each user, without the first keystroke of a sample, which has none.
+    """The intervals τ of each user's samples; a sample's first keystroke, which has no τ, is left out.
 
-    A sample of a single keystroke has no interval and is left out, and so is a user without intervals.
-    The one feature has no name, because every fit would check the name again.
+    A sample of a single keystroke has no interval and is left out, as is a user without intervals.
+    The only feature is left unnamed, because every fit would check the name again.
     """
     keystrokes = check_keystrokes(keystrokes)
     table = keystrokes[["user", "session", "keyname"]].assign(
@@ -113,9 +115,9 @@ def intervals_by_user(keystrokes: pd.DataFrame) -> dict[Any, Sequences]:
 
 
 def stream(seed: int, *names: object) -> np.random.Generator:
-    """The random stream of one piece of work, the same whatever was done before it.
+    """The random stream of one piece of work, which does not depend on the work done before it.
 
-    A study that was interrupted and resumed therefore gives the same result.
+    An interrupted and resumed study therefore gives the same result.
     """
     return np.random.default_rng([seed, *(zlib.crc32(str(name).encode()) for name in names)])
 
@@ -125,7 +127,7 @@ SETTINGS = ("published", "recommended")
 
 
 def pattern(model: str, settings: str, **changes: Any) -> POHMM:
-    """The HMM or POHMM of one feature with the published settings and density floor, or the recommended.
+    """The HMM or POHMM of one feature: published settings with the density floor, or recommended settings.
 
     `changes` replace individual parameters.
     """
@@ -141,18 +143,18 @@ def pattern(model: str, settings: str, **changes: Any) -> POHMM:
 
 
 def recorded_settings(model: str, settings: str) -> dict[str, str]:
-    """The settings of a model as text, as run.json and saved parts record them."""
+    """The settings of a model as text, as stored in run.json and in saved parts."""
     return {key: repr(value) for key, value in pattern(model, settings).get_params(deep=False).items()}
 
 
 NAMES = ("fable", "essay")
-# Simulated typists of a text: people, samples of each, and keys of a sample.
+# Simulated typists of a text: people, samples per person, and keys per sample.
 WRITERS, TEXTS, KEYS = 10, 4, 100
 
 
 @dataclass(frozen=True, eq=False)
 class LongText:
-    """A dataset of typed texts; `checksums` are those of the files read."""
+    """A dataset of typed texts; `checksums` are those of the files it was read from."""
 
     name: str
     keystrokes: pd.DataFrame
@@ -160,7 +162,7 @@ class LongText:
 
 
 def load_text(name: str, data: str | PathLike[str] | None = None) -> LongText:
-    """A dataset by its name, or simulated typists."""
+    """Load a dataset of long texts by its name; `simulated` makes simulated typists."""
     if name == SIMULATED:
         keystrokes = make_typists(WRITERS, TEXTS, text="copied", n_keys=KEYS, random_state=SEED)
         return LongText(name, keystrokes, {SIMULATED: f"seed {SEED}"})

@@ -1,4 +1,4 @@
-"""The report of a study: one HTML file that needs nothing else, for a screen, a phone and paper."""
+"""Writes the report of a study: one self-contained HTML file for screens, phones and paper."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from keydyn.lab.frame.report_style import HASH, SCRIPT, STYLE
 from keydyn.lab.frame.table_text import lines, right_aligned
 from keydyn.lab.frame.tables import Table
 
-# A checksum, a commit, a path: set in a typewriter face.
+# Checksums and commits, which are set in a typewriter face.
 CODE = re.compile(r"[0-9a-f]{16,}|sha256[:=]\S+", re.IGNORECASE)
 LONG = 28
 
 
 def paragraphs_of(texts: Sequence[str], kind: str = "") -> str:
-    """Each text as a paragraph."""
+    """The texts as HTML paragraphs, without empty ones."""
     attribute = f' class="{kind}"' if kind else ""
     return "\n".join(f"<p{attribute}>{_with_code(text)}</p>" for text in texts if text)
 
 
 def _with_code(text: str) -> str:
-    """A text as HTML, with what is between backticks set in a typewriter face."""
+    """A text as HTML, with text between backticks set in a typewriter face."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def table_html(table: Table, number: int) -> str:
-    """A table that scrolls in its own box, with its caption, its note and links to its files."""
+    """A table in a box that scrolls, with its caption, its note and links to its files."""
     right = right_aligned(table)
     words = [
         not figures and bool(table.shown.iloc[:, place].astype(str).str.len().gt(LONG).any())
@@ -55,7 +55,7 @@ def table_html(table: Table, number: int) -> str:
             _cell(cell, column, span, table, right[column], words[column])
             for column, cell in enumerate(cells)
         ]
-        # Lines that share their first label are a group of rows.
+        # Consecutive lines with the same first label form a group of rows.
         if not bodies or (span and table.labels > 1):
             bodies.append([])
         bodies[-1].append(f"<tr>{''.join(row)}</tr>")
@@ -71,7 +71,7 @@ def table_html(table: Table, number: int) -> str:
         for part in [
             '<figure class="table">',
             f'<figcaption id="{anchor}">{title}</figcaption>',
-            # A box that scrolls must be reachable from the keyboard, and have a name.
+            # A box that scrolls must have a name and be reachable from the keyboard.
             f'<div class="scroll" role="region" aria-labelledby="{anchor}" tabindex="0">',
             f'<table aria-labelledby="{anchor}">',
             f"<thead><tr>{''.join(heads)}</tr></thead>",
@@ -87,7 +87,7 @@ def table_html(table: Table, number: int) -> str:
 
 
 def facts_list(facts: Mapping[str, Any]) -> str:
-    """Facts as terms with their values; facts within facts become nested lists."""
+    """Facts as a list of terms and values; facts within facts become nested lists."""
     entries = "\n".join(
         f"<dt>{escape(str(name).replace('_', ' '))}</dt><dd>{_fact(value)}</dd>"
         for name, value in facts.items()
@@ -111,7 +111,7 @@ def _fact(value: Any) -> str:
 
 
 def _spans(table: Table) -> list[int]:
-    """How many lines the first label of each row stands for; 0 if it is the same as the one above."""
+    """The number of lines that the first label of each line spans; 0 if it repeats the one above."""
     if table.labels < 2:
         return [1] * len(table.shown)
     texts = table.shown.iloc[:, 0].astype(str).tolist()
@@ -126,7 +126,7 @@ def _cell(
     cell: tuple[str, bool, bool], column: int, span: int, table: Table, right: bool, words: bool
 ) -> str:
     text, bold, published = cell
-    # Where a table is shown row by row, the heading stands before the value.
+    # On narrow screens, where a table is shown row by row, the heading stands before the value.
     label = f' data-label="{escape(str(table.shown.columns[column]))}"' if column else ""
     if column < table.labels:
         if column == 0 and span == 0:
@@ -148,10 +148,10 @@ def _classes(**given: bool) -> str:
 HOW = "How this was made"
 KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
 PNG = b"\x89PNG\r\n\x1a\n"
-# Pixels on the screen for each pixel of a figure: at most, and at least.
+# Screen pixels per pixel of a figure: the width it is shown at, and the least width.
 SHOWN, LEAST = 0.62, 0.36
 
-# Nothing is loaded from anywhere, and no other script than our own runs, whatever a name may hold.
+# Nothing is loaded from elsewhere, and only our own script can run, whatever text a name contains.
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -188,9 +188,9 @@ $sections
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: the PNG (or SVG) file to show, its caption, and a description for those who cannot see it.
+    """A figure: the PNG (or SVG) file to show, its caption, and a description for readers who cannot see it.
 
-    A PDF of the same name beside the file is linked.
+    A PDF of the same name in the same folder is linked.
     """
 
     path: Path
@@ -200,7 +200,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what is under it: paragraphs, then tables, then figures."""
+    """A heading with its content: paragraphs, then tables, then figures."""
 
     title: str
     paragraphs: Sequence[str] = ()
@@ -217,8 +217,8 @@ def write_report(
 ) -> None:
     """Write the report; `facts`, the contents of run.json, become its last section.
 
-    All text is plain: nothing in it is taken for HTML. Tables link to their files in tables/ beside the
-    report, as `write_table` leaves them.
+    All text is escaped, so nothing in it is interpreted as HTML. Tables link to the files that `write_table`
+    writes into tables/ in the report's folder.
     """
     path = Path(path)
     parts, entries = [], []
@@ -260,7 +260,7 @@ def _entry(anchor: str, title: str) -> str:
 
 
 def _picture(picture: Picture, number: int, folder: Path) -> str:
-    """The image itself in the page, with links to its files."""
+    """A figure embedded in the page, with links to its files."""
     path = Path(picture.path)
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
@@ -288,7 +288,7 @@ def _picture(picture: Picture, number: int, folder: Path) -> str:
 
 
 def _size(contents: bytes) -> str:
-    """How large a PNG is shown: its letters stay readable on a phone, where it scrolls."""
+    """Attributes for the size of a PNG, which keeps its letters readable on a phone, where it scrolls."""
     if not contents.startswith(PNG):
         return ""
     width, height = struct.unpack(">II", contents[16:24])
@@ -297,5 +297,5 @@ def _size(contents: bytes) -> str:
 
 
 def _address(file: Path, folder: Path) -> str:
-    """The address of the file relative to the report."""
+    """The address of a file relative to the folder of the report."""
     return quote(Path(os.path.relpath(file, folder)).as_posix())

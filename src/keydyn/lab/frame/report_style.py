@@ -1,4 +1,4 @@
-"""How a report looks and sorts: one style sheet for screens, phones and paper, and its only script."""
+"""The style sheet of reports for screens, phones and paper, and their only script, which sorts tables."""
 
 from __future__ import annotations
 
@@ -174,5 +174,5 @@ for (const table of document.querySelectorAll("table")) {
 }
 """
 
-# The page allows this script and no other, whatever a name in it may hold.
+# The page allows only the script with this hash, whatever text a name in it contains.
 HASH = "sha256-" + base64.b64encode(sha256(SCRIPT.encode()).digest()).decode("ascii")

@@ -1,7 +1,7 @@
-"""Finished parts of a study, so that interrupted work resumes; what is missing is made, several at a time.
+"""Keeps finished parts of a study so that interrupted work resumes, and makes missing parts in parallel.
 
-A part is one Parquet file that carries the inputs it was made from. It is used again only if these are the
-same; it is written completely or not at all.
+A part is one Parquet file that also records the inputs it was made from. It is reused only if they are
+unchanged, and is written completely or not at all.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from keydyn.lab.frame.recordings import LongText
 from keydyn.parallel import each
 from keydyn.population import PopulationModel
 
-# Called with what is being worked on, and the share of all work that is done.
+# Called with the name of the current work and the share of all work that is done.
 ShowProgress = Callable[[str, float], object]
 INPUTS = b"keydyn.inputs"
-# Increased when the same inputs give other results: older parts are then made again.
+# Increased when the same inputs give different results, so that older parts are made again.
 FORMAT = 1
 
 
 class Parts:
-    """The finished parts in a folder, and how missing ones are made.
+    """The finished parts in a folder, and the options for making missing ones.
 
-    With `fresh` all are made again. `n_jobs` is the number of processes or threads that make parts, and
-    `show_progress` is called while they do.
+    With `fresh`, all parts are made again. `n_jobs` is the number of processes or threads that make parts,
+    and `show_progress` is called meanwhile.
     """
 
     def __init__(
@@ -50,15 +50,15 @@ class Parts:
         self.show_progress: ShowProgress = show_progress or (lambda what, share: None)
 
     def below(self, name: str) -> Parts:
-        """The parts in a folder of this name within the folder."""
+        """The parts in the subfolder of this name."""
         return Parts(self.folder / name, self.fresh, self.n_jobs, self.show_progress)
 
     def any(self) -> bool:
-        """Whether an earlier run has left any that may be used."""
+        """Whether an earlier run has left parts that may be reused."""
         return not self.fresh and any(self.folder.glob("*.parquet"))
 
     def read(self, name: str, inputs: Mapping[str, Any]) -> pa.Table | None:
-        """The part, if it is there, was made from these inputs and is not damaged."""
+        """The part, or None if it is missing, damaged or was made from other inputs."""
         if self.fresh:
             return None
         try:
@@ -69,7 +69,7 @@ class Parts:
         return None
 
     def keep(self, name: str, inputs: Mapping[str, Any], table: pa.Table) -> pa.Table:
-        """Write a part, and return it as the next run will read it, which names the fields of lists anew."""
+        """Write a part, and return it as the next run will read it: Parquet renames the fields of lists."""
         metadata = {**(table.schema.metadata or {}), INPUTS: _recorded(inputs)}
         with replacing(self._path(name)) as temporary:
             pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
@@ -80,7 +80,7 @@ class Parts:
 
 
 def detector_settings(detector: Detector) -> dict[str, Any]:
-    """Everything that a detector's result depends on, apart from the data."""
+    """All settings that a detector's result depends on, apart from the data."""
     settings = {"name": detector.name, **detector.get_params(deep=False)}
     if isinstance(detector, Markov):
         settings["model"] = (detector.model or detector.pattern()).get_params(deep=False)
@@ -88,13 +88,13 @@ def detector_settings(detector: Detector) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """Settings in a form that JSON takes; other values by their representation."""
+    """Settings converted to types of JSON; other values are replaced by their representation."""
     if isinstance(value, Mapping):
         return {key: _text(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_text(item) for item in value]
     if isinstance(value, PopulationModel):
-        # Its representation has only the beginning of the digest.
+        # Its representation shows only the beginning of the digest.
         return {"people": value.parameters.n_people, "sha256": value.sha256}
     return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
 
@@ -104,21 +104,22 @@ def _recorded(inputs: Mapping[str, Any]) -> bytes:
     return json.dumps(plain(everything), sort_keys=True, ensure_ascii=False).encode()
 
 
-# What a call makes of one part: a table, a frame, or rows; a single row may stand alone.
+# The result of a call for one part: a table, a frame, a list of rows, or a single row.
 Found: TypeAlias = Any
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some parts that are made together.
+    """Several parts that are made together.
 
     Attributes
     ----------
-    names : of the parts
-    inputs : what they depend on
-    calls : each makes some rows of every part, a tuple in the order of the names, or of the only part
-    what : in words
-    cost : how long it takes, in any unit
+    names : names of the parts
+    inputs : the values that the parts depend on
+    calls : functions that each make some rows of every part: a tuple in the order of `names`, or one result
+        if there is only one part
+    what : the name shown as progress
+    cost : expected duration, in any unit
     """
 
     names: tuple[str, ...]
@@ -129,7 +130,7 @@ class Piece:
 
 
 def run_pieces(pieces: Sequence[Piece], parts: Parts) -> dict[str, pa.Table]:
-    """All parts by name. What is missing is made, the longest first, and kept as soon as it is done.
+    """Return all parts by name. Missing ones are made, the longest first, and kept as soon as they are done.
 
     Calls run in processes, or on the cluster that `keydyn.parallel.using` names. Threads would wait for one
     another, because much of the work around the compiled fits is done by the interpreter.
@@ -158,7 +159,7 @@ def _make(call: partial[Any]) -> list[pa.Table]:
 
 
 def table_of(found: Found) -> pa.Table:
-    """What a call has made, as it is kept."""
+    """Convert the result of a call to the table that is kept."""
     if isinstance(found, pa.Table):
         return found
     if isinstance(found, pd.DataFrame):
@@ -169,12 +170,12 @@ def table_of(found: Found) -> pa.Table:
 
 
 def frame_of(made: Mapping[str, pa.Table], pieces: Iterable[Piece], place: int = 0) -> pd.DataFrame:
-    """The rows of one part of each of some pieces, one after the other; empty if there are no pieces."""
+    """The rows of the part at `place` of each piece, concatenated; empty if there are no pieces."""
     frames = [made[piece.names[place]].to_pandas() for piece in pieces]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
 def text_piece(name: str, text: LongText, calls: Sequence[partial[Any]], **settings: Any) -> Piece:
-    """A part on a text, which depends on these settings."""
+    """A piece with one part about a text; it depends on the text and the given settings."""
     inputs = {"dataset": text.name, "data": text.checksums, **settings}
     return Piece((name,), inputs, calls, name, float(len(calls)))

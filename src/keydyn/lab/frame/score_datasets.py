@@ -1,4 +1,4 @@
-"""Scores every dataset with every detector, part by part, and keeps scores and ranks as one Parquet table."""
+"""Scores every dataset with every detector, part by part, and converts scores and ranks to Parquet tables."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Scored = dict[tuple[str, str], Scores]
 
 
 def user_figures(scores: Scores, *more: str) -> pd.DataFrame:
-    """user (as text), acc, eer and more: what is kept of each user's figures."""
+    """A frame with the columns user (as text), acc, eer and `more`: the figures kept for each user."""
     users = recognition(scores)[["acc", "eer", *more]]
     return users.rename_axis("user").reset_index().astype({"user": str})
 
 
 def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> pa.Table:
-    """A table of `SCORE_COLUMNS`. Users and sessions become text, whatever they were."""
+    """Scores as a table of `SCORE_COLUMNS`. Users and sessions become text."""
     q, u = np.nonzero(~np.isnan(scores.raw))
     labels = {"dataset": dataset, "detector": detector, "protocol": protocol}
     labels["normalisation"] = scores.normalisation
@@ -56,14 +56,14 @@ def score_table(scores: Scores, dataset: str, detector: str, protocol: str) -> p
 
 
 def scored_of(table: pa.Table) -> Scored:
-    """The scores of each dataset and detector that `score_table` wrote, in the table's order."""
+    """The scores of each dataset and detector in a table made by `score_table`, in the table's order."""
     return {
         key: Scores.from_frame(frame, str(frame["normalisation"].iloc[0])) for key, frame in frames_of(table)
     }
 
 
 def frames_of(table: pa.Table) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
-    """The rows of each dataset and detector in the table's order, one frame at a time: all may be large."""
+    """Iterate over the rows of each dataset and detector, one frame at a time to save memory."""
     keys = table.select(["dataset", "detector"]).to_pandas()
     part = keys.groupby(["dataset", "detector"], sort=False, observed=True).ngroup().to_numpy()
     for number in pd.unique(part):
@@ -72,13 +72,13 @@ def frames_of(table: pa.Table) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]
 
 
 def protocol_names(table: pa.Table) -> dict[str, str]:
-    """The protocol of each dataset."""
+    """The protocol's name for each dataset in a table."""
     names = table.select(["dataset", "protocol"]).group_by(["dataset", "protocol"]).aggregate([]).to_pandas()
     return dict(zip(names["dataset"].astype(str), names["protocol"].astype(str), strict=True))
 
 
 def _labelled(of: Queries, labels: Mapping[str, str], query: Integers, template: Integers) -> dict[str, Any]:
-    """The columns that say what each row is: the labels, who typed the query, and whose template it is."""
+    """The columns that identify each row: labels, the typist of the query, and the owner of the template."""
     nothing = pa.array(np.zeros(len(query), dtype=np.int32))
     return {
         **{name: pa.DictionaryArray.from_arrays(nothing, pa.array([text])) for name, text in labels.items()},
@@ -90,7 +90,7 @@ def _labelled(of: Queries, labels: Mapping[str, str], query: Integers, template:
 
 
 def words(values: Types, which: Integers) -> Any:
-    """A column of some of the values, as text."""
+    """A column of the selected values as text."""
     codes, words = pd.factorize(np.asarray(values).astype(str))
     return pa.DictionaryArray.from_arrays(pa.array(codes[which].astype(np.int32)), pa.array(words.tolist()))
 
@@ -101,7 +101,7 @@ Ranked = dict[tuple[str, str], EventRanks]
 
 
 def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) -> pa.Table:
-    """A table of `RANK_COLUMNS`; the ranks are a list, one per event."""
+    """Ranks as a table of `RANK_COLUMNS`; each row holds a list of ranks, one per event."""
     s, u = np.nonzero(ranks.enrolled)
     lengths = ranks.lengths[s]
     event = np.arange(lengths.sum()) + np.repeat(ranks.offsets[s] - (np.cumsum(lengths) - lengths), lengths)
@@ -113,12 +113,12 @@ def rank_table(ranks: EventRanks, dataset: str, detector: str, protocol: str) ->
 
 
 def ranked_of(table: pa.Table) -> Ranked:
-    """The ranks of each dataset and detector that `rank_table` wrote, in the table's order."""
+    """The ranks of each dataset and detector in a table made by `rank_table`, in the table's order."""
     return {key: EventRanks.from_frame(frame) for key, frame in frames_of(table)}
 
 
-# Degrees of freedom and which features are spread at the start. All datasets together choose (4, "all"),
-# which is the library's default; without keypad the others choose 2 degrees of freedom.
+# Degrees of freedom, and the features that are spread at the start, as selected on the other datasets. All
+# datasets together select (4, "all"), the library's default; all without keypad select 2 degrees of freedom.
 CHOSEN: dict[str, tuple[float, str]] = {
     "password": (4.0, "all"),
     "keypad": (2.0, "all"),
@@ -130,24 +130,24 @@ CHOSEN: dict[str, tuple[float, str]] = {
 
 
 def detector_for(dataset: str, detector: str | Detector) -> Detector:
-    """A detector as it is reported on a dataset: the recommended one has what the other datasets chose."""
+    """A detector as reported on a dataset; the recommended one gets the settings selected on the others."""
     if detector == RecommendedPOHMM.name and dataset in CHOSEN:
         return RecommendedPOHMM(*CHOSEN[dataset])
     return make_detector(detector)
 
 
-# How much longer a template takes that is fitted by iteration; only for the progress bar.
+# Relative cost of a template that is fitted iteratively; used for the progress bar only.
 ITERATED = 20.0
 LIMITED = b"keydyn.limited"
 
 
 def score_rows(rows: Sequence[Row], detectors: Sequence[str | Detector], parts: Parts) -> pa.Table:
-    """Every score of every row and detector; parts that were made from the same inputs are read."""
+    """Score every row with every detector; parts that were made from the same inputs are reused."""
     return _each(_scored, rows, detectors, parts)
 
 
 def rank_rows(rows: Sequence[Row], detectors: Sequence[str | Detector], parts: Parts) -> pa.Table:
-    """Rank every template after each event, for detectors that score events."""
+    """Rank every template after each event, with detectors that score events."""
     for name in detectors:
         if not make_detector(name).scores_events:
             raise ValueError(f"{make_detector(name).name} cannot score single events")
@@ -155,18 +155,18 @@ def rank_rows(rows: Sequence[Row], detectors: Sequence[str | Detector], parts: P
 
 
 def limited_fits(table: pa.Table) -> dict[str, int]:
-    """How many fits of each part stopped at the limit of iterations; parts without any are left out."""
+    """The number of fits that stopped at the limit of iterations, by part; parts without any are left out."""
     counts: dict[str, int] = json.loads((table.schema.metadata or {}).get(LIMITED, b"{}"))
     return counts
 
 
 def with_limited(table: pa.Table, enrolled: list[Enrolled]) -> pa.Table:
-    """The table of a part with how many of its fits stopped at the limit of iterations."""
+    """The table of a part, with its number of fits that stopped at the limit of iterations as metadata."""
     return table.replace_schema_metadata({LIMITED: str(n_limited(enrolled))})
 
 
 def scored_and_ranked(row: Row, detector: Detector, enrolled: list[Enrolled]) -> tuple[pa.Table, pa.Table]:
-    """Every score of a detector under the row's protocol, and the rank of every template at every event."""
+    """All scores of a detector under the row's protocol, and the rank of every template at every event."""
     scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
     labels = (row.name, detector.name, row.protocol.name)
     tables = score_table(scores, *labels), rank_table(ranks, *labels)
@@ -174,7 +174,7 @@ def scored_and_ranked(row: Row, detector: Detector, enrolled: list[Enrolled]) ->
 
 
 def together(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """One table of all parts by name, with their numbers of limited fits."""
+    """Join all parts, given by name, into one table that keeps their numbers of limited fits."""
     limited = {name: int((one.schema.metadata or {}).get(LIMITED, b"0")) for name, one in tables.items()}
     counts = json.dumps({name: n for name, n in limited.items() if n})
     joined = pa.concat_tables(list(tables.values())).unify_dictionaries()
@@ -182,7 +182,7 @@ def together(tables: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def inputs_of(row: Row, detector: Detector) -> dict[str, Any]:
-    """Everything that a part depends on."""
+    """Everything that the part of a row and a detector depends on."""
     return {
         "dataset": row.name,
         "data": row.checksums,
@@ -197,10 +197,10 @@ Make = Callable[[Row, Detector, int | None, Progress], pa.Table]
 
 
 def make_each(work: Mapping[str, tuple[Row, Detector, str]], make: Make, parts: Parts) -> dict[str, pa.Table]:
-    """A part for each row and detector, by name; those that are missing are made one after the other.
+    """Return a part for each row and detector by name; missing ones are made one after the other.
 
-    `make` is given the number of threads, and calls back with the number of templates that it has fitted.
-    `work` says in words, too, what is being done.
+    `make` receives the number of threads, and calls back with the number of templates that it has fitted. The
+    third entry of each value of `work` is the name shown as progress.
     """
     tables = {name: parts.read(name, inputs_of(row, one)) for name, (row, one, _) in work.items()}
     costs = {name: _cost(*work[name][:2]) for name, table in tables.items() if table is None}
@@ -237,7 +237,7 @@ def _ranked(row: Row, detector: Detector, n_jobs: int | None, progress: Progress
 
 
 def _cost(row: Row, detector: Detector) -> tuple[int, float]:
-    """The number of templates, and how long one takes, in any unit."""
+    """The number of templates, and the relative time that one takes."""
     keys = len(row.samples.sequences.X) / len(set(row.samples.users.tolist()))
     each = keys * (ITERATED if detector.scores_events else 1.0)
     return n_templates(row.protocol, detector, row.samples), each

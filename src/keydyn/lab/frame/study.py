@@ -1,10 +1,11 @@
-"""What a study is: one object, from which its command, its page of results and the rest follow.
+"""Defines a study: one object from which its command, its page of results and the rest follow.
 
-A study is a function under `@study(…)` in the file `study.py` of its folder. Its parameters are the command's
-options, its docstring is the command's help, and it returns a `Plan`. The decorator names the files that the
-study may leave. In `report.py` beside it, `write` writes tables, figures and the report from the result and
-what run.json says, and returns the tables for the terminal; `read` reads the result from the folder of a run;
-`PAGE` is the page of results. The last two may be missing. `run_study.py` lists all studies.
+A study is a function decorated with `@study(…)` in the file `study.py` of its folder. Its parameters are the
+command's options, its docstring is the command's help, and it returns a `Plan`. The decorator names the files
+that the study may leave. In `report.py` of the same folder, `write` writes tables, figures and the report
+from the result and the facts of run.json, and returns the tables for the terminal; `read` reads the result
+from the folder of a run; `PAGE` is the page of results. The last two are optional. `run_study.py` lists all
+studies.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Plan(Generic[Result]):
-    """What is to be done once the options are checked and the recordings are loaded.
+    """The work of a study, once its options are checked and its recordings loaded.
 
     Attributes
     ----------
-    work : all that takes long; finished parts are kept in the given `Parts`
-    facts : what run.json says of the result, besides the study, its environment and how long it took
-    warnings : what the user should know before the work begins
-    beside : writes what follows from more than the result, before the report
+    work : does everything that takes long; finished parts are kept in the given `Parts`
+    facts : returns the entries of run.json, except the study, its environment and the time it took
+    warnings : messages that the user should see before the work begins
+    beside : functions that write files which need more than the result; called before the report is written
     """
 
     work: Callable[[Parts], Result]
@@ -47,7 +48,7 @@ class Plan(Generic[Result]):
 
 @dataclass(frozen=True)
 class Study:
-    """A study.
+    """A study: its plan, the files that it may leave, and its report.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class Study:
     tables, figures, frames : names, without endings, of all files that the study may leave
     in_the_paper : whether `keydyn study all` runs it
     subcommand : whether it is a command of `keydyn study`
-    report : gives the module `report.py`, which is imported when it is first asked for
+    report : returns the module `report.py`, which is imported on the first call
     """
 
     name: str
@@ -69,7 +70,7 @@ class Study:
 
     @cached_property
     def page(self) -> ResultsPage | None:
-        """The page of results, which shows only what the study leaves."""
+        """The page of results, or None; it is an error if it shows anything that the study does not leave."""
         page: ResultsPage | None = getattr(self.report(), "PAGE", None)
         for run in page.runs if page else ():
             unknown = {*run.tables} - {*self.tables} | {*run.figures} - {*self.figures}
@@ -78,7 +79,7 @@ class Study:
         return page
 
     def rebuild(self, outputs: Outputs, facts: Facts) -> list[Table]:
-        """Write everything again, from what a run with these facts left in its folder."""
+        """Rebuild tables, figures and report from the files that a run with these facts left."""
         report = self.report()
         if not hasattr(report, "read"):
             raise ValueError(f"the study {self.name!r} has no scores to build its report from; run it again")
@@ -87,7 +88,7 @@ class Study:
 
     @property
     def help(self) -> str:
-        """What the command's help says."""
+        """The help text of the command."""
         return inspect.getdoc(self.plan) or ""
 
     @property
@@ -96,7 +97,7 @@ class Study:
         return tuple(inspect.signature(self.plan).parameters)
 
     def files(self) -> list[str]:
-        """All tables, figures and frames that the study may leave, relative to its folder."""
+        """All files of tables, figures and frames that the study may leave, relative to its folder."""
         return [
             *(f"tables/{name}{ending}" for name in self.tables for ending in (".csv", ".md", ".tex")),
             *(f"figures/{name}{ending}" for name in self.figures for ending in (".pdf", ".png")),
@@ -114,21 +115,21 @@ def study(name: str, **declared: Any) -> Callable[[Callable[..., Plan[Any]]], St
     return made
 
 
-# Tables that a run left, by name: their exact values, as in the CSV files.
+# The exact values of a run's tables by name, as in the CSV files.
 Values = Mapping[str, "pd.DataFrame"]
 
 
 @dataclass(frozen=True)
 class PageRun:
-    """A run of a study, as its page shows it.
+    """A run of a study as shown on its page.
 
     Attributes
     ----------
-    tables : their names, each with a sentence that says how to read it, in the order of the page
-    figures : their names with captions; the first is shown at the top
+    tables : names of tables, each with a sentence that says how to read it, in the order of the page
+    figures : names of figures with captions; the first figure is shown at the top
     title : the heading of a run that is not the first
-    folder : the folder of the run below out/, if it is not called like the study
-    arguments : those that the run gives to the command
+    folder : the run's folder below out/, if its name is not that of the study
+    arguments : the command-line arguments of the run
     """
 
     tables: Mapping[str, str]
@@ -140,14 +141,14 @@ class PageRun:
 
 @dataclass(frozen=True)
 class ResultsPage:
-    """A study's page.
+    """The page of results of a study.
 
     Attributes
     ----------
-    question : what the study asks, in one sentence
-    answer : what it found, in two sentences, from the values of a run
+    question : the study's question, in one sentence
+    answer : returns the study's findings, in two sentences, from the values of a run
     values : the tables that the answer is computed from, as far as a run has them
-    tables, figures : what is shown of the run that answers the question, as in `PageRun`
+    tables, figures : as in `PageRun`, for the run that answers the question
     others : further runs
     """
 

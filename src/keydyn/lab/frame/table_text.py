@@ -1,4 +1,4 @@
-"""A table as Markdown, as LaTeX and on a terminal. Names are text and are never taken for markup."""
+"""Renders a table as Markdown, as LaTeX and for a terminal. Names are escaped, never read as markup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keydyn.terminal import column_widths, terminal_width
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-# A figure: a number, perhaps with a sign, a bound or a bracket before it.
+# A figure: a number, optionally preceded by a sign, a bound or a bracket.
 FIGURE = re.compile(r"[-−+±<>≤≥~≈(\s]*[.\d]")
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|~$&#^])")
@@ -56,7 +56,7 @@ LATEX = {
 
 
 def markdown(table: Table) -> str:
-    """A pipe table under its title, with the note below."""
+    """A table as a Markdown pipe table, with its title above and its note below."""
     header = [_markdown(str(name)) for name in table.shown.columns]
     rule = ["---:" if right else "---" for right in right_aligned(table)]
     rows = [
@@ -73,7 +73,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """A floating table in the style of booktabs; published figures are in italics."""
+    """A table as a LaTeX float in booktabs style; published figures are in italics."""
     columns = "".join("r" if right else "l" for right in right_aligned(table))
     caption = f"{table.title.rstrip('.')}. {table.note}".strip()
     body = []
@@ -105,7 +105,7 @@ def latex(table: Table) -> str:
 
 
 def rich_table(table: Table) -> RichTable:
-    """For a terminal; published figures are dim."""
+    """A table for a terminal; published figures are dimmed."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -117,16 +117,16 @@ def rich_table(table: Table) -> RichTable:
     for (name, *_), right, width in zip(columns, right_aligned(table), widths, strict=True):
         drawn.add_column(Text(name), justify="right" if right else "left", width=width)
     for row in lines(table):
-        # As Text: a user may be called "[/b]", which is markup in a plain string.
+        # As Text, because rich would read a user called "[/b]" in a plain string as markup.
         cells = [Text(_one_line(text), "bold" if bold else "dim" if dim else "") for text, bold, dim in row]
         drawn.add_row(*cells)
     return drawn
 
 
 def lines(table: Table) -> list[list[tuple[str, bool, bool]]]:
-    """Each row's cells: text, whether bold, whether published.
+    """The cells of each row: text, whether bold, whether published.
 
-    Where there are several columns of labels, the first is left empty while it stays the same.
+    In a table with several columns of labels, the first label is left empty where it repeats the one above.
     """
     shown = table.shown.astype(str).to_numpy().tolist()
     rows, before = [], None
@@ -147,7 +147,7 @@ def lines(table: Table) -> list[list[tuple[str, bool, bool]]]:
 
 
 def right_aligned(table: Table) -> list[bool]:
-    """Which columns are aligned to the right: those of figures, never those of labels."""
+    """Whether each column is aligned to the right: columns of figures are, columns of labels never."""
     aligned = []
     for place in range(table.shown.shape[1]):
         texts = [text for text in table.shown.iloc[:, place].astype(str) if text not in ("", NONE)]
@@ -172,5 +172,5 @@ def _pipes(cells: list[str]) -> str:
 
 
 def _wrapped(text: str, around: tuple[str, str]) -> str:
-    """A text with emphasis around it; an empty text has none."""
+    """A text with emphasis markers around it; an empty text gets none."""
     return f"{around[0]}{text}{around[1]}" if text.strip() else text

@@ -1,4 +1,4 @@
-"""Tables of results: exact values for a CSV file, and the same as people read them."""
+"""Tables of results, which hold exact values for a CSV file and the formatted cells that people read."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from keydyn.lab.frame.names import dataset_name, detector_name
 
 DECIMALS = 6
 NONE = "–"
-# How the text of a rate begins that there are too few trials for.
+# The beginning of a rate's text when there are too few trials to support it.
 NOT_SUPPORTED = "not supported"
 MEASURED, PUBLISHED = "measured", "published"
-# A file name on every system; it is also the label in LaTeX and the address in a report.
+# Valid as a file name on every system, as a LaTeX label and as an address in a report.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
-# The values of a line by name, and whether its cell is marked.
+# The values of a line by name, and a function that says whether a cell of it is marked.
 Line = Mapping[Any, Any]
 Mark = Callable[[Line], bool]
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table by its name: values, and the columns in which people read them.
+    """A named table: its values, and the columns shown to readers.
 
     Attributes
     ----------
-    name : the stem of its files
-    title, note : what it shows, in one line; what one must know to read it, which may be empty
+    name : stem of the table's file names
+    title, note : what the table shows, in one line; how to read it, which may be empty
     frame : the values, for the CSV file
-    columns : what is shown of each line, and how it is written
-    labels : how many of the first columns say what a line is
-    lines : the values of each line; the rows of the frame unless given
-    across : a column of the frame; rows that differ in it, and not in their labels, stand side by side in one
-        line, and each `Column` says of which of them it is
+    columns : the columns shown, and how their cells are written
+    labels : the number of leading columns that are labels
+    lines : the values of each line; by default the rows of the frame
+    across : a column of the frame; rows that have the same labels but differ in this column are shown side by
+        side in one line, and the attribute `of` of each `Column` selects one of them
     """
 
     name: str
@@ -70,12 +70,12 @@ class Table:
 
     @cached_property
     def bold(self) -> pd.DataFrame:
-        """Which cells are set in bold, in the shape of `shown`."""
+        """Whether each cell is set in bold, in the shape of `shown`."""
         return self._each(lambda column, line: _is(column.bold, line))
 
     @cached_property
     def published(self) -> pd.DataFrame:
-        """Which cells are published figures, likewise."""
+        """Whether each cell holds a published figure, in the shape of `shown`."""
         return self._each(lambda column, line: _is(column.published, line))
 
     def _each(self, cell: Callable[[Column, Line | None], Any]) -> pd.DataFrame:
@@ -97,7 +97,7 @@ def _is(mark: Mark | None, line: Line | None) -> bool:
 
 
 def without_empty_columns(table: Table) -> Table:
-    """The table as it is shown without columns of which nothing can be estimated; the note names them."""
+    """The table without columns in which nothing could be estimated; the note lists them."""
     empty = [
         column.title
         for place, column in enumerate(table.columns)
@@ -112,7 +112,7 @@ def without_empty_columns(table: Table) -> Table:
 
 
 def write_table(table: Table, folder: str | Path) -> list[Path]:
-    """Write `<name>.csv`, `.md` and `.tex`; returns their paths."""
+    """Write `<name>.csv`, `.md` and `.tex`, and return their paths."""
     from keydyn.lab.frame.table_text import latex, markdown
 
     texts = {".csv": csv_text(table.frame), ".md": markdown(table), ".tex": latex(table)}
@@ -123,21 +123,21 @@ def write_table(table: Table, folder: str | Path) -> list[Path]:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """CSV with a fixed number of decimals, so that the same values give the same bytes; missing is empty."""
+    """CSV with a fixed number of decimals, so that equal values give equal bytes; missing ones are empty."""
     columns = [frame.iloc[:, place].tolist() for place in range(frame.shape[1])]
     rows = [map(str, frame.columns), *(map(_exact, row) for row in zip(*columns, strict=True))]
     return "".join(",".join(map(_quoted, row)) + "\n" for row in rows)
 
 
 def mean_and_deviation(mean: float | None, std: float | None, digits: int = 3) -> str:
-    """As in the paper's tables: 0.887 (0.175)."""
+    """Mean and standard deviation as in the paper's tables: 0.887 (0.175)."""
     if is_missing(mean):
         return NONE
     return f"{fixed(mean, digits)} ({fixed(std, digits)})"
 
 
 def fixed(value: Any, digits: int = 3) -> str:
-    """A number with this many decimals, never −0; a dash where it is missing."""
+    """A number with this many decimals, never −0; a dash if it is missing."""
     if is_missing(value):
         return NONE
     text = f"{value:.{digits}f}"
@@ -145,7 +145,7 @@ def fixed(value: Any, digits: int = 3) -> str:
 
 
 def as_it_is(value: Any, digits: int = 3) -> str:
-    """A value of any kind; a number that is not whole has this many decimals."""
+    """A value of any kind as text; floating-point numbers get this many decimals."""
     if is_missing(value):
         return NONE
     if isinstance(value, bool):
@@ -154,7 +154,7 @@ def as_it_is(value: Any, digits: int = 3) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN or pandas' own missing value."""
+    """Whether a value is None, NaN or one of pandas' missing values."""
     return (
         value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value))
     )
@@ -162,15 +162,15 @@ def is_missing(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Column:
-    """A column as people read it.
+    """A column as it is shown to readers.
 
     Attributes
     ----------
-    title : its heading
-    values : the value of the line that a cell is written from, or several
-    write : how these values are written
-    bold, published : whether a cell is set in bold, and whether it is a published figure
-    of : where rows stand side by side, that of the row that it is written from; None for the first
+    title : the heading
+    values : name of the line's value that a cell is written from, or several names
+    write : converts these values to text
+    bold, published : say whether a cell is set in bold, and whether it holds a published figure
+    of : if rows are shown side by side, the value of `across` in the row to show; None for the first
     """
 
     title: str
@@ -182,11 +182,11 @@ class Column:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The values of a line that it is written from."""
+        """The names of the line's values that a cell is written from."""
         return (self.values,) if isinstance(self.values, str) else self.values
 
     def text(self, line: Line) -> str:
-        """The cell of a line."""
+        """The text of the cell in a line."""
         return self.write(*(line[name] for name in self.names))
 
 
@@ -195,33 +195,33 @@ DETECTOR = Column("Detector", "detector", detector_name)
 
 
 def mean_column(title: str, name: str, digits: int = 3, **marks: Mark) -> Column:
-    """NAME_mean and NAME_std: 0.887 (0.175)."""
+    """A column of means with standard deviations, from NAME_mean and NAME_std: 0.887 (0.175)."""
     write = partial(mean_and_deviation, digits=digits)
     return Column(title, (f"{name}_mean", f"{name}_std"), write, **marks)
 
 
 def figure_column(title: str, name: str, *digits: int) -> Column:
-    """A figure that has a text of its own, such as a `Rate`; a dash where there is none."""
+    """A column of figures with a `text` method, such as `Rate`; a dash where there is none."""
     return Column(title, name, lambda figure: NONE if figure is None else figure.text(*digits))
 
 
 def estimate_of(row: Line, name: str) -> Estimate:
-    """The figure NAME of a line with its interval NAME_low to NAME_high."""
+    """The estimate NAME of a line, with its interval NAME_low to NAME_high."""
     return Estimate(*(row[column] for column in with_interval(name)))
 
 
 def with_interval(name: str) -> tuple[str, str, str]:
-    """The columns of a figure: NAME with its interval NAME_low to NAME_high."""
+    """The names of a figure and its interval: NAME, NAME_low and NAME_high."""
     return name, f"{name}_low", f"{name}_high"
 
 
 def rate_column(title: str, name: str, trials: str, digits: int = 1) -> Column:
-    """NAME with its interval NAME_low to NAME_high, of as many trials as the column `trials` says."""
+    """A column of rates NAME with intervals NAME_low to NAME_high; `trials` is their column of trials."""
     return Column(title, (*with_interval(name), trials), partial(rate_text, digits=digits))
 
 
 def estimate_column(title: str, name: str, digits: int = 3, scale: float = 1.0, **marks: Mark) -> Column:
-    """NAME times the scale with its interval NAME_low to NAME_high: 31 (24–44)."""
+    """A column of estimates NAME, times the scale, with intervals NAME_low to NAME_high: 31 (24–44)."""
 
     def write(value: float, low: float, high: float) -> str:
         return NONE if is_missing(value) else Estimate(value, low, high).times(scale).text(digits)
@@ -230,22 +230,22 @@ def estimate_column(title: str, name: str, digits: int = 3, scale: float = 1.0, 
 
 
 def number_column(title: str, name: str, digits: int = 3) -> Column:
-    """A number with this many decimals."""
+    """A column of numbers with this many decimals."""
     return Column(title, name, partial(fixed, digits=digits))
 
 
 def p_column(title: str, name: str) -> Column:
-    """A p-value."""
+    """A column of p-values."""
     return Column(title, name, lambda p: NONE if is_missing(p) else "< 0.001" if p < 0.001 else f"{p:.3f}")
 
 
 def share_column(title: str, name: str) -> Column:
-    """A share in per cent: 21.2 %."""
+    """A column of shares in per cent: 21.2 %."""
     return Column(title, name, lambda share: f"{100 * share:.1f} %")
 
 
 def rate_text(value: Any, low: Any, high: Any, trials: Any, digits: int = 1) -> str:
-    """A `Rate` as text; a dash where it is missing."""
+    """A `Rate` as text; a dash if it is missing."""
     value, low, high = (None if is_missing(one) else one for one in (value, low, high))
     return NONE if value is None else Rate(value, low, high, int(trials)).text(digits)
 
@@ -253,26 +253,26 @@ def rate_text(value: Any, low: Any, high: Any, trials: Any, digits: int = 1) -> 
 def plain_table(
     name: str, title: str, note: str, frame: pd.DataFrame, digits: int = 3, labels: int = 1
 ) -> Table:
-    """The frame as it is; shown with this many decimals, and with spaces for underscores in its headings."""
+    """A table that shows all columns of a frame; headings have spaces instead of underscores."""
     write = partial(as_it_is, digits=digits)
     columns = [Column(str(each).replace("_", " "), str(each), write) for each in frame.columns]
     return Table(name, title, note, frame, columns, labels)
 
 
 def is_published(line: Line) -> bool:
-    """Whether a line has published figures, by its value `source`."""
+    """Whether a line holds published figures, according to its value `source`."""
     return bool(line["source"] == PUBLISHED)
 
 
 def published_beside(
     name: str, title: str, note: str, frame: pd.DataFrame, metric: str, digits: int = 3
 ) -> Table:
-    """A table of the paper: a dataset's measured figures in one line, the published ones in the next.
+    """A table of the paper, with a dataset's measured figures in one line and the published ones in the next.
 
     `frame` has a row per dataset and detector, with the columns dataset, detector, METRIC_mean, METRIC_std,
-    published_METRIC_mean and published_METRIC_std. If it has a column `best`, these cells are bold; `mark` is
-    a sign that follows a measured cell and that the note explains. Datasets and detectors keep their order. A
-    dataset without published figures has one line.
+    published_METRIC_mean and published_METRIC_std. Cells are bold where an optional column `best` is true; an
+    optional column `mark` holds a sign, explained in the note, that follows a measured cell. Datasets and
+    detectors keep their order. A dataset without published figures has one line.
     """
     ours, theirs = ([f"{prefix}{metric}_{part}" for part in ("mean", "std")] for prefix in ("", "published_"))
     columns = ["dataset", "detector", *ours, *theirs]
@@ -321,5 +321,5 @@ def _exact(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    # The csv module leaves a lone carriage return bare, which readers take for the end of the line.
+    # The csv module does not quote a lone carriage return, which readers take for the end of the line.
     return '"' + text.replace('"', '""') + '"' if re.search('[,"\r\n]', text) else text

@@ -1,4 +1,4 @@
-"""Goodness of fit of keystroke intervals (Section 5.1): HMM and POHMM, user by user."""
+"""Measures goodness of fit of keystroke intervals (Section 5.1): HMM and POHMM, user by user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keydyn.model import GoodnessOfFit, Sequences, check_residuals
 from keydyn.model.check import areas, goodness, surrogates
 
 LEVEL = 0.05
-# Shares of users for whom the model was rejected, as published.
+# Published shares of users for whom the model was rejected.
 PUBLISHED = {
     ("fable", "hmm"): 0.45,
     ("fable", "pohmm"): 0.22,
@@ -27,13 +27,13 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class SurrogateTest:
-    """How a model is tested.
+    """Settings of a test with surrogates.
 
     Attributes
     ----------
-    n_surrogates, n_second : the number of surrogates, and of surrogates of each for a double bootstrap
-    marginal : how the model's marginal distribution is made
-    seed : of all random numbers
+    n_surrogates, n_second : the number of surrogates, and of surrogates of each one for a double bootstrap
+    marginal : the way in which the model's marginal distribution is computed
+    seed : seed of all random numbers
     """
 
     n_surrogates: int = 100
@@ -45,10 +45,10 @@ class SurrogateTest:
 def user_goodness(
     sequences: Sequences, dataset: str, user: Any, model: str, settings: str, how: SurrogateTest
 ) -> dict[str, Any]:
-    """The test of one model on one user's intervals: a row of the table of tests.
+    """Test one model on one user's intervals; returns a row of the table of tests.
 
-    With the published settings of a POHMM, `p_printed` and `p_states` are the two-sided p-value by the other
-    ways to make the model's distribution.
+    For a POHMM with published settings, `p_printed` and `p_states` are two-sided p-values from the other ways
+    of computing the model's distribution.
     """
     areas.check_marginal(how.marginal)
     fits = goodness.refits(
@@ -66,7 +66,7 @@ def user_goodness(
 
 
 def outcome(test: GoodnessOfFit) -> dict[str, Any]:
-    """The figures of a test that tables keep; `p_double` is NaN if it was not asked for."""
+    """The figures of a test that tables keep; `p_double` is NaN if it was not requested."""
     return {
         "statistic": test.statistic,
         "surrogate_mean": float(test.surrogates.mean()),
@@ -109,7 +109,7 @@ def rejections(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def rejections_by_marginal(tests: pd.DataFrame) -> pd.DataFrame:
-    """The share of users for whom the published POHMM is rejected, by how its distribution is made."""
+    """The share of users for whom the published POHMM is rejected, by kind of marginal distribution."""
     kinds = {"exact": "p_value", "printed": "p_printed", "states": "p_states"}
     published_pohmm = tests[tests["p_printed"].notna()]
     table = (
@@ -123,7 +123,7 @@ def rejections_by_marginal(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def rejections_by_p_value(tests: pd.DataFrame) -> pd.DataFrame:
-    """Shares of rejected models by p-value: two-sided as published, one-sided, double bootstrap if done."""
+    """Shares of rejected models by p-value: two-sided as published, one-sided, double bootstrap."""
     keys = ["dataset", "model", "settings"]
     kinds = [kind for kind in ("p_value", "p_one_sided", "p_double") if tests[kind].notna().any()]
     return (
@@ -153,7 +153,7 @@ def residual_calls(keystrokes: pd.DataFrame, dataset: str) -> list[partial[dict[
 
 
 def user_residuals(sequences: Sequences, dataset: str, user: Any, model: str) -> dict[str, Any]:
-    """The tests of one user's residuals under a model with the recommended settings."""
+    """Tests of one user's residuals under a model with the recommended settings."""
     test = check_residuals(_residuals(sequences, model), sequences.lengths)
     return {
         "dataset": dataset,
@@ -170,7 +170,7 @@ def user_residuals(sequences: Sequences, dataset: str, user: Any, model: str) ->
 
 
 def residual_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """For each model: medians over users, and the shares of users whose residuals fail a test at 0.05."""
+    """Medians over users by model, and the shares of users whose residuals fail a test at 0.05."""
     grouped = rows.assign(
         not_normal=rows["ks_p"] <= LEVEL, not_independent=rows["ljung_box_p"] <= LEVEL
     ).groupby(["dataset", "model"], sort=False)

@@ -1,8 +1,8 @@
-"""The readings of Section 5.1 that remain: what each of them gives, beside the published rates of rejection.
+"""Compares possible readings of Section 5.1 with the published rates of rejection.
 
 `python -m keydyn.lab.goodness_of_fit.readings --data FOLDER` measures them on some of the people, drawn by
-seed, resumes what was interrupted, and writes the table into the folder `out/readings`. No reading is chosen
-because it comes near; `keydyn study goodness-of-fit` keeps the one that the equations say.
+seed, resumes an interrupted run, and writes the table into the folder `out/readings`. No reading is adopted
+because it comes close; `keydyn study goodness-of-fit` keeps the one that follows from the equations.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ PEOPLE, SURROGATES = 20, 39
 
 @dataclass(frozen=True)
 class Reading:
-    """How the text of the paper is read; the first reading of `READINGS` is that of the study.
+    """One way to read the text of the paper; the first of `READINGS` is that of the study.
 
     Attributes
     ----------
-    features : that the model is fitted to
-    length : of what the test is made: the user's whole session; one sample; or the session, with surrogates
-        as long as one sample
-    refit : whether surrogates are fitted again
-    smoothing : "as fitted"; "never"; or None: the model is smoothed, those of the surrogates are not
-    ties : whether tied values stay; otherwise each is drawn from where the clock rounded it
+    features : the features that the model is fitted to
+    length : the data of the test: the user's whole session; one sample; or the session, with surrogates as
+        long as one sample
+    refit : whether models are fitted to the surrogates
+    smoothing : "as fitted"; "never"; or None, which smooths the model but not those of the surrogates
+    ties : whether tied values are kept; otherwise each is moved randomly towards its neighbours
     """
 
     features: tuple[str, ...] = ("tau",)
@@ -77,7 +77,7 @@ READINGS: dict[str, Reading] = {
 
 
 def sequences_by_user(keystrokes: pd.DataFrame) -> dict[Any, pd.DataFrame]:
-    """Both times of every keystroke that has an interval, by user."""
+    """Both times of every keystroke with an interval, by user."""
     keystrokes = check_keystrokes(keystrokes)
     times = timing_features(keystrokes, first="missing")[["tau", "duration"]]
     table = keystrokes[["user", "session", "keyname"]].join(times)
@@ -85,7 +85,7 @@ def sequences_by_user(keystrokes: pd.DataFrame) -> dict[Any, pd.DataFrame]:
 
 
 def read_as(table: pd.DataFrame, reading: Reading, random: np.random.Generator) -> Sequences:
-    """What a model is fitted to."""
+    """The sequences that a model is fitted to under a reading."""
     if reading.length == SAMPLE:
         table = table[table["session"] == table["session"].iloc[0]]
     if not reading.ties:
@@ -99,13 +99,13 @@ def read_as(table: pd.DataFrame, reading: Reading, random: np.random.Generator) 
 
 
 def without_ties(values: Floats, random: np.random.Generator) -> Floats:
-    """Tied values, each moved evenly within half the way to its neighbours; others stay."""
+    """Move tied values uniformly within half the distance to their neighbours; others stay."""
     distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     if len(distinct) < 2:
         return values
     gaps = np.diff(distinct) / 2.0
     below, above = np.concatenate([gaps[:1], gaps]), np.concatenate([gaps, gaps[-1:]])
-    # No value becomes zero or less.
+    # All values stay above zero.
     below = np.minimum(below, distinct / 2.0)
     moved = random.uniform(distinct[place] - below[place], distinct[place] + above[place])
     spread: Floats = np.where(counts[place] > 1, moved, values)
@@ -115,7 +115,7 @@ def without_ties(values: Floats, random: np.random.Generator) -> Floats:
 def fits_of(
     model: str, reading: Reading, sequences: Sequences, n_surrogates: int, random: np.random.Generator
 ) -> goodness.Refits:
-    """The model of the data, and those of its surrogates, as the reading has it."""
+    """The model of the data and those of its surrogates under a reading."""
     first, again = patterns(model, reading)
     data = sequences.without_events() if model == "hmm" else sequences
     fitted = surrogates.refit(first, [data], None)[0]
@@ -127,7 +127,7 @@ def fits_of(
 
 
 def patterns(model: str, reading: Reading) -> tuple[Any, Any]:
-    """What is fitted to the data, and to surrogates."""
+    """The models to fit to the data and to surrogates."""
     published, bare = pattern(model, "published"), pattern(model, "published", smoothing=None)
     return {
         AS_FITTED: (published, published),
@@ -137,7 +137,7 @@ def patterns(model: str, reading: Reading) -> tuple[Any, Any]:
 
 
 def area_by_type(parameters: Parameters, sequences: Sequences, feature: int) -> float:
-    """The mean, over events, of the area between data and model among the events of the same type."""
+    """The mean over events of the area between data and model among events of the same type."""
     index = surrogates.index_of(parameters, sequences)
     occupancy = np.empty((len(index.codes), parameters.n_states))
     walks.propagate(walked(parameters, index), occupancy)
@@ -178,25 +178,25 @@ def _judged(of_data: Floats, of_surrogates: Floats) -> goodness.GoodnessOfFit:
 def one_person(
     table: pd.DataFrame, labels: dict[str, Any], n_surrogates: int, seed: int
 ) -> list[dict[str, Any]]:
-    """The p-values of one person; labels are the dataset, the user, the model and the reading."""
+    """The p-values of one person; `labels` are the dataset, the user, the model and the reading."""
     random = stream(seed, "readings", *labels.values())
     reading, model = READINGS[labels["reading"]], labels["model"]
     sequences = read_as(table, reading, random)
     found = fits_of(model, reading, sequences, n_surrogates, random)
-    # Where there is one event type all marginals are the same.
+    # With one event type, all marginals are the same.
     marginals = areas.MARGINALS if model == "pohmm" else areas.MARGINALS[:1]
     return [labels | {"statistic": one, "p": p} for one, p in p_values(found, marginals).items()]
 
 
 def pieces_of(text: LongText, n_people: int, n_surrogates: int, seed: int) -> list[Piece]:
-    """A piece for each model and reading: people are drawn by seed."""
+    """A piece for each model and reading; people are drawn by seed."""
     users = sequences_by_user(text.keystrokes)
     drawn = stream(seed, "people", text.name).permutation(len(users))[:n_people]
     chosen = [list(users)[place] for place in sorted(drawn.tolist())]
     found = []
     for model in MODELS:
         for name, reading in READINGS.items():
-            # A model of one event type has nothing to smooth.
+            # A model with one event type has nothing to smooth.
             if model == "hmm" and reading.smoothing != AS_FITTED:
                 continue
             labels = {"dataset": text.name, "model": model, "reading": name}
@@ -216,7 +216,7 @@ def pieces_of(text: LongText, n_people: int, n_surrogates: int, seed: int) -> li
 
 
 def rates(tests: pd.DataFrame) -> pd.DataFrame:
-    """The share rejected at 0.05, with its interval, beside the published one."""
+    """The share rejected at 0.05 with its interval, and the published share."""
     rows = []
     keys = ["reading", "statistic", "dataset", "model"]
     for values, own in tests.groupby(keys, sort=False):
@@ -231,9 +231,9 @@ def rates(tests: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
-    """A line for each reading and statistic: its rates, and how many published ones their intervals hold.
+    """A line per reading and statistic: its rates, and how many published ones lie in their intervals.
 
-    An HMM has one statistic, which stands beside each of the POHMM's.
+    An HMM has a single statistic, which is repeated for each of the POHMM's.
     """
     lines = []
     pohmm, hmm = (measured[measured["model"] == model] for model in ("pohmm", "hmm"))

@@ -1,4 +1,4 @@
-"""Goodness of fit from start to report: the test on real users, and figures of p-values."""
+"""Runs and reports the study of goodness of fit: the test on real users, and figures of p-values."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from keydyn.lab.goodness_of_fit.measurements import (
 
 
 def draw_p_values(tests: pd.DataFrame, path: Path) -> None:
-    """Write the figure: cumulative p-values, one panel per dataset and settings, with the uniform line.
+    """Draw cumulative p-values, a panel per dataset and settings, with the uniform line.
 
-    `tests` has the columns dataset, settings, model and p_value. The shaded strip is where the model is
-    rejected; the share of users there stands in the legend.
+    `tests` has the columns dataset, settings, model and p_value. The model is rejected in the shaded strip;
+    the legend gives the share of users there.
     """
     panels = list(tests.groupby(["dataset", "settings"], sort=False))
     with drawing(3.0 * len(panels), 3.3, path) as figure:
@@ -55,7 +55,7 @@ def draw_p_values(tests: pd.DataFrame, path: Path) -> None:
 
 
 def draw_cumulative(axes: Axes, values: Mapping[Any, np.ndarray], label: str) -> None:
-    """Cumulative p-values by name over the uniform line; `label` has room for name and share rejected."""
+    """Plot cumulative p-values by name with the uniform line; `label` formats name and share rejected."""
     axes.axvspan(0.0, LEVEL, color=GREY, alpha=0.2, linewidth=0)
     axes.plot([0.0, 1.0], [0.0, 1.0], color="black", linestyle="--", linewidth=0.8)
     axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
@@ -87,7 +87,7 @@ WHY_NOT_PUBLISHED = (
 
 
 class GoodnessResults(NamedTuple):
-    """All tests, the tests of residuals, and the residuals of one user of each dataset."""
+    """All tests, the tests of residuals, and the residuals of one user per dataset."""
 
     tests: pd.DataFrame
     residuals: pd.DataFrame
@@ -95,9 +95,9 @@ class GoodnessResults(NamedTuple):
 
 
 def goodness_tests(texts: Sequence[LongText], settings: Mapping[str, Any], parts: Parts) -> GoodnessResults:
-    """The test of every user, HMM and POHMM, published and recommended settings; then the residuals.
+    """Test every user with HMM and POHMM, published and recommended settings; then test residuals.
 
-    `settings` are those of the test, as run.json has them: seed, surrogates, second and marginal.
+    `settings` are those of the test as in run.json: seed, surrogates, second and marginal.
     """
     test = SurrogateTest(settings["surrogates"], settings["second"], settings["marginal"], settings["seed"])
     tests, checks = [], []
@@ -119,7 +119,7 @@ def goodness_tests(texts: Sequence[LongText], settings: Mapping[str, Any], parts
 
 
 def write(outputs: Outputs, results: GoodnessResults, facts: Mapping[str, Any]) -> list[Table]:
-    """Tables, figures and report of the test on real users; the shares, for the terminal."""
+    """Write tables, figures and the report of the test on real users; returns the tables for the terminal."""
     tests = results.tests
     outputs.frames(tests=tests)
     tables = [
@@ -200,7 +200,7 @@ REJECTED, PUBLISHED = "rejected", "published_rejected"
 
 
 def answer(values: Values) -> str:
-    """For how many users each model is rejected, and what the paper says."""
+    """The shares of users for whom each model is rejected, and the published ones."""
     frame = values["goodness_of_fit"]
     rows = frame[frame["settings"] == "published"]
     published = rows[rows[PUBLISHED].notna()]
@@ -216,7 +216,7 @@ def answer(values: Values) -> str:
 
 
 def _shares(rows: pd.DataFrame, share: str) -> str:
-    """The share of each model on each dataset, the POHMM first."""
+    """A phrase with the share of each model on each dataset, the POHMM first."""
     texts = []
     for model in sorted(set(rows["model"]), reverse=True):
         of = rows[rows["model"] == model]

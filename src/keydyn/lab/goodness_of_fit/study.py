@@ -1,4 +1,4 @@
-"""keydyn study goodness-of-fit: does the model fit what people type?"""
+"""The command `keydyn study goodness-of-fit`: does the model fit what people type?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which model fits real users best: states × family × smoothing, by BIC and by held-out likelihood."""
+"""Compares models of real users, states × family × smoothing, by BIC and by held-out likelihood."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ STATES = (1, 2, 3, 4)
 FAMILIES = ("lognormal", "logstudent", "gamma", "exponential", "normal")
 SMOOTHING = ("frequency", None)
 CHOICE = ["states", "family", "smoothing"]
-# The paper's: two states, log-normal, smoothed.
+# The paper's choice: two states, log-normal, smoothed.
 PAPER = (2, "lognormal", "frequency")
-# A smaller gain does not change the third decimal of a criterion per event.
+# Smaller gains do not change the third decimal of a criterion per event.
 TOLERANCE = 1e-2
 MAX_ITERATIONS = 300
-# How many samples of a user are left out, one at a time: there are many users, and each costs a fit.
+# The number of samples per user left out, one at a time; few, because there are many users and each needs a
+# fit.
 LEFT_OUT = 3
 
 
@@ -45,10 +46,10 @@ def choice_calls(
 def one_choice(
     users: dict[Any, Sequences], dataset: str, n_states: int, family: str, rule: str | None
 ) -> list[dict[str, Any]]:
-    """One model for every user, fitted to all samples and to all but one, for some: one row per user.
+    """Fit one model to every user, with all samples and with some left out in turn: one row per user.
 
-    `bic` is that of a fit to all samples. `held_out` is the log-likelihood per event of samples that were not
-    fitted, up to `LEFT_OUT` of each user, one at a time; −inf where a model calls one impossible. It is
+    `bic` is that of a fit to all samples. `held_out` is the log-likelihood per event of samples left out of
+    the fit, up to `LEFT_OUT` per user, one at a time; −inf if the model considers one impossible. It is
     missing for a user with one sample.
     """
     wanted = pattern(
@@ -92,7 +93,7 @@ def one_choice(
 
 
 def left_out(n_samples: int) -> list[int]:
-    """The samples that are left out in turn, spread over all of them; none of a single one."""
+    """The samples that are left out in turn, evenly spread; none if there is only one."""
     if n_samples < 2:
         return []
     evenly = np.linspace(0, n_samples - 1, min(LEFT_OUT, n_samples))
@@ -100,15 +101,16 @@ def left_out(n_samples: int) -> list[int]:
 
 
 def is_paper(models: pd.DataFrame) -> pd.Series[bool]:
-    """Which rows are of the paper's model."""
+    """Whether each row is of the paper's model."""
     return models[CHOICE].eq(pd.Series(PAPER, index=CHOICE)).all(axis=1)
 
 
 def choice_table(fits: pd.DataFrame) -> pd.DataFrame:
-    """For each model: BIC and held-out log-likelihood against the paper's choice, and how many it suits best.
+    """BIC and held-out log-likelihood of models relative to the paper's, and how many users they suit best.
 
     `bic` and `held_out` are medians over users of the difference from two smoothed log-normal states, per
-    event: BIC lower is better, log-likelihood higher. `best_by_bic` and `best_held_out` are shares of users.
+    event; a lower BIC and a higher log-likelihood are better. `best_by_bic` and `best_held_out` are shares of
+    users.
     """
     keys = ["dataset", "user"]
     per_event = fits.assign(bic=fits["bic"] / fits["events"])

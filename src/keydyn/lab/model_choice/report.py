@@ -1,4 +1,4 @@
-"""Which model describes typing best, from start to report."""
+"""Runs and reports the study of model choice."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LEAD = (
 
 
 def choose_models(texts: Sequence[LongText], parts: Parts) -> pd.DataFrame:
-    """States × families × smoothing for every user."""
+    """Fit all models, states × families × smoothing, to every user."""
     settings = {
         "model": recorded_settings("pohmm", "recommended"),
         "families": list(FAMILIES),
@@ -56,7 +56,7 @@ def choose_models(texts: Sequence[LongText], parts: Parts) -> pd.DataFrame:
 
 
 def write(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
-    """Table, figure and report of model choice."""
+    """Write the table, the figure and the report of model choice."""
     outputs.frames(models=fits)
     table = outputs.table(
         plain_table(
@@ -80,14 +80,14 @@ def write(outputs: Outputs, fits: pd.DataFrame, facts: Mapping[str, Any]) -> lis
 
 
 def _in_short(frame: pd.DataFrame) -> Table:
-    """The paper's choice and what is better for some users, for the terminal; the file has all models."""
+    """A short table for the terminal: the paper's choice and models that are best for some users."""
     best = (frame["best_by_bic"] >= 0.1) | (frame["best_held_out"] >= 0.1)
     note = "The paper's choice, and models that are the best of all for a tenth of users or more."
     return plain_table("model_choice", "Which model fits best", note, frame[is_paper(frame) | best], labels=4)
 
 
 def choice_words(table: pd.DataFrame) -> list[str]:
-    """A paragraph per dataset: what is best, and where that leaves the paper's two log-normal states."""
+    """A paragraph per dataset about the best models and the place of the paper's two log-normal states."""
     return [
         _of_dataset(str(name), dataset_rows) for name, dataset_rows in table.groupby("dataset", sort=False)
     ]
@@ -128,7 +128,7 @@ def _lowest_bic(rows: list[Row]) -> Row:
 
 
 def _most_held_out(rows: list[Row]) -> Row:
-    """The model with the highest held-out likelihood; NaN, for users with one sample, never counts."""
+    """The model with the highest held-out likelihood; NaN, of users with one sample, is ignored."""
     return max(rows, key=lambda row: np.nan_to_num(float(row["held_out"]), nan=-np.inf))
 
 
@@ -157,7 +157,7 @@ def _named(row: Row) -> str:
 
 
 def answer(values: Values) -> str:
-    """The best model by held-out likelihood and by BIC, and where that leaves the paper's."""
+    """The best models by held-out likelihood and by BIC, and the rank of the paper's."""
     by_likelihood: dict[str, list[str]] = {}
     by_bic: dict[str, list[str]] = {}
     ranks = []
@@ -217,10 +217,10 @@ MEASURES = {
 
 
 def draw_model_choice(table: pd.DataFrame, path: Path) -> None:
-    """Write the figure; `table` is that of `keydyn.lab.model_choice.measurements.choice_table`.
+    """Draw BIC and held-out likelihood by model; `table` is the result of `choice_table`.
 
-    Medians over users of the difference from the paper's choice, two smoothed log-normal states, which is
-    the black ring. Axes span the smoothed models; without smoothing a model can be out of all proportion.
+    Values are medians over users of the difference from the paper's choice, two smoothed log-normal states,
+    marked by the black ring. Axes span the smoothed models, because a model without smoothing can be far off.
     """
     datasets = list(dict.fromkeys(table["dataset"]))
     with drawing(3.6 * len(datasets) + 1.8, 5.6, path) as figure:

@@ -1,4 +1,4 @@
-"""keydyn study model-choice: how many states, which family, smoothed or not?"""
+"""The command `keydyn study model-choice`: how many states, which family, smoothed or not?"""
 
 from __future__ import annotations
 

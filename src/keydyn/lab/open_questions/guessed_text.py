@@ -1,4 +1,4 @@
-"""Keys and words guessed from timings: what an attacker knows, and how much of a text it recovers."""
+"""Guesses keys and words from timings: the attacker's knowledge, and how much of a text is recovered."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model import POHMM, NGrams, Sequences
 
 FIRST_GUESSES = 5
-# The order of guesses that are as probable as each other: far below any difference that times make.
+# Breaks ties between equally probable guesses; far below any difference due to times.
 TIES = 1e-9
-# The least number of letters that are a word.
+# The least number of letters in a word.
 WORD = 2
-# What is known of the text: how often each key occurs, which key follows which, or n-grams of other texts.
+# Knowledge of the text: the frequencies of keys, their order in pairs, or n-grams of other texts.
 LETTERS, CHAIN, READING = "key frequencies", "event chain", "n-grams of essays"
 ORDERS = {LETTERS: 1, CHAIN: 2, READING: 3}
 Figures = dict[str, float]
@@ -30,14 +30,14 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
-    """Someone who has timings, a model of how keys are timed, and texts."""
+    """An attacker who has timings, a model of how keys are timed, and models of texts."""
 
     times: POHMM
     texts: dict[str, NGrams]
 
     @classmethod
     def taught(cls, lessons: Samples, reading: Samples | None = None, grain: float = 0.0) -> Attacker:
-        """One who learns both from these samples, and n-grams from what there is to read, if anything."""
+        """An attacker who learns both models from these samples, and n-grams from `reading`, if given."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             coarse = replace(lessons, sequences=rounded(lessons.sequences, grain))
@@ -51,14 +51,14 @@ class Attacker:
 
 
 def rounded(sequences: Sequences, grain: float) -> Sequences:
-    """Times as multiples of a number of milliseconds, half of it where they round to 0; 0 changes none."""
+    """Round times to multiples of `grain` milliseconds, at least half of one; 0 leaves them unchanged."""
     if grain == 0.0:
         return sequences
     return sequences.with_values(np.maximum(np.round(sequences.X / grain), 0.5) * grain)
 
 
 def in_windows(sequences: Sequences, n_keys: int) -> Sequences:
-    """Each sequence in windows of this many keys, without what is left over; shorter ones are left out."""
+    """Divide each sequence into windows of this many keys; rests and shorter sequences are left out."""
     counts = sequences.lengths // n_keys
     places = [
         np.arange(first, first + count * n_keys)
@@ -70,12 +70,11 @@ def in_windows(sequences: Sequences, n_keys: int) -> Sequences:
 
 
 def guessed(attacker: Attacker, text: str, sequences: Sequences, timed: bool = True) -> Figures:
-    """The shares of keys and words of at least two letters that are recovered.
+    """The shares of keys, and of words with at least two letters, that are recovered.
 
-    `top_1` and `top_5` are the shares of keys that were the most probable, and among the five most probable;
-    `word_1` and `word_5` the shares of words all of whose keys were, and that are among the five most
-    probable words where each key is guessed for itself. A key that the attacker does not know is not
-    recovered. Without timings, the text alone is used.
+    `top_1` and `top_5` are the shares of keys that were the most probable, and among the five most probable.
+    `word_1` and `word_5` are the same for words, with each key guessed separately. A key that the attacker
+    does not know is not recovered. With `timed` false, only the model of the text is used.
     """
     model, typed = attacker.times, sequences.labels().astype(object)
     seen = sequences if timed else sequences.with_values(np.full_like(sequences.X, np.nan))
@@ -83,7 +82,7 @@ def guessed(attacker: Attacker, text: str, sequences: Sequences, timed: bool = T
     order = {label: k for k, label in enumerate(model.event_types_.tolist())}
     place = np.array([order.get(label, -1) for label in typed.tolist()])
     with np.errstate(divide="ignore"):
-        # Guesses that are as probable as each other stand in an order that says nothing.
+        # The order of equally probable guesses is random.
         log_p = np.log(probability) + TIES * np.random.default_rng(0).random(probability.shape)
     own = np.where(place >= 0, log_p[np.arange(len(place)), place], -np.inf)
     rank = np.where(place >= 0, (log_p > own[:, None]).sum(axis=1), FIRST_GUESSES)
@@ -96,7 +95,7 @@ def guessed(attacker: Attacker, text: str, sequences: Sequences, timed: bool = T
 
 
 def bits_per_key(attacker: Attacker, text: str, sequences: Sequences) -> float:
-    """What timings say of a key beyond the text: ln P(x, Ω) − ln P(x) − ln P(Ω) per key, in bits.
+    """Bits per key that timings add to the text: ln P(x, Ω) − ln P(x) − ln P(Ω), in bits.
 
     Keys that the attacker does not know are left out.
     """
@@ -114,7 +113,7 @@ def bits_per_key(attacker: Attacker, text: str, sequences: Sequences) -> float:
 
 
 def words_of(sequences: Sequences) -> Integers:
-    """(W, 2) where each word begins and ends: runs of letters, as long as they are, within a sequence."""
+    """The begin and end of each word, (W, 2): the longest runs of letters within a sequence."""
     names = sequences.event_types.astype(str)
     letter: Truths = np.array([len(name) == 1 and name.isalpha() for name in names.tolist()])
     is_letter = letter[sequences.codes]
@@ -127,7 +126,7 @@ def words_of(sequences: Sequences) -> Integers:
 
 
 def _word_ranks(log_p: Floats, log_own: Floats, words: Integers) -> Integers:
-    """(W,) how many of the five most probable strings are more probable than each word; 5 if all are."""
+    """The number of the five most probable strings that are more probable than each word, (W,)."""
     if len(words) == 0:
         return np.empty(0, dtype=np.int64)
     lengths = words[:, 1] - words[:, 0]
@@ -146,13 +145,13 @@ def _word_ranks(log_p: Floats, log_own: Floats, words: Integers) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Everything that is guessed of one person's text: rows with what was known and what was found."""
+    """All guesses about one person's text: rows with the attacker's knowledge and the results."""
 
     asked: Sequences
     rows: list[dict[str, Any]]
 
     def by_text(self, source: str, attacker: Attacker) -> None:
-        """With and without timings, for each knowledge of the text."""
+        """Add guesses with and without timings, for each kind of knowledge of the text."""
         for text in attacker.texts:
             found = guessed(attacker, text, self.asked)
             alone = guessed(attacker, text, self.asked, timed=False)
@@ -162,14 +161,14 @@ class Guesses:
             self.rows.append({"what": "text", "source": source, "text": text, **known, **found, **without})
 
     def by_length(self, source: str, attacker: Attacker, lengths: Sequence[int]) -> None:
-        """Only timings of the first keys are known: in windows of this many keys."""
+        """Add guesses from windows of this many keys each."""
         for n in (n for n in lengths if n <= self.asked.longest):
             windows = in_windows(self.asked, n)
             found = guessed(attacker, CHAIN, windows) | {"bits": bits_per_key(attacker, CHAIN, windows)}
             self.rows.append({"what": "length", "source": source, "text": CHAIN, "length": n, **found})
 
     def by_grain(self, source: str, attackers: Mapping[float, Attacker]) -> None:
-        """Times are rounded, those that each attacker has learnt from too."""
+        """Add guesses from rounded times; each attacker has learnt from times rounded in the same way."""
         for grain, attacker in attackers.items():
             sequences = rounded(self.asked, grain)
             found = guessed(attacker, CHAIN, sequences) | {"bits": bits_per_key(attacker, CHAIN, sequences)}

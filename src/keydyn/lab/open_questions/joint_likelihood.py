@@ -1,4 +1,4 @@
-"""Does what people write, beside how they type it, tell who they are? The joint likelihood of Section 7."""
+"""Does the text that people write help to recognise them? The joint likelihood of Section 7."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from keydyn.lab.open_questions.typed_text import (
 )
 
 ALL, SAME = "joint_likelihood", "same_text"
-# The first keys of a sample that are judged, besides all of them.
+# Numbers of first keys of a sample that are judged, in addition to all keys.
 LENGTHS = {"essay": (10, 50, 100, 250), "fable": (10, 25, 50), SIMULATED: (5,)}
 COPIED = ("fable", SIMULATED)
 AS_TYPED, UNDONE, COMMON = "as typed", "corrections undone", "the common text"
@@ -46,7 +46,7 @@ FIGURES = {"acc": "accuracy", "eer": "equal error rate, closed set", "eer_open":
 
 
 def pieces(rows: Sequence[Row], seed: int) -> Mapping[str, Sequence[Piece]]:
-    """All people of long texts; and groups of people who have copied the same texts."""
+    """Pieces for all people of long texts, and for groups of people who copied the same texts."""
     return {
         ALL: [_piece(row, ALL, all_people) for row in rows if row.name in LENGTHS],
         SAME: [_piece(row, SAME, same_texts) for row in rows if row.name in COPIED],
@@ -61,15 +61,15 @@ def _piece(row: Row, name: str, make: Any) -> Piece:
 
 
 def all_people(row: Row) -> pd.DataFrame:
-    """As `evidence` has it, under the protocol of the row."""
+    """The results of `evidence` under the protocol of the row."""
     return evidence(row.protocol, row.samples, LENGTHS[row.name]).assign(dataset=row.name)
 
 
 def same_texts(row: Row) -> pd.DataFrame:
-    """Likewise among people who have copied the same texts, with their typing errors and without.
+    """The results of `evidence` among people who copied the same texts, with and without typing errors.
 
-    Each text in turn is left out of everybody's enrolment. `group` numbers the groups, `people` and `texts`
-    are counts, and `errors` says what became of typing errors.
+    Each text in turn is left out of all enrolments. `group` numbers the groups, `people` and `samples` are
+    counts, and `errors` names the treatment of typing errors.
     """
     frames = []
     for number, group in enumerate(groups_of_same_texts(row.samples), 1):
@@ -93,7 +93,7 @@ def same_texts(row: Row) -> pd.DataFrame:
 
 
 def joint_table(measured: Frames, seed: int) -> Table:
-    """Recognition by each evidence, by the number of keys."""
+    """Recognition by each kind of evidence, by the number of keys."""
     rows = []
     for (dataset, keys), several in measured[ALL].groupby(["dataset", "keys"], sort=False):
         people = several["user"].nunique()
@@ -128,7 +128,7 @@ def joint_table(measured: Frames, seed: int) -> Table:
 
 
 def same_text_table(measured: Frames, seed: int) -> Table | None:
-    """Recognition among people who copied the same texts; None if nobody did."""
+    """Recognition among people who copied the same texts; None if there are none."""
     if SAME not in measured or measured[SAME].empty:
         return None
     rows = []
@@ -160,13 +160,13 @@ def same_text_table(measured: Frames, seed: int) -> Table | None:
 
 
 def draw(values: Values) -> Figure:
-    """Accuracy and equal error rates by the number of keys, a column for each dataset."""
+    """Plot accuracy and equal error rates against the number of keys, a column per dataset."""
     figures = {title: figure for figure, title in FIGURES.items()}
     return user_curves_figure(curves_of(values[ALL], "keys", figures, "evidence"), "keys typed")
 
 
 def answer(values: Values) -> tuple[str, str]:
-    """What the text adds on whole samples; and what it tells where everybody has typed the same."""
+    """The gain from the text on whole samples, and its value among people who typed the same text."""
     found = []
     for dataset, rows in values[ALL].groupby("dataset", sort=False):
         whole = rows[rows["keys"] == rows["keys"].max()].set_index("evidence")

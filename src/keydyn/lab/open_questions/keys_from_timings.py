@@ -1,4 +1,4 @@
-"""How much of a text do its timings give away? The event types as what is unknown, of Section 7."""
+"""How much of a text do its timings reveal? The unknown event types of Section 7."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from keydyn.lab.open_questions.text_recovery import (
 
 NAME, BY_GRAIN, BY_LENGTH, TEMPLATES = "keys_from_timings", "rounded_timings", "timings_by_keys", "templates"
 ATTACKED, TEXTS = ("essay", "fable", "password", SIMULATED), ("essay", "fable")
-# People whose text is guessed in one call.
+# The number of people whose text is guessed in one call.
 TOGETHER = 5
 RECOVERED = ("top_1", "top_5", "word_1", "word_5")
 
 
 def pieces(rows: Sequence[Row], seed: int) -> Mapping[str, Sequence[Piece]]:
-    """Text from timings of some people of each dataset, and from templates of texts."""
+    """Pieces that guess text from timings of some people of each dataset, and from templates of texts."""
     read = readings(rows, seed)
     here = [row for row in rows if row.name in ATTACKED]
     return {
@@ -80,7 +80,7 @@ def _piece(row: Row, seed: int, reading: Any) -> Piece:
 
 
 def _means(found: pd.DataFrame, figures: Sequence[str], seed: int) -> dict[str, Any]:
-    """Means over people with their intervals; empty where nobody has the figure, such as words."""
+    """Means over people with their intervals; empty if no one has the figure, such as for words."""
     line: dict[str, Any] = {"people": found["user"].nunique()}
     for figure in figures:
         line |= mean_columns(found[figure].dropna(), figure, seed)
@@ -96,7 +96,7 @@ def _lines(
         for values, several in found[found["what"] == what].groupby(list(keys), sort=False)
     ]
     frame = pd.DataFrame(rows)
-    # They were beside rows that have none, and so are no whole numbers any more.
+    # Missing values in other rows have turned these whole numbers into floats.
     return frame.astype({name: np.int64 for name in ("grain", "length") if name in frame})
 
 
@@ -109,7 +109,7 @@ GUESSED = (
 
 
 def recovered_table(measured: Frames, seed: int) -> Table:
-    """What is recovered, with timings and without, by what the attacker has."""
+    """The shares recovered, with and without timings, by the attacker's knowledge."""
     figures = [*RECOVERED, *(f"alone_{name}" for name in RECOVERED), "bits", "known_keys"]
     frame = _lines(measured, "text", ("dataset", "source", "text"), figures, seed)
     frame["chance"] = 1.0 / frame["known_keys"]
@@ -137,7 +137,7 @@ def recovered_table(measured: Frames, seed: int) -> Table:
 
 
 def grain_table(measured: Frames, seed: int) -> Table:
-    """How much rounded times give away."""
+    """The amount that rounded times reveal."""
     frame = _lines(measured, "grain", ("dataset", "source", "grain"), ("top_1", "top_5", "bits"), seed)
     columns = [
         *(DATASET, SOURCE, Column("Rounded to", "grain", "{} ms".format)),
@@ -153,7 +153,7 @@ def grain_table(measured: Frames, seed: int) -> Table:
 
 
 def length_table(measured: Frames, seed: int) -> Table:
-    """How much times give away by the number of keys in a row that are observed."""
+    """The amount that times reveal, by the number of consecutive keys observed."""
     frame = _lines(measured, "length", ("dataset", "source", "length"), ("top_1", "top_5", "bits"), seed)
     columns = [
         *(DATASET, SOURCE, Column("Keys observed", "length")),
@@ -165,7 +165,7 @@ def length_table(measured: Frames, seed: int) -> Table:
 
 
 def template_table(measured: Frames, seed: int) -> Table | None:
-    """What a stolen template says of the pairs that its owner typed; None without texts."""
+    """The pairs that a stolen template reveals about its owner's typing; None without texts."""
     if TEMPLATES not in measured:
         return None
     rows = [
@@ -187,23 +187,23 @@ def template_table(measured: Frames, seed: int) -> Table | None:
 
 
 def draw_recovered(values: Values) -> Figure:
-    """Keys recovered with timings and without, for each attacker."""
+    """Plot the keys recovered with and without timings, for each attacker."""
     series = {"with timings": "top_1", "without": "alone_top_1"}
     panels = estimates_of(values[NAME], series, lambda row: f"{row['source']}, {row['text']}", 100.0)
     return intervals_figure(panels, "keys recovered, %")
 
 
 def draw_grain(values: Values) -> Figure:
-    """Keys recovered by how far times are rounded."""
+    """Plot the keys recovered against the rounding of times."""
     titles = {"keys recovered": "top_1", "among five guesses": "top_5"}
     return user_curves_figure(curves_of(values[BY_GRAIN], "grain", titles, "source"), "times rounded to, ms")
 
 
 def answer(values: Values) -> tuple[str, str]:
-    """The share of keys that attackers recover; and that of words, and what rounding does."""
+    """The share of keys that attackers recover, the share of words, and the effect of rounding."""
     own, others, alone, words, steps = [], [], [], [], []
     for dataset, rows in values[NAME].groupby("dataset", sort=False):
-        # The event chain of a fixed text is the text.
+        # For a fixed text, the event chain is the text itself.
         known = CHAIN if dataset in TEXTS else LETTERS
         by_source: dict[Any, Any] = rows[rows["text"] == known].set_index("source").to_dict("index")
         name, person = dataset_name(dataset), by_source[OWN]

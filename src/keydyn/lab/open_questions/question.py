@@ -1,10 +1,10 @@
-"""What an open question is to the study: one object, from which its part of the report and the page follow.
+"""Defines an open question: one object from which its part of the report and of the page follow.
 
-A question is asked in a file of its own, which ends in `QUESTION = Question(…)`. To add one, write such a
-file, add its `QUESTION` to `report.py`, and add the names of its tables, figures and frames to
-`study.py`. The study does the rest: it runs the pieces of work of all questions together, keeps them so that
-it can resume, writes each frame, table and figure, and gives each question a section of the report, which
-begins with its answer.
+Each question has a file of its own, which ends in `QUESTION = Question(…)`. To add one, write such a file,
+add its `QUESTION` to `report.py`, and add the names of its tables, figures and frames to `study.py`. The
+study does the rest: it runs the pieces of work of all questions together, keeps them so that it can resume,
+writes each frame, table and figure, and gives each question a section of the report, which begins with its
+answer.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.study import Values
 from keydyn.lab.frame.tables import DECIMALS, Table, with_interval
 
-# What was measured, by the name of the frame.
+# The measurements, by the name of the frame.
 Frames = Mapping[str, pd.DataFrame]
 
 
 def mean_columns(values: Any, name: str, seed: int) -> dict[str, Any]:
-    """The mean over people with its interval, as columns of a table; empty where a value is missing."""
+    """The mean over people with its interval, as columns of a table; empty if a value is missing."""
     figures = np.asarray(values, dtype=np.float64)
     if len(figures) and not np.isnan(figures).any():
         return dict(mean_estimate(figures, seed).columns(name))
@@ -41,7 +41,7 @@ class QuestionTable:
 
     Attributes
     ----------
-    make : the table, from what was measured and the seed of its intervals; None where nothing was measured
+    make : returns the table, given the measurements and the seed of its intervals; None without measurements
     reading : a sentence that says how to read it
     """
 
@@ -55,8 +55,9 @@ class QuestionFigure:
 
     Attributes
     ----------
-    draw : the figure, from the values of the question's tables
-    caption : what it shows; alt : a description for people who cannot see it
+    draw : returns the figure, given the values of the question's tables
+    caption : explains what the figure shows
+    alt : a description for readers who cannot see it
     """
 
     draw: Callable[[Values], Figure]
@@ -66,20 +67,20 @@ class QuestionFigure:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, how it is measured, and how it is answered.
+    """A question, with its measurements and its answer.
 
     Attributes
     ----------
     title : the heading of its section
     asks : the question, in one sentence
-    pieces : the work that these rows and this seed call for, by the frame that it adds rows to; the name of a
-        piece is unique in the study, and each has one part, a frame
-    frames : the names of the frames that it needs; it is left out where one is missing
-    tables, figures : by name, in the order in which they are shown; the first table is always there
-    answer : two sentences, computed from the values of the tables: what was found, and what limits it. The
-        second may be empty where no dataset has what it is about
-    method : paragraphs that say how it was measured
-    settings : what run.json says of it
+    pieces : returns the pieces of work for these rows and this seed, by the frame that they add rows to; the
+        name of a piece is unique in the study, and each has one part, a frame
+    frames : the names of the frames it needs; the question is left out if one is missing
+    tables, figures : by name, in the order of the report; the first table always exists
+    answer : returns two sentences, computed from the values of the tables: the finding, and its limits. The
+        second may be empty if no dataset provides the data for it
+    method : paragraphs that describe the measurements
+    settings : its entries in run.json
     """
 
     title: str
@@ -93,10 +94,10 @@ class Question:
     settings: Mapping[str, Any] | None = None
 
     def answered(self, values: Values) -> list[str]:
-        """The sentences of the answer; none where the question was not asked."""
+        """The sentences of the answer; none if the question was not measured."""
         first = next(iter(self.tables))
         if first not in values or values[first].empty:
             return []
-        # As they are read back from a file, so that a page and a report round alike.
+        # Rounded as in the files, so that the page and the report agree.
         as_kept = {name: frame.round(DECIMALS) for name, frame in values.items()}
         return [sentence for sentence in self.answer(as_kept) if sentence]

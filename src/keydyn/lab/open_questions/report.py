@@ -1,4 +1,4 @@
-"""All open questions: their work, and a section for each, with its answer, tables and figures."""
+"""Runs and reports all open questions: a section for each, with its answer, tables and figures."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ LEAD = (
 
 
 def run_questions(rows: Sequence[Row], seed: int, parts: Parts) -> dict[str, pd.DataFrame]:
-    """What was measured, by the name of the frame; parts made from the same inputs are read, not made again.
+    """Run all measurements, by the name of the frame; parts made from the same inputs are reused.
 
-    The work of all questions is shared out together, so that no core waits for the end of a question.
+    The work of all questions is distributed together, so that no core waits for the end of a question.
     """
     pieces: dict[str, Sequence[Piece]] = {}
     for question in QUESTIONS:
@@ -44,7 +44,7 @@ def run_questions(rows: Sequence[Row], seed: int, parts: Parts) -> dict[str, pd.
 
 
 def write(outputs: Outputs, measured: Frames, facts: Mapping[str, Any]) -> list[Table]:
-    """Tables, figures and report; what the terminal shows is the first table of each question."""
+    """Write tables, figures and the report; returns the first table of each question for the terminal."""
     outputs.frames(**measured)
     sections, words, shown = [], [], []
     for question in QUESTIONS:
@@ -52,7 +52,7 @@ def write(outputs: Outputs, measured: Frames, facts: Mapping[str, Any]) -> list[
         if section is not None:
             sections.append(section)
             shown.append(section.tables[0])
-            # A question, its answer and how it was measured, for the page of results.
+            # The question, its answer and its method, for the page of results.
             answered = " ".join(question.answered(outputs.tables))
             words += [f"**{question.asks}** {answered}", *question.method]
     outputs.words(words)
@@ -61,12 +61,12 @@ def write(outputs: Outputs, measured: Frames, facts: Mapping[str, Any]) -> list[
 
 
 def read(folder: Path) -> dict[str, pd.DataFrame]:
-    """All that a run kept in its folder."""
+    """Read all results that a run kept in its folder."""
     return read_frames(folder, [path.stem for path in sorted(folder.glob("*.parquet"))])
 
 
 def _section(outputs: Outputs, question: Question, measured: Frames, seed: int) -> Section | None:
-    """The section of a question; None if there was nothing to measure it on."""
+    """The section of a question; None if there are no measurements for it."""
     if not all(name in measured for name in question.frames):
         return None
     made = [table.make(measured, seed) for table in question.tables.values()]

@@ -1,4 +1,4 @@
-"""What models with one to five hidden states make of people, and what their states mean."""
+"""Recognition with one to five hidden states, and the meaning of these states."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from keydyn.population.chain import CLASSES, classes_of
 
 RECOGNISED, MEANT = "states", "state_meaning"
 STATES = (1, 2, 3, 4, 5)
-# Learning a population of eleven further features takes long: of this row the first enrolments are used.
+# The number of first enrolments used in a row whose population of eleven further features takes long to
+# learn.
 FOLDS = {"mobile+": 4}
 MODELS = {"pohmm": "POHMM", "population": "Population's chain"}
-# How much longer a template of the POHMM takes with each further state; for the progress bar alone.
+# The factor by which each further state prolongs fitting a template; used for the progress bar only.
 GROWTH = 1.5
 
 
@@ -50,12 +51,12 @@ class POHMMOfStates(RecommendedPOHMM):
 
 
 def detector_of(model: str, n_states: int) -> Detector:
-    """The POHMM or the population with this many states."""
+    """The POHMM or the population model with this many states."""
     return POHMMOfStates(n_states) if model == "pohmm" else PopulationDetector(hidden_states=n_states)
 
 
 def pieces(rows: Sequence[Row], seed: int) -> Mapping[str, Sequence[Piece]]:
-    """A piece for each row, model and number of states; each gives what is recognised and what is meant."""
+    """A piece for each row, model and number of states, with recognition and the meaning of states."""
     made = [_piece(row, model, n) for row, model, n in product(rows, MODELS, STATES)]
     return {RECOGNISED: made}
 
@@ -75,12 +76,12 @@ def protocol_of(row: Row) -> Any:
 
 
 def found(row: Row, model: str, n_states: int) -> pd.DataFrame:
-    """A row for each user, and one for each state and class of keys; `part` says which.
+    """A row for each user, and one for each state and class of keys; `part` tells them apart.
 
-    Of a user: acc, eer, rejection (the mean of the largest rejection times, in keys) and log_likelihood, per
-    key, of samples that were left out of the person's enrolment. Of a state and a class of keys: the number
-    of keys, the number of those that are in the state, and the mean logarithm of their intervals, under their
-    owners' templates, which have not seen them.
+    For a user: acc, eer, rejection (the mean of the maximum rejection times, in keys) and log_likelihood, per
+    key, of samples left out of the user's enrolment. For a state and a class of keys: the number of keys, the
+    number of those in the state, and the mean logarithm of their intervals, under their owners' templates,
+    which were fitted without them.
     """
     protocol, detector = protocol_of(row), detector_of(model, n_states)
     enrolled = enrolments(protocol, detector, row.samples)
@@ -109,7 +110,7 @@ def own_likelihoods(scores: Scores, samples: Samples) -> pd.Series[float]:
 
 
 def meanings(one: Enrolled, samples: Samples, n_states: int) -> pd.DataFrame:
-    """class, keys, state, in_state (how many of the keys) and log_interval, over the people of a split."""
+    """A frame of class, keys, state, in_state (number of keys) and log_interval, over a split's people."""
     asked = samples[one.split.query]
     keys = np.zeros(len(CLASSES))
     inside, timed, logs = (np.zeros((len(CLASSES), n_states)) for _ in range(3))
@@ -145,9 +146,9 @@ def meanings(one: Enrolled, samples: Samples, n_states: int) -> pd.DataFrame:
 
 
 def posterior_of(template: Detector, samples: Samples, tau: int) -> Floats:
-    """(N, S) the probability of each state at each key of the samples, under a template.
+    """The probability (N, S) of each state at each key of the samples, under a template.
 
-    The states of a POHMM are in the order of the mean intervals of their marginal distributions.
+    The states of a POHMM are ordered by the mean intervals of their marginal distributions.
     """
     if isinstance(template, Markov):
         location = template.model_.marginal_.emission[tau].loc

@@ -20,19 +20,19 @@ from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure,
 from keydyn.lab.open_questions.state_scores import FOLDS, MEANT, MODELS, RECOGNISED, STATES, pieces
 from keydyn.population.chain import CLASSES
 
-# Figure → its label, and whether it is shown in relation to two states.
+# Figure → its label, and whether it is shown relative to two states.
 SHOWN = {
     "log_likelihood": ("held-out gain over two states,\nnats per key", False),
     "eer": ("equal error rate\nin relation to two states", True),
     "rejection": ("rejection time\nin relation to two states", True),
 }
-# Of how many states the meaning is drawn, and of which texts.
+# The numbers of states, and the texts, for which the meaning is drawn.
 MEANINGS = (2, 3, 4)
 TEXTS = ("essay", "fable")
 
 
 def draw_numbers(table: pd.DataFrame) -> Figure:
-    """A row of panels for each model, a column for each figure, a line for each dataset."""
+    """Plot a row of panels for each model, a column for each figure, a line for each dataset."""
     datasets = list(dict.fromkeys(table["dataset"].map(dataset_name)))
     with house_style():
         pens = pens_of(datasets)
@@ -65,7 +65,7 @@ def _draw_lines(axes: Axes, table: pd.DataFrame, name: str, relative: bool, pens
 
 
 def draw_meaning(table: pd.DataFrame) -> Figure:
-    """A shaded table for each text and number of states: classes of keys by states."""
+    """Draw a shaded table of classes of keys by states, for each text and number of states."""
     own = table[(table["model"] == "pohmm") & table["states"].isin(MEANINGS)]
     numbers = [n for n in MEANINGS if n in set(own["states"])]
     named = [name for name in TEXTS if name in set(own["dataset"])]
@@ -109,7 +109,7 @@ LEVEL = 0.05
 
 
 def numbers_table(measured: Frames, seed: int) -> Table:
-    """What each number of states gives, and whether it differs from the paper's two."""
+    """The figures for each number of states, with tests against the paper's two."""
     users = measured[RECOGNISED]
     users = users[users["part"] == RECOGNISED]
     rows = []
@@ -121,7 +121,8 @@ def numbers_table(measured: Frames, seed: int) -> Table:
                 figures = of[n].to_numpy() if n in of else np.empty(0)
                 there = len(figures) > 0 and not np.isnan(figures).any()
                 two = of[PAPER].to_numpy() if there else figures
-                # Likelihoods differ by the unit of the features: what counts is the difference from two.
+                # Likelihoods depend on the unit of the features; only the difference from two states is
+                # comparable.
                 row |= mean_columns(figures - two if name == "log_likelihood" else figures, name, seed)
                 row[f"{name}_p"] = signed_rank_p(figures, two) if there and n != PAPER else None
             rows.append(row)
@@ -145,7 +146,7 @@ def numbers_table(measured: Frames, seed: int) -> Table:
 
 
 def meaning_table(measured: Frames, seed: int) -> Table:
-    """Which keys are in which state, and how long their intervals are."""
+    """The share of keys of each class in each state, and the length of their intervals."""
     rows = measured[RECOGNISED]
     rows = rows[rows["part"] == MEANT]
     keys = ["dataset", "model", "states", "state"]
@@ -180,7 +181,7 @@ def meaning_table(measured: Frames, seed: int) -> Table:
 
 
 def best_numbers(table: pd.DataFrame, model: str, figure: str) -> dict[str, int]:
-    """For each dataset the number of states with the best mean."""
+    """The number of states with the best mean, by dataset."""
     own = table[(table["model"] == model) & table[figure].notna()]
     best = own.assign(order=FIGURES[figure] * own[figure]).sort_values(
         "order", ascending=False, kind="stable"
@@ -197,7 +198,7 @@ def _numbers_words(best: dict[str, int]) -> str:
 
 
 def answer(values: Values) -> tuple[str, str]:
-    """The best numbers of states by likelihood and by equal error rate; and what more than two give."""
+    """The best numbers of states by likelihood and by equal error rate, and the gain from more than two."""
     table = values[RECOGNISED]
     likely, sure = (best_numbers(table, "pohmm", figure) for figure in ("log_likelihood", "eer"))
     chain = best_numbers(table, "population", "eer")

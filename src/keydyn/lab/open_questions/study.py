@@ -1,4 +1,4 @@
-"""keydyn study open-questions: what the paper asks at its end, and its readers since."""
+"""The command `keydyn study open-questions`, on questions that the paper and its readers have left open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is attacked, who teaches the attacker, and what is measured of each person's text and template."""
+"""The people attacked, those who teach the attacker, and the measurements on each text and template."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from keydyn.population import PopulationModel, Template
 from keydyn.population.parameters import Parameters
 
 OWN, ANOTHER, OTHERS = "the person", "another person", "other people"
-# People whose text is guessed, and as many others from whom the attacker learns, at most.
+# At most this many people whose text is guessed, and as many others from whom the attacker learns.
 PEOPLE = 20
-# Keys of each person that are guessed, about; samples to learn from, of the person and of each of the others.
+# The approximate number of keys guessed per person, and the samples to learn from, of the person and of each
+# other person.
 KEYS, OWN_LESSONS, LESSONS = 110, 50, 2
 LONGEST = 250
 LENGTHS, GRAINS = (5, 10, 25, 50, 100, 250), (1.0, 8.0, 16.0, 100.0)
 
 
 def people_of(samples: Samples, seed: int) -> tuple[list[Any], list[Any]]:
-    """Whose text is guessed, and from whom the attacker learns, drawn at random."""
+    """The people whose text is guessed, and those from whom the attacker learns, drawn at random."""
     users = np.array(sorted(set(samples.users.tolist()), key=str), dtype=object)
     drawn = stream(seed, "text recovery").permutation(users)
     n = min(PEOPLE, len(drawn) // 2)
@@ -36,11 +37,11 @@ def people_of(samples: Samples, seed: int) -> tuple[list[Any], list[Any]]:
 
 
 def recovery(row: Row, seed: int, numbers: Sequence[int], reading: Samples | None) -> pd.DataFrame:
-    """What is guessed of the texts of these people, by number: rows as `Guesses` makes them.
+    """Guess the texts of these people, given by number; returns rows made by `Guesses`.
 
-    The last sample of each is guessed, or several where samples are short. The attacker has a model of the
-    person's samples before these, of as many of another person's, or of some of each of the other people;
-    nobody of whom anything is guessed is among the others.
+    The last sample of each person is guessed, or several if samples are short. The attacker has a model of
+    the person's earlier samples, of as many samples of another person, or of a few samples of each of several
+    other people. None of these others is attacked.
     """
     samples, (attacked, teachers) = row.samples, people_of(row.samples, seed)
     each = int(np.median(np.bincount(samples.people[0])))
@@ -71,7 +72,7 @@ def _at_each_grain(lessons: Samples) -> dict[float, Attacker]:
 
 
 def readings(rows: Sequence[Row], seed: int) -> dict[str, Samples]:
-    """What there is to read for each dataset of texts: essays, none by a person whose essay is guessed."""
+    """The essays to read for each dataset of texts, none by a person whose essay is guessed."""
     essays = {row.name: row.samples for row in rows}.get("essay")
     if essays is None:
         return {}
@@ -81,23 +82,23 @@ def readings(rows: Sequence[Row], seed: int) -> dict[str, Samples]:
 
 
 def leakage(row: Row) -> pd.DataFrame:
-    """Pairs of keys that templates of every second person reveal, under a population of all others."""
+    """Pairs of keys that the templates of every second person reveal, given a population of all others."""
     person = row.samples.people[0]
     population = PopulationModel().fit(row.samples[person % 2 == 0])
     return template_leakage(population, row.samples[person % 2 == 1]).assign(dataset=row.name)
 
 
-# Reweighting steps of least absolute deviations, and deviations that are none.
+# The number of reweighting steps for least absolute deviations, and the size of negligible deviations.
 ITERATIONS, NEGLIGIBLE = 40, 1e-6
 
 
 def template_leakage(population: PopulationModel, samples: Samples) -> pd.DataFrame:
-    """Which pairs of keys a template's owner typed while enrolling, told by the template: one row per user.
+    """How well a template reveals the pairs of keys that its owner typed at enrolment: one row per user.
 
-    The mean of a pair that was not typed is what the population expects of it given all else, and follows
-    from few numbers; that of a typed pair does not. `found` is the share of typed pairs among as many pairs
-    that are the least explained, `chance` that of typed pairs among all. `auc` is the probability that a
-    typed pair is less explained than one that was not typed.
+    The mean of a pair that was not typed is its expectation under the population given everything else, and
+    follows from a few numbers; that of a typed pair does not. As many pairs are guessed as were typed, those
+    explained worst: `found` is the share of typed pairs among them, `chance` the share among all pairs. `auc`
+    is the probability that a typed pair is explained worse than one that was not typed.
     """
     known = population.parameters
     pairs = slice(known.cells.n_keys, known.cells.n_cells)
@@ -123,7 +124,7 @@ def template_leakage(population: PopulationModel, samples: Samples) -> pd.DataFr
 
 
 def unexplained(known: Parameters, template: Template) -> Floats:
-    """(C,) what no z and no effects of keys can explain of a template's means: least absolute deviations."""
+    """The part (C,) of a template's means left by z and key effects under least absolute deviations."""
     V, cells = known.loadings, known.cells
     design = np.column_stack([V, np.eye(cells.n_keys)[cells.key]])
     left = np.ones(cells.n_cells)

@@ -1,4 +1,4 @@
-"""Does training that tells people apart recognise them better? A criterion, and a machine (Section 5.2)."""
+"""Does discriminative training improve recognition? A criterion, and a hybrid machine (Section 5.2)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LEVEL = 0.05
 def compared(
     name: str, title: str, measured: pd.DataFrame, detectors: Sequence[str], enrolments: str, seed: int
 ) -> Table:
-    """Accuracy and equal error rate of detectors and rivals, and tests against the recommended POHMM."""
+    """Accuracy and equal error rate of detectors and rivals, with tests against the recommended POHMM."""
     users = reported(measured, [*RIVALS, *detectors], enrolments)
     rows = []
     for dataset, of_dataset in users.groupby("dataset", sort=False):
@@ -87,13 +87,13 @@ def settings_tried(
 
 
 def draw_compared(table: pd.DataFrame) -> Figure:
-    """Equal error rates by dataset and detector."""
+    """Plot equal error rates by dataset and detector."""
     panels = estimates_of(table, {"": "eer"}, lambda row: str(row["detector"]))
     return intervals_figure(panels, "equal error rate, mean over users")
 
 
 def gain_words(table: pd.DataFrame, detector: str) -> str:
-    """How a detector does beside the recommended POHMM: where it is better, where worse, and by how much."""
+    """A sentence on a detector's equal error rates relative to the recommended POHMM."""
     own = table[table["detector"] == detector]
     start = figures_of(table[table["detector"] == START], "eer")
     eer = figures_of(own, "eer")
@@ -109,7 +109,7 @@ def gain_words(table: pd.DataFrame, detector: str) -> str:
 
 
 def best_words(table: pd.DataFrame) -> str:
-    """Which detector has the least equal error rate, by dataset."""
+    """A sentence that names the detector with the lowest equal error rate on each dataset."""
     best: dict[str, list[str]] = {}
     for dataset, rows in table.groupby("dataset", sort=False):
         name = detector_name(rows.iloc[int(rows["eer"].to_numpy().argmin())]["detector"])
@@ -119,7 +119,7 @@ def best_words(table: pd.DataFrame) -> str:
 
 
 def settings_words(table: pd.DataFrame, detectors: Sequence[str]) -> str:
-    """Which settings the other recordings choose, or that there are no others."""
+    """A clause on the settings that the other recordings select, or that there are no others."""
     if table["dataset"].str.removesuffix("+").nunique() < 2:
         return "no other recording is here to choose settings, and the first were used"
     parts = []
@@ -132,16 +132,16 @@ def settings_words(table: pd.DataFrame, detectors: Sequence[str]) -> str:
 
 
 def _question(name: str, which: tuple[Sequence[str], str], **said: Any) -> Question:
-    """What trained detectors, by some enrolments, gain over models that nothing has trained.
+    """A question about the gain from detectors trained together over models without such training.
 
-    Of what is `said`, `compared` and `tried` are titles of the tables, each with a sentence on how to read
-    it; the rest are attributes of the question.
+    In `said`, `compared` and `tried` are the titles of the tables, each with a sentence on how to read it;
+    the rest are attributes of the question.
     """
     (title, reading), (title_of_all, reading_of_all) = said.pop("compared"), said.pop("tried")
     settings, caption = f"{name}_settings", said.pop("caption")
 
     def answer(values: Values) -> tuple[str, str]:
-        """What the detectors change; and where the least error rate is."""
+        """The changes due to the detectors, and where the lowest error rates are."""
         found = values[name]
         return (
             "; ".join(gain_words(found, detector) for detector in which[0]) + ".",

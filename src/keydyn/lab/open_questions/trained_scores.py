@@ -1,9 +1,9 @@
-"""Accuracy and equal error rate of every detector that is trained to tell people apart, and of their rivals.
+"""Accuracy and equal error rate of detectors that are trained to tell people apart, and of their rivals.
 
-Two of these detectors are the recommended POHMM, trained on by a criterion so that people stand out from
-one another. Every candidate, a detector with settings of its own, is tried on every row. For a dataset the
-candidate is chosen that has the least equal error rate on average over the other recordings, so that no
-sample that a figure is reported on had a say in its settings.
+Two of these detectors start from the recommended POHMM and continue training with a criterion that separates
+people. Every candidate, a detector with particular settings, is tried on every row. The candidate reported
+for a dataset is the one with the lowest mean equal error rate over the other recordings, so that no sample
+influences the settings with which it is reported.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from keydyn.lab.frame.score_datasets import detector_for, inputs_of, user_figure
 from keydyn.lab.recommended.report import choices
 from keydyn.model import POHMMClassifier, TrainingCriterion
 
-# Steps of the search: the models begin where each person's own likelihood has put them.
+# Steps of the search, which begins at the maximum-likelihood models of each person.
 STEPS = 8
 
 
 class TrainedTogether(RecommendedPOHMM):
-    """The POHMM of a person, trained by a criterion that compares it with those of everyone else.
+    """The POHMM of a person, trained by a criterion that compares it with the models of everyone else.
 
-    `prepare` fits the models of all people who train, each to its own samples, and moves them by the
-    criterion. `strength` is the criterion's sharpness times the mean number of keys in a sample, so that it
-    means the same for samples of ten keys and of five hundred; `lean` is the criterion's.
+    `prepare` fits the models of all people in the training data, each to its own samples, and then optimises
+    the criterion. `strength` is the criterion's sharpness times the mean number of keys in a sample, so that
+    it means the same for samples of ten keys and of five hundred; `lean` is passed to the criterion.
     """
 
     learns_people: ClassVar[bool] = True
@@ -65,12 +65,12 @@ class TrainedTogether(RecommendedPOHMM):
 
     @property
     def limited(self) -> bool:
-        """The number of steps is a setting, and no failure."""
+        """Always False: the number of steps is a setting, and reaching it is not a failure."""
         return False
 
 
 class ConditionalPOHMM(TrainedTogether):
-    """Trained by the probability of the right person, given the sample."""
+    """A POHMM trained to maximise the probability of the right person given the sample."""
 
     name: ClassVar[str] = "pohmm-conditional"
     title: ClassVar[str] = "POHMM (conditional)"
@@ -78,7 +78,7 @@ class ConditionalPOHMM(TrainedTogether):
 
 
 class MarginPOHMM(TrainedTogether):
-    """Trained by how far the right person is ahead of all others."""
+    """A POHMM trained to increase the margin of the right person over all others."""
 
     name: ClassVar[str] = "pohmm-margin"
     title: ClassVar[str] = "POHMM (margin)"
@@ -88,21 +88,21 @@ class MarginPOHMM(TrainedTogether):
 FRAME = "trained"
 RIVALS = ("pohmm", "pohmm-recommended", "population")
 CRITERIA = (ConditionalPOHMM, MarginPOHMM)
-# How strong a criterion is, and how much it leans on the likelihood's models.
+# The strength of a criterion, and its pull towards the maximum-likelihood models.
 STRENGTHS = ((1.0, 1.0), (3.0, 1.0), (3.0, 10.0))
 MACHINES = (
     *(("linear", C, 1.0) for C in (0.001, 0.01, 0.1)),
     *(("rbf", C, gamma) for C in (1.0, 10.0) for gamma in (0.3, 1.0)),
 )
-# Training all people together takes long: how many of a row's enrolments it is done for.
+# The number of a row's enrolments for which all people are trained together, which takes long.
 FOLDS = {"password": 1, "keypad": 5, "mobile": 5, "mobile+": 2, "fable": 2, "essay": 1, SIMULATED: 2}
 ALL, FIRST = "all", "first"
-# How much longer training takes than for the rivals, per template; for the progress bar alone.
+# The duration of training per template relative to the rivals; used for the progress bar only.
 TRAINING = 15.0
 
 
 def candidates(dataset: str) -> dict[str, Detector]:
-    """All detectors by what their settings are called; a rival has no settings to choose."""
+    """All detectors by name and settings; rivals have no settings to choose."""
     found: dict[str, Detector] = {name: detector_for(dataset, name) for name in RIVALS}
     df = getattr(found["pohmm-recommended"], "df", None)
     for kind, (strength, lean) in product(CRITERIA, STRENGTHS):
@@ -133,9 +133,9 @@ def _piece(row: Row, candidate: str, detector: Detector) -> Piece:
 
 
 def found(row: Row, candidate: str, detector: Detector) -> pd.DataFrame:
-    """dataset, detector, candidate, enrolments ("first" or "all"), user, acc and eer.
+    """A frame of dataset, detector, candidate, enrolments ("first" or "all"), user, acc and eer.
 
-    Those that are trained together have the figures of the first enrolments alone.
+    Detectors that are trained together have figures of the first enrolments only.
     """
     first = FOLDS[row.name]
     together = isinstance(detector, CRITERIA)
@@ -151,14 +151,14 @@ def found(row: Row, candidate: str, detector: Detector) -> pd.DataFrame:
 
 
 def tried(measured: pd.DataFrame, detector: str, enrolments: str) -> pd.DataFrame:
-    """dataset, candidate, and the means over users of acc and eer, of all candidates of a detector."""
+    """A frame of dataset, candidate, and mean acc and eer over users, for all candidates of a detector."""
     own = measured[(measured["detector"] == detector) & (measured["enrolments"] == enrolments)]
     means = own.groupby(["dataset", "candidate"], sort=False)[["acc", "eer"]].mean()
     return means.reset_index()
 
 
 def chosen(measured: pd.DataFrame, detector: str, enrolments: str) -> dict[str, str]:
-    """For each dataset the candidate that the other recordings choose; the first where there is no other."""
+    """The candidate that the other recordings select for each dataset; the first if there are no others."""
     of_all = tried(measured, detector, enrolments)
     datasets = list(dict.fromkeys(of_all["dataset"]))
     if len({name.removesuffix("+") for name in datasets}) < 2:
@@ -169,7 +169,7 @@ def chosen(measured: pd.DataFrame, detector: str, enrolments: str) -> dict[str, 
 
 
 def reported(measured: pd.DataFrame, detectors: Sequence[str], enrolments: str) -> pd.DataFrame:
-    """The users' figures of each detector, with the settings that the other recordings choose."""
+    """The users' figures of each detector, with the settings selected on the other recordings."""
     frames = []
     for detector in detectors:
         own = measured[(measured["detector"] == detector) & (measured["enrolments"] == enrolments)]

@@ -1,6 +1,6 @@
-"""What people type as evidence, beside how they type it: P(x | Ω), P(Ω) and P(x, Ω) under one protocol.
+"""The text that people type as evidence, in addition to its timing: P(x | Ω), P(Ω) and P(x, Ω).
 
-Also which samples are of the same text, and what is left of them without typing errors.
+Also finds samples of the same text, and removes typing errors from them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from keydyn.model.ask.ngrams import NGrams
 
 TIMES, TEXT, BOTH = "P(x | Ω)", "P(Ω)", "P(x, Ω)"
 EVIDENCE = (TIMES, TEXT, BOTH)
-# The model of a person's times, and the order of the model of their text: pairs, as in the event chain.
+# The model of a person's times, and the order of the model of their text (pairs, as in the event chain).
 DETECTOR, ORDER = "pohmm", 2
 
 
 class TimesAndText(Detector):
-    """A template of how a person types and of what they type, of which the score uses one or both."""
+    """A template of a person's timing and text; the score uses one of them or both."""
 
     name: ClassVar[str] = "typed"
     title: ClassVar[str] = "Times and text"
@@ -59,7 +59,7 @@ class TimesAndText(Detector):
 
 
 def evidence(protocol: Protocol, samples: Samples, lengths: Sequence[int]) -> pd.DataFrame:
-    """How well each evidence recognises people, by the first keys of a sample: one row per user.
+    """The recognition by each kind of evidence and number of first keys: one row per user.
 
     Columns: `evidence`; `keys`; `whole`, whether these are all keys of the longest samples; `user`; `acc`,
     `eer` and `eer_open` as in `recognition`; `rejection`, the mean over the user's samples of the maximum
@@ -82,7 +82,7 @@ def evidence(protocol: Protocol, samples: Samples, lengths: Sequence[int]) -> pd
 
 
 def _texts_of(one: Enrolled, samples: Samples) -> list[NGrams]:
-    """What each enrolled user has typed for enrolment; all models know the keys of all samples."""
+    """A model of the text typed by each enrolled user; all models know the keys of all samples."""
     training = samples[one.split.train]
     people: Any = training.users
     return [
@@ -92,7 +92,7 @@ def _texts_of(one: Enrolled, samples: Samples) -> list[NGrams]:
 
 
 def _using(name: str, one: Enrolled, texts: list[NGrams]) -> Enrolled:
-    """An enrolment whose templates score by this evidence."""
+    """An enrolment whose templates score by this kind of evidence."""
     templates: list[Detector] = [
         TimesAndText(times if name != TEXT else None, text if name != TIMES else None)
         for times, text in zip(one.population.detectors, texts, strict=True)
@@ -100,21 +100,22 @@ def _using(name: str, one: Enrolled, texts: list[NGrams]) -> Enrolled:
     return replace(one, population=Population(one.population.users, templates))
 
 
-# Runs of keys that are compared, and the share of the shorter sample's that makes two texts the same.
+# The length of the runs of keys compared, and the share of the shorter sample's runs that two samples of the
+# same text have in common.
 RUN, SHARED = 4, 0.5
-# So many keys in a row agree by accident.
+# Runs of up to this many keys may agree by accident.
 ACCIDENT = 2
-# Fewer people who share all their texts are no group to recognise people in.
+# The least number of people who share all their texts in a group.
 LEAST = 5
 ERASER = "backspace"
-# Keys besides single letters, digits and signs that put something into the text.
+# Keys that add to the text, apart from single letters, digits and signs.
 PRINTING = ("space", "comma", "period", "quote", "semicolon", "slash", "dash", "enter")
 
 
 def kept_keys(sequences: Sequences) -> Truths:
-    """(N,) which keys put something into the text that was not erased again.
+    """A mask (N,) of the keys that add to the text and are not erased later.
 
-    A backspace erases the last of what is left; in an empty text it does nothing.
+    A backspace erases the last remaining key; in an empty text it does nothing.
     """
     names = sequences.event_types.astype(str)
     prints = np.array([len(name) == 1 or name in PRINTING for name in names.tolist()], dtype=bool)
@@ -123,7 +124,7 @@ def kept_keys(sequences: Sequences) -> Truths:
     kept = np.zeros(len(steps), dtype=bool)
     for first, end in zip(sequences.offsets[:-1], sequences.offsets[1:], strict=True):
         level = np.cumsum(steps[first:end])
-        # Erasing nothing does not make debts.
+        # The level never falls below zero, since erasing in an empty text has no effect.
         level = level - np.minimum(np.minimum.accumulate(level), 0)
         least_later = np.minimum.accumulate(level[::-1])[::-1]
         kept[first:end] = written[first:end] & (least_later >= level)
@@ -131,7 +132,7 @@ def kept_keys(sequences: Sequences) -> Truths:
 
 
 def with_keys(samples: Samples, kept: Truths) -> Samples:
-    """The samples with these of their keys alone, (N,), each with the times that it had."""
+    """The samples reduced to the keys in a mask (N,), each with its times."""
     sequences = samples.sequences
     counts = np.add.reduceat(kept.astype(np.int64), sequences.offsets[:-1])
     if (counts == 0).any():
@@ -144,7 +145,7 @@ def with_keys(samples: Samples, kept: Truths) -> Samples:
 
 
 def shared_runs(samples: Samples) -> Integers:
-    """(n, n) how many different runs of four keys two samples have in common, their errors undone."""
+    """The number (n, n) of distinct runs of four keys that two samples share, after undoing errors."""
     text = with_keys(samples, kept_keys(samples.sequences)).sequences
     last = np.repeat(text.offsets[1:], text.lengths)
     begins = np.flatnonzero(np.arange(text.n_events) + RUN <= last)
@@ -160,10 +161,10 @@ def shared_runs(samples: Samples) -> Integers:
 
 
 def passages(samples: Samples) -> Integers:
-    """(n,) the number of each sample's text; samples of the same text have the same number.
+    """The number of each sample's text, (n,); samples of the same text have the same number.
 
-    Two samples are of the same text if they share half of the runs of the shorter one, or if other samples
-    connect them.
+    Two samples are of the same text if they share half of the runs of the shorter one, or if a chain of such
+    samples connects them.
     """
     common = shared_runs(samples)
     runs = np.diag(common)
@@ -175,9 +176,9 @@ def passages(samples: Samples) -> Integers:
 
 
 def groups_of_same_texts(samples: Samples) -> list[Samples]:
-    """Groups of people who have typed the same texts; the n-th samples of a group's people are of one text.
+    """Groups of people who typed the same texts; the n-th samples in a group are of the same text.
 
-    A text counts if two people or more have typed it.
+    Only texts typed by at least two people count.
     """
     number, (person, _) = passages(samples), samples.people
     typists = np.bincount(np.unique(np.stack([number, person]), axis=1)[0])
@@ -192,10 +193,10 @@ def groups_of_same_texts(samples: Samples) -> list[Samples]:
 
 
 def of_common_text(samples: Samples) -> Samples:
-    """The samples as if everybody had typed the common text, from where a sample joins it to where it leaves.
+    """The samples as if everyone had typed the common text, from where a sample joins it to where it leaves.
 
     The common text is that of the sample that shares most with the others of its passage. Slips and additions
-    are left out; of keys that were left out in typing, the times are missing.
+    are left out; keys that were omitted in typing have missing times.
     """
     number, common = passages(samples), shared_runs(samples)
     text = with_keys(samples, kept_keys(samples.sequences)).sequences

@@ -1,1 +1,1 @@
-"""keydyn evaluate: the tables of the studies for a user's own recordings."""
+"""The command `keydyn evaluate`: the tables of the studies for a user's own recordings."""

@@ -1,7 +1,7 @@
-"""What `keydyn fit` and `keydyn verify` would have answered: decisions at the stated rate, on strangers.
+"""The decisions that `keydyn fit` and `keydyn verify` would have made, at the stated rate, on strangers.
 
-Users are dealt into groups. Each group in turn is left out: its people are not enrolled, and no population,
-calibration or adjustment is learnt from them. Their later samples are claimed to be of enrolled people.
+Users are divided into groups. Each group in turn is left out: its people are not enrolled, and no population,
+calibration or adjustment is learnt from them. Their later samples are sent in the names of enrolled people.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.standard_report.attacked import accepted_by_person, forged_claims
 
 GROUPS = 4
-# Each sample of a stranger is claimed to be of at most this many people.
+# The largest number of people in whose names each sample of a stranger is sent.
 MOST_CLAIMED = 20
 ANSWERS = ("accept", "unsure", "reject")
-# The false-match rates of verify's own point and of its strictest level.
+# The false-match rates of the default operating point of `verify` and of its strictest level.
 STATED = (0.01, 0.001)
 Same = Collection[frozenset[str]]
 
@@ -40,12 +40,12 @@ def decided(
     same: Same,
     attacks_seed: int | None = None,
 ) -> dict[str, Any]:
-    """How many claims get which answer, genuine ones and those of strangers, for run.json.
+    """The numbers of answers by kind of claim, genuine or a stranger's, for run.json.
 
-    `chosen` gives the background that `keydyn fit` uses for the samples of people who are not left out, and
-    where it comes from. If it cannot, neither `fit` nor this decides, and `left_out` says why. Users in a
-    pair of `same` are likely the same person, and do not claim to be each other. With `attacks_seed`,
-    forgeries are sent in the name of those with genuine claims, by this seed.
+    `chosen` returns the background that `keydyn fit` uses for the samples of people who are not left out, and
+    where it comes from. If it cannot, `fit` could not decide either, and `left_out` says why. Users in a pair
+    of `same` are likely the same person, and do not claim to be each other. With `attacks_seed`, the seed of
+    forgeries, these are sent in the names of people with genuine claims.
     """
     typed = replace(samples, feature_table=None)
     split = _enrolling_once(protocol).splits(typed)[0]
@@ -97,13 +97,13 @@ def decided(
 
 
 def _enrolling_once(protocol: Protocol) -> Protocol:
-    """The protocol if it enrols every person once; otherwise the earlier half of the samples enrols."""
+    """The protocol if it enrols every person once; otherwise one that enrols the first half of samples."""
     inner = protocol.inner if isinstance(protocol, OpenSet) else protocol
     return inner if inner.name in ("chronological", "enrolment", "across") else Chronological()
 
 
 def _tries(stranger: int, place: int, n_enrolled: int) -> bool:
-    """Whether a stranger claims to be the person at this place: all, or some that differ by stranger."""
+    """Whether a stranger claims to be the person at this place; each stranger tries different people."""
     return (place - stranger) % n_enrolled < MOST_CLAIMED
 
 
@@ -122,9 +122,9 @@ def _shares(claims: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _errors_of_people(claims: pd.DataFrame, stated: float) -> dict[str, Any]:
-    """The share of each typist's claims with a wrong answer, if strangers are stated to match this often.
+    """The share of each typist's claims decided wrongly, at this stated false-match rate.
 
-    Wrong is a genuine claim that is not accepted, or another's that is.
+    A decision is wrong if a genuine claim is not accepted, or another's claim is.
     """
     own = claims["claimed"] == claims["typist"]
     accepted = (claims["answer"] == ANSWERS[0]) & (claims["false_match_rate"] <= stated * ROUNDING)
@@ -136,7 +136,7 @@ def _errors_of_people(claims: pd.DataFrame, stated: float) -> dict[str, Any]:
 
 
 def decisions_table(facts: Mapping[str, Any]) -> Table | None:
-    """The answers by kind of claim; None if none were asked for."""
+    """The answers by kind of claim; None if there are no decisions."""
     rows = facts.get("decisions", {}).get("claims", [])
     if not rows:
         return None
@@ -162,7 +162,7 @@ def _share(row: Mapping[str, Any], name: str) -> str:
 
 
 def decisions_section(table: Table) -> Section:
-    """What the report says of them."""
+    """The section of the report about decisions."""
     text = (
         "A claim is accepted where at most one stranger in a hundred would score as high, and rejected where "
         "at most one genuine sample in a hundred would score as low. In between the answer is unsure."

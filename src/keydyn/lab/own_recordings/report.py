@@ -1,4 +1,4 @@
-"""Recognition for recordings of one's own: any detectors under any protocol, closed and open set."""
+"""Recognition for a user's own recordings: any detectors under any protocol, closed and open set."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from keydyn.lab.standard_report.page import points_of, write_standard
 from keydyn.lab.system_scores.report import write as write_systems
 
 PROTOCOLS = ("leave-one-out", "chronological", "enrolment", "open-set", "published", "killourhy-maxion")
-# The session as it was before a long recording was divided.
+# The column of sessions before long recordings were divided.
 RECORDED = "recorded_session"
 
 
 def protocol_of(name: str, enrol: int = 5, share: float = 0.5, groups: int = 10) -> Protocol:
-    """A protocol by its name; the numbers are for those that have them."""
+    """A protocol by its name; the numbers apply to the protocols that have them."""
     made: dict[str, Protocol] = {
         "leave-one-out": LeaveOneOut(),
         "chronological": Chronological(share),
@@ -65,10 +65,10 @@ def protocol_of(name: str, enrol: int = 5, share: float = 0.5, groups: int = 10)
 
 
 def across(recording: Recording, enrol_on: str, test_on: str) -> tuple[Recording, Across]:
-    """The samples that enrol or test under the conditions COLUMN=VALUE, and the protocol that parts them.
+    """The samples that enrol or test under the conditions COLUMN=VALUE, and a protocol that separates them.
 
-    One of the conditions may be empty, which is all that the other one is not. Users who lack samples of one
-    kind are left out. A `ValueError` says what is wrong with a condition.
+    One of the conditions may be empty, and is then the complement of the other. Users who lack samples of
+    either kind are left out. A `ValueError` says what is wrong with a condition.
     """
     keystrokes = recording.keystrokes
     starts = sample_starts(keystrokes)
@@ -92,7 +92,7 @@ def across(recording: Recording, enrol_on: str, test_on: str) -> tuple[Recording
 
 
 def _meets(first: pd.DataFrame, condition: str) -> pd.Series[bool]:
-    """Which samples meet a condition: COLUMN=VALUE, or several values separated by commas."""
+    """Whether each sample meets a condition: COLUMN=VALUE, or several values separated by commas."""
     column, equals, values = condition.partition("=")
     column = RECORDED if column == "session" and RECORDED in first else column
     if condition and not (equals and column in first):
@@ -113,10 +113,10 @@ def own_rows(
     groups: int = 10,
     vectors: bool = True,
 ) -> tuple[list[Row], Failures]:
-    """The recordings under the protocol and, beside it, as an open set; and who cannot take part.
+    """The recordings under the protocol and also as an open set, and the users and samples left out.
 
-    Users with too few samples and samples that cannot be used are left out, and named in `Failures`.
-    `vectors` says whether a detector of feature vectors takes part, which needs every value of a sample.
+    Users with too few samples and unusable samples are left out, and named in `Failures`. `vectors` says
+    whether a detector of feature vectors is used, which needs every value of a sample.
     """
     samples = Samples.of(recording.keystrokes, sensors)
     failures = find_failures(samples, protocol.least, vectors=vectors)
@@ -129,7 +129,7 @@ def own_rows(
         )
     path = Path(recording.name)
     sums = {path.name: recording.sha256}
-    # A file that has the name of one of the paper's datasets is not that dataset.
+    # A file may have the name of one of the paper's datasets without being that dataset.
     name = path.name if path.stem in DATASETS else path.stem
     rows = [Row(name, kept, protocol, sums, "ours")]
     if not isinstance(protocol, OpenSet) and users > 2:
@@ -138,14 +138,14 @@ def own_rows(
 
 
 def learnt_from(recording: Recording) -> bool:
-    """Whether the population that comes with keydyn was learnt from these very recordings."""
+    """Whether the shipped population was learnt from these very recordings."""
     return any(recording.sha256 == entry_of(name).keystrokes.sha256 for name in SHIPPED)
 
 
 def write(
     outputs: Outputs, measured: tuple[pa.Table, pa.Table | None], facts: Mapping[str, Any]
 ) -> list[Table]:
-    """All tables, figures and the report from scores and ranks; what the terminal shows."""
+    """Write tables, figures and the report; returns the tables for the terminal."""
     scores, ranks = measured
     if "systems" in facts:
         return write_systems(outputs, scores, facts)
@@ -156,7 +156,7 @@ def write(
         for_terminal = [decisions, *for_terminal]
     elif "left_out" in facts.get("decisions", {}):
         sections.insert(0, Section("Decisions", (f"There are none: {facts['decisions']['left_out']}.",), []))
-    # The file has every score, those that do not count included.
+    # The file holds every score, including those that do not count.
     outputs.scores(scores)
     if ranks is not None:
         outputs.ranks(ranks)
@@ -181,19 +181,19 @@ def write(
 
 
 def _counted(scores: pa.Table, facts: Mapping[str, Any]) -> Scored:
-    """The scores that claims and groups are judged by: those of open sets, where there are any."""
+    """The scores for judging claims and groups: those of open sets, if there are any."""
     scored = scored_of(without_twice(scores, facts))
     opened = {name for name, protocol in protocol_names(scores).items() if protocol == OpenSet.name}
     return {key: one for key, one in scored.items() if not opened or key[0] in opened}
 
 
 def read(folder: Path) -> tuple[pa.Table, pa.Table | None]:
-    """The scores and, if there are any, the ranks that a run kept in its folder."""
+    """Read the scores and, if there are any, the ranks that a run kept in its folder."""
     return read_scores(folder), read_ranks(folder) if (folder / RANKS).exists() else None
 
 
 def failures_facts(failures: Failures) -> dict[str, Any]:
-    """Who cannot take part, for run.json."""
+    """The users and samples left out, for run.json."""
     return {
         "text": failures.text(),
         "fta": failures.fta.value,
@@ -222,19 +222,19 @@ def _failures(facts: Mapping[str, Any]) -> Section:
 
 
 def _warnings(facts: Mapping[str, Any]) -> list[str]:
-    """What was noticed about the recordings, for the top of the report."""
+    """Warnings about the recordings, for the top of the report."""
     return [f"{capital(text)}." for text in facts.get("notes", {}).get("texts", [])]
 
 
 def twice_facts(pairs: pd.DataFrame, counted: bool) -> dict[str, Any]:
-    """The pairs for run.json, and whether they count as impostors of each other."""
+    """The pairs of likely identical users for run.json, and whether they count as impostors."""
     known = pairs.assign(user=pairs["user"].astype(str), other=pairs["other"].astype(str))
     known = known.astype(object).where(known.notna(), None)
     return {"pairs": known.to_dict("records"), "counted as impostors": counted}
 
 
 def without_twice(table: pa.Table, facts: Mapping[str, Any]) -> pa.Table:
-    """Scores or ranks, without comparisons of users who are likely the same person unless these count."""
+    """Scores or ranks, without comparisons between users who are likely the same person unless they count."""
     twice = facts.get("twice", {})
     pairs = [] if twice.get("counted as impostors") else twice.get("pairs", [])
     if not pairs:
@@ -250,13 +250,13 @@ def without_twice(table: pa.Table, facts: Mapping[str, Any]) -> pa.Table:
 
 
 def _places(column: pd.Series[Any], place: Mapping[str, int]) -> Integers:
-    """The place of each row's user; users in no pair have the last place."""
+    """The place of each row's user; users who are in no pair get the last place."""
     codes, names = pd.factorize(column)
     return np.array([place.get(str(name), -1) for name in names], dtype=np.int64)[codes]
 
 
 def twice_paragraphs(facts: Mapping[str, Any]) -> list[str]:
-    """What the report says of them."""
+    """Paragraphs of the report about users who are likely the same person."""
     twice = facts.get("twice", {})
     if not twice.get("pairs"):
         return []

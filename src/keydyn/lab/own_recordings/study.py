@@ -1,4 +1,4 @@
-"""keydyn evaluate: the paper's tables for recordings of one's own."""
+"""The command `keydyn evaluate`: the paper's tables for a user's own recordings."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
     ScoresAndRanks = tuple[pa.Table, pa.Table | None]
 
-# A folder is not a recording.
+# Stands for no file, since a folder is not a recording.
 NO_FILE = Path()
 OWN_TABLES = ("decisions", "failures_to_acquire", "failures_to_enrol", "groups", "group_differences")
-# What the standard report has beside them.
+# Further tables of the standard report.
 STANDARD_TABLES = (
     *("facts_test", "facts_people", "facts_recording", "facts_system", "facts_limits"),
     *("recorded", "noticed", "left_out", "left_out_by_user", "operating_points"),
     *("presentation_attacks", "limits"),
 )
 STANDARD = "standard"
-# Where a protocol fits more templates than this, others that fit fewer are pointed out.
+# If a protocol fits more templates than this, protocols that fit fewer are pointed out.
 MANY_TEMPLATES = 10_000
 
 
 @dataclass(frozen=True)
 class Design:
-    """Which samples train, and which are asked about, as the options say."""
+    """The options that divide samples into training samples and queries."""
 
     protocol: Annotated[
         str,
@@ -74,7 +74,7 @@ class Design:
     ] = 10
 
     def applied(self, recording: Recording) -> tuple[Recording, Protocol]:
-        """The samples that take part, and the protocol."""
+        """The samples to use, and the protocol."""
         from keydyn.lab.own_recordings.report import across, protocol_of
 
         with checking_options():
@@ -85,7 +85,7 @@ class Design:
 
 @dataclass(frozen=True)
 class RecordingOrScores(Reading):
-    """How a file of recordings is read, if one is named."""
+    """The options for reading a file of recordings, if one is named."""
 
     file: Annotated[
         Path,
@@ -100,7 +100,7 @@ class RecordingOrScores(Reading):
 
 @dataclass(frozen=True)
 class Reporting:
-    """What is reported beside the usual tables, as the options say."""
+    """The options for reports in addition to the usual tables."""
 
     report: Annotated[
         str,
@@ -128,7 +128,7 @@ class Reporting:
     ] = ""
 
     def stated(self) -> dict[str, dict[str, str]] | None:
-        """What was stated for the standard report; None if it was not asked for."""
+        """The facts stated for the standard report; None if that report was not requested."""
         from keydyn.lab.standard_report.stated_facts import read_facts
 
         if self.report not in ("", STANDARD):
@@ -140,7 +140,7 @@ class Reporting:
         return read_facts(self.facts) if self.facts is not None else {}
 
     def with_template(self, plan: Plan[Any]) -> Plan[Any]:
-        """The plan, which also writes the template of facts where they are to be stated and were not."""
+        """The plan, which also writes the template of facts if they are needed and were not given."""
         if not self.report or self.facts is not None:
             return plan
         from keydyn.lab.standard_report.stated_facts import write_template
@@ -260,7 +260,7 @@ def evaluate(
         return scores, rank_rows(rows[:1], scoring_events, parts.below("ranks")) if scoring_events else None
 
     def decisions() -> Facts:
-        """Only the population decides at a stated rate."""
+        """Compute decisions if the population is evaluated: only it decides at a stated rate."""
         if not any(make_detector(one).name == PopulationDetector.name for one in detectors) or used:
             return {}
         same = {frozenset((str(pair.user), str(pair.other))) for pair in twice.itertuples(index=False)}

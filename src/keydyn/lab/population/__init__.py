@@ -1,1 +1,1 @@
-"""Study: the population model beside the POHMM."""
+"""Study: the population model compared with the POHMM."""

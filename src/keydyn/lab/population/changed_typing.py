@@ -1,8 +1,8 @@
-"""How people's typing changes between enrolment and use, and who is recognised worst where it does.
+"""Measures how typing changes between enrolment and use, and which users are therefore recognised worst.
 
-Queries are later than training samples. Times are compared key by key as logarithms: the median of the later
-samples against that at enrolment, in units of the spread that is usual on that key, the median over users of
-their spread at enrolment.
+Queries are later than training samples. Logarithms of times are compared key by key: the median of later
+samples with the median at enrolment, in units of the usual spread on that key, which is the median over users
+of their spread at enrolment.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from keydyn.lab.population.tables import Users
 
 
-# The number of parts that later samples are looked at in, from the earliest to the latest.
+# The number of parts into which later samples are divided, from the earliest to the latest.
 PARTS = 4
 TIMES = ["interval", "hold"]
-# A median deviation of normal values in units of their standard deviation.
+# The standard deviation of normal values in units of their median absolute deviation.
 NORMAL = 1.4826
 COLUMNS = ["user", "part", *TIMES, "change", "spread", "nearest"]
 
 
 def typing_changes(samples: Samples, protocol: Protocol) -> pd.DataFrame:
-    """One row per user and part of the later samples, of `COLUMNS`; none if queries are not later.
+    """One row of `COLUMNS` per user and part of the later samples; none if queries are not later.
 
-    `interval` and `hold` are how many times as long as at enrolment, the median over keys. `change` is the
-    root mean square of the change over keys and both times, `spread` the mean of the part's own spread, both
-    in units of the usual spread. `nearest` is the distance at enrolment to the nearest other user, likewise.
+    `interval` and `hold` are ratios to the times at enrolment, medians over keys. `change` is the root mean
+    square of the change over keys and both times, `spread` the mean spread within the part, and `nearest` the
+    distance at enrolment to the nearest other user; all three are in units of the usual spread.
     """
     splits, number = protocol.splits(samples), samples.numbers
     train, query = splits[0].train, splits[0].genuine
@@ -51,7 +51,7 @@ def typing_changes(samples: Samples, protocol: Protocol) -> pd.DataFrame:
     some = train | query
     users = pd.unique(samples.users)
     centre, spread = _centres_and_spreads(samples[some], part[some], users)
-    # A key may never have been typed, and the first of a fixed text has no interval.
+    # A key may never have been typed, and the first key of a fixed text has no interval.
     there = np.isfinite(spread[:, 0]).any(axis=0)
     usual = np.full(there.shape, np.nan)
     usual[there] = np.nanmedian(spread[:, 0][:, there], axis=0)
@@ -73,7 +73,7 @@ def _centres_and_spreads(samples: Samples, part: Integers, users: Types) -> tupl
     sequences = samples.sequences
     names = list(sequences.feature_names or ())
     times = np.log(sequences.X[:, [names.index("tau"), names.index("duration")]])
-    # A sample's first interval is unknown, whatever stands in for it.
+    # A sample's first interval is unknown, whatever value replaces it.
     times[sequences.offsets[:-1], 0] = np.nan
     user = pd.Index(users).get_indexer(pd.Index(samples.users))
     by = [*(np.repeat(values, sequences.lengths) for values in (user, part)), sequences.codes]
@@ -88,7 +88,7 @@ def _centres_and_spreads(samples: Samples, part: Integers, users: Types) -> tupl
 
 
 def _nearest(centres: Floats) -> Floats:
-    """The distance of each user's centres, (U, keys, times), to the nearest other's, over common keys."""
+    """The distance of each user's centres (U, keys, times) to the nearest other user's, over common keys."""
     flat = centres.reshape(len(centres), -1)
     apart: Floats = np.sqrt(np.nanmean((flat[:, None] - flat[None]) ** 2, axis=2))
     np.fill_diagonal(apart, np.inf)
@@ -101,10 +101,10 @@ WORST = 0.1
 def worst_users(
     users: Users, scores: Mapping[str, Scores], changes: pd.DataFrame, dataset: str
 ) -> pd.DataFrame:
-    """All users of a dataset, the worst first: figures of each detector, whom they were taken for, changes.
+    """All users of a dataset, the worst first, with figures by detector, confusions and changes.
 
-    `scores` are those of the population model. `change` is that of the part of the later samples with the
-    largest one, `moved` whether it exceeds the distance to the nearest other user.
+    `scores` are those of the population model. `change` is the largest change of any part of the later
+    samples; `moved` says whether it exceeds the distance to the nearest other user.
     """
     of_user = changes[changes["dataset"] == dataset].set_index("user")
     largest = of_user.reset_index().sort_values("change").groupby("user").last()
@@ -120,12 +120,12 @@ def worst_users(
 
 
 def worst_of(table: pd.DataFrame) -> pd.DataFrame:
-    """The worst tenth of all users, one at least."""
+    """The worst tenth of all users, at least one."""
     return table.head(int(np.ceil(WORST * len(table))))
 
 
 def worst_table(table: pd.DataFrame, dataset: str, detectors: Sequence[str]) -> Table:
-    """The worst tenth, and what happened to them."""
+    """A table of the worst tenth of users, with their confusions and changes."""
     frame = worst_of(table).reset_index().assign(dataset=dataset)
     figures = [
         number_column(
@@ -163,7 +163,7 @@ def _change(part: float, interval: float, hold: float) -> str:
 
 
 def worst_words(table: pd.DataFrame, dataset: str) -> str:
-    """Who fails and why, in sentences."""
+    """Sentences about the users who fail, and likely reasons."""
     worst, rest = worst_of(table), table.iloc[len(worst_of(table)) :]
     correlations = [
         f"{spearmanr(table['eer'], table[name]).statistic:.2f}".replace("-", "−")
@@ -189,7 +189,7 @@ def worst_words(table: pd.DataFrame, dataset: str) -> str:
 
 
 def _taken_for(scores: Scores, user: object) -> tuple[str, float]:
-    """Who else wins most of the user's samples, and the share of them."""
+    """The other user who wins most of the user's samples, and the share of them."""
     raw = scores.raw[scores.owners == user]
     winners = pd.Series(scores.users[np.nanargmax(raw, axis=1)])
     others = winners[winners != user].value_counts()

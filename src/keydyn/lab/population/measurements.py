@@ -1,13 +1,13 @@
-"""What the population study measures, part by part.
+"""The measurements of the population study, part by part.
 
-Scores and ranks are those of the paper's protocol, and scores also those of an open set. All else is a long
-table of accuracy and equal error rate, one row per user and setting:
+Scores and ranks follow the paper's protocol; there are also scores of an open set. Everything else is in a
+long table of accuracy and equal error rate, one row per user and setting:
 
 - keystrokes: scores of the first N keys of each query
-- enrolment: half of the people enrol with N samples, the others are learnt from
+- enrolment: half of the people enrol with N samples; the population is learnt from the other half
 - people: the same, with fewer people to learn from
 - parts: the population model without one of its parts
-- across: people of one dataset, learnt from those of another
+- across: people of one dataset, with a population learnt from another
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ QUERIES = 50
 
 
 def halves(samples: Samples) -> list[tuple[Mask, Mask]]:
-    """Every other user is learnt from and the rest are asked, and the other way round; masks over samples."""
+    """Masks of the samples to learn from and to test: every other user, and vice versa."""
     odd: Mask = pd.factorize(samples.users)[0] % 2 == 1
     return [(odd, ~odd), (~odd, odd)]
 
 
 def training_samples(row: Row) -> Mask:
-    """Samples that train in any split of the row's protocol."""
+    """A mask of the samples that train in any split of the row's protocol."""
     train: Mask = np.any([split.train for split in row.protocol.splits(row.samples)], axis=0)
     return train
 
 
 def enrolments_with(prepared: Detector, row: Row, people: Mask, n: int | None = None) -> list[Enrolled]:
-    """Every split of the row's protocol, but with these people alone, each enrolled with n training samples.
+    """Every split of the row's protocol with these people only, each enrolled with n training samples.
 
-    `people` is a mask over the samples; without n all training samples enrol. Of each user `QUERIES` queries
-    are asked at most, evenly spread.
+    `people` is a mask over the samples; without n, all training samples enrol. At most `QUERIES` queries per
+    user are used, evenly spread.
     """
     samples = row.samples
     codes, users = pd.factorize(samples.users)
@@ -86,7 +86,7 @@ def enrolments_with(prepared: Detector, row: Row, people: Mask, n: int | None = 
         groups += [samples[train & (codes == u)] for u in who[-1]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # All at once: short fits take less time together.
+        # All templates are fitted at once, because short fits take less time together.
         templates = iter(fit_templates(prepared, groups))
     return [
         Enrolled(split, Population(users[columns], [next(templates) for _ in columns]), columns)
@@ -104,21 +104,21 @@ def _some_queries(query: Mask, codes: Integers) -> Mask:
 
 
 def enrolment_order(split: Split, samples: Samples) -> Integers:
-    """In which order each user's training samples enrol, (n,): those after the first query come first.
+    """The order in which each user's training samples enrol, (n,), beginning after the first query.
 
-    The order is circular: where one sample is left out, every sample serves as often as any other.
+    The order is circular, so that in leave-one-out protocols all samples are used equally often.
     """
     number = samples.numbers
     first = int(number[split.query].min())
     place = (number - first) % (int(number.max()) + 1)
-    # What does not train comes last.
+    # Samples that do not train come last.
     place[~split.train] = len(samples) + place[~split.train]
     order: Integers = pd.Series(place).groupby(samples.users).rank(method="first").to_numpy(np.int64) - 1
     return order
 
 
 def newcomer_figures(prepared: Prepared, row: Row, n: int | None = None) -> pd.DataFrame:
-    """user, acc and eer of all who are asked: each detector with the people that are asked with it."""
+    """A frame of user, acc and eer for everyone tested, with each detector's own people."""
     enrolled = [one for detector, people in prepared for one in enrolments_with(detector, row, people, n)]
     return user_figures(scores_of(row.protocol, enrolled, row.samples))
 
@@ -126,28 +126,28 @@ def newcomer_figures(prepared: Prepared, row: Row, n: int | None = None) -> pd.D
 POPULATION = PopulationDetector.name
 DETECTORS = ("pohmm", "pohmm-recommended", POPULATION)
 KEYSTROKES, ENROLMENT, PEOPLE, PARTS, ACROSS = "keystrokes", "enrolment", "people", "parts", "across"
-# Studied unless others are named: mobile with its sensors takes long, and leaves little to gain.
+# The default datasets, without mobile with its sensors, which takes long and leaves little to gain.
 DATASETS = ("password", "keypad", "mobile", "fable", "essay")
-# Groups of users, each in turn unknown to the system.
+# The number of groups of users, each of which in turn is unknown to the system.
 GROUPS = 5
 N_KEYS = (5, 7, 10, 20, 50, 100, 200)
 N_SAMPLES = (1, 2, 3, 5, 10, 20)
 N_PEOPLE = (2, 5, 10, 20)
-# Draws of people to learn from, of each number.
+# The number of random draws of people to learn from, for each number of people.
 DRAWS = 2
-# What can be taken out of the population model, and how.
+# The parts that can be removed from the population model, with the settings that do it.
 WITHOUT: dict[str, dict[str, Any]] = {
     **{part: {"without": (part,)} for part in ("low rank", "scales", "slopes", "contexts", "tempo", "tails")},
     "states": {"hidden_states": False},
 }
-# Datasets between which a population can be carried over: both free or copied text on a keyboard.
+# Datasets between which a population can be transferred, with free or copied text on a keyboard.
 TEXTS = ("fable", "essay")
 COLUMNS = ("what", "dataset", "detector", "setting", "number", "draw", "user", "acc", "eer")
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much the study measures: detectors, numbers of people to learn from, draws, and parts taken out."""
+    """The amount of work: detectors, numbers of people to learn from, draws, and parts to remove."""
 
     detectors: Sequence[str] = DETECTORS
     n_people: Sequence[int] = N_PEOPLE
@@ -160,14 +160,14 @@ WHOLE = Extent()
 
 @dataclass(frozen=True, eq=False)
 class PopulationMeasured:
-    """Everything that the report is made of.
+    """All measurements that the report is made from.
 
     Attributes
     ----------
-    scores, ranks : tables of `score_files` and `rank_files`; the dataset of an open set has `OPEN` behind it
-    users : a frame of `COLUMNS`; `number` counts keys, samples or people, `setting` is what else was set; of
-        parts also the rejection time, amrt
-    changes : how much each user's typing changed, of datasets whose queries are later than the training
+    scores, ranks : tables as in `score_table` and `rank_table`; names of open sets end with `OPEN`
+    users : a frame of `COLUMNS`; `number` counts keys, samples or people, `setting` names any other setting;
+        for parts, there is also the rejection time, amrt
+    changes : changes of each user's typing, in datasets whose queries are later than the training samples
     """
 
     scores: pa.Table
@@ -179,7 +179,7 @@ class PopulationMeasured:
 def run_population(
     rows: Sequence[Row], seed: int, parts: Parts, extent: Extent = WHOLE
 ) -> PopulationMeasured:
-    """All measurements; parts that were made from the same inputs are read, not made again."""
+    """Run all measurements; parts that were made from the same inputs are reused."""
     compared = [(row, detector_for(row.name, name)) for row in rows for name in extent.detectors]
     closed = [closed_piece(row, detector) for row, detector in compared]
     opened = [open_piece(row, detector) for row, detector in compared]
@@ -198,7 +198,7 @@ def run_population(
 
 
 def closed_piece(row: Row, detector: Detector) -> Piece:
-    """Scores and ranks by the paper's protocol, and the figures of the first N keys."""
+    """A piece with scores and ranks under the paper's protocol, and the figures of the first N keys."""
     stem = f"{row.name}-{detector.name}"
     names = (f"{stem}-scores", f"{stem}-ranks", f"{stem}-{KEYSTROKES}")
     inputs = inputs_of(row, detector) | {"keys": N_KEYS}
@@ -208,7 +208,7 @@ def closed_piece(row: Row, detector: Detector) -> Piece:
 
 
 def open_piece(row: Row, detector: Detector) -> Piece:
-    """Scores of an open set."""
+    """A piece with the scores of an open set."""
     name = f"{row.name}-{detector.name}-open"
     protocol = OpenSet(row.protocol, GROUPS)
     inputs = inputs_of(row, detector) | {"protocol": protocol.describe()}
@@ -218,7 +218,7 @@ def open_piece(row: Row, detector: Detector) -> Piece:
 
 
 def enrolment_piece(row: Row, detector: Detector) -> Piece:
-    """Figures of newcomers over the number of samples that they enrol with."""
+    """A piece with the figures of newcomers by the number of samples they enrol with."""
     name = f"{row.name}-{detector.name}-{ENROLMENT}"
     inputs = inputs_of(row, detector) | {"samples": N_SAMPLES}
     what = f"{row.name} · {detector.title}, few samples"
@@ -226,7 +226,7 @@ def enrolment_piece(row: Row, detector: Detector) -> Piece:
 
 
 def people_piece(row: Row, seed: int, extent: Extent = WHOLE) -> Piece:
-    """Figures of newcomers over the number of people that the population is learnt from."""
+    """A piece with the figures of newcomers by the number of people the population is learnt from."""
     name = f"{row.name}-{PEOPLE}"
     detector = PopulationDetector()
     numbers = {"people": extent.n_people, "draws": extent.draws, "seed": seed}
@@ -236,7 +236,7 @@ def people_piece(row: Row, seed: int, extent: Extent = WHOLE) -> Piece:
 
 
 def part_piece(row: Row, part: str, changes: Mapping[str, Any]) -> Piece:
-    """Figures of the population model without one of its parts, by the paper's protocol."""
+    """A piece with the figures of the population model without one of its parts, by the paper's protocol."""
     detector = PopulationDetector(**changes)
     name = f"{row.name}-without-{part.replace(' ', '-')}"
     call = partial(_part, row, part, detector)
@@ -244,7 +244,7 @@ def part_piece(row: Row, part: str, changes: Mapping[str, Any]) -> Piece:
 
 
 def across_piece(learnt: Row, asked: Row) -> Piece:
-    """Figures of one dataset's people, with the population of another's."""
+    """A piece with the figures of one dataset's people, given the population of another."""
     name = f"{asked.name}-learnt-from-{learnt.name}"
     detector = PopulationDetector()
     inputs = inputs_of(asked, detector) | {"learnt from": [learnt.name, learnt.fingerprint]}
@@ -319,26 +319,26 @@ def _across(learnt: Row, asked: Row, detector: Detector) -> Found:
 
 
 def user_times(watched: Continuous) -> pd.Series[float]:
-    """Each user's mean rejection time over samples; users as text."""
+    """Each user's mean rejection time over samples, with users as text."""
     times = watched.per_sample.dropna(subset="rejection_time")
     return times.groupby(times["user"].astype(str), sort=False)["rejection_time"].mean()
 
 
 def _up_to_all(row: Row, counts: Sequence[int]) -> list[int]:
-    """The counts below the number of samples that train, and that number."""
+    """The counts below the number of training samples, and that number itself."""
     splits, users = row.protocol.splits(row.samples), row.samples.users
     most = min(int(np.bincount(pd.factorize(users[split.train])[0]).min()) for split in splits)
     return [*(n for n in counts if n < most), most]
 
 
 def _labelled(what: str, row: Row, detector: Detector, figures: pd.DataFrame, **more: Any) -> pd.DataFrame:
-    """Figures of users with the other `COLUMNS`: of `more`, the setting, the number and the draw."""
+    """Figures of users with the remaining `COLUMNS`; `more` are the setting, the number and the draw."""
     labels: dict[str, Any] = {"what": what, "dataset": row.name, "detector": detector.name}
     labels |= {"setting": "", "number": np.nan, "draw": 0} | more
     return figures.assign(**labels).astype({"number": np.float64})[list(COLUMNS)]
 
 
 def _events(row: Row) -> float:
-    """How much there is to learn under the row's protocol; only for the progress bar."""
+    """The amount of data to learn from under the row's protocol; used for the progress bar only."""
     splits, lengths = row.protocol.splits(row.samples), row.samples.sequences.lengths
     return float(sum(int(lengths[split.train].sum()) for split in splits))

@@ -1,4 +1,4 @@
-"""The population model beside the POHMM: tables, figures and report from what was measured."""
+"""Writes tables, figures and the report that compare the population model with the POHMM."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ CAUSES = {
 
 
 def write(outputs: Outputs, measured: PopulationMeasured, facts: Mapping[str, Any]) -> list[Table]:
-    """Tables, figures and report; what the terminal shows."""
+    """Write tables, figures and the report; returns the tables for the terminal."""
     seed = facts.get("seed", 0)
     outputs.scores(measured.scores)
     outputs.ranks(measured.ranks)
@@ -132,7 +132,7 @@ def write(outputs: Outputs, measured: PopulationMeasured, facts: Mapping[str, An
 
 
 def read(folder: Path) -> PopulationMeasured:
-    """All that a run kept in its folder."""
+    """Read all results that a run kept in its folder."""
     frames = read_frames(folder, ("user_figures", "typing_changes"))
     return PopulationMeasured(read_scores(folder), read_ranks(folder), *frames.values())
 
@@ -204,7 +204,7 @@ POHMM = "pohmm"
 
 
 def answer(values: Values) -> str:
-    """What the population model gains over the POHMM, against enrolled people and against strangers."""
+    """The gain of the population model over the POHMM, against enrolled impostors and against strangers."""
     frame, gains = values["population"], values["significance"]
     rates = {
         name: span(figures_of(frame[frame["detector"] == name], "eer_mean"), percent)
@@ -258,7 +258,7 @@ PAGE = ResultsPage(
 
 
 def changed_typing_figure(users: pd.DataFrame, named: Collection[str], causes: Mapping[str, str]) -> Figure:
-    """A panel per cause, a column of `users` with its label; a dot per user, those in `named` with names.
+    """A panel per cause, a column of `users` with its label; a dot per user, with names for `named`.
 
     `users` has the equal error rate, `eer`, and is indexed by user.
     """
@@ -271,7 +271,7 @@ def changed_typing_figure(users: pd.DataFrame, named: Collection[str], causes: M
             axes.plot(users.loc[worst, cause], users.loc[worst, "eer"], "s", color=COLOURS[1], markersize=4.5)
             middle = users.loc[worst, cause].median()
             for user, of in users[worst].iterrows():
-                # Names stand outside of the group.
+                # Names are placed outside of the group.
                 left = of[cause] < middle
                 axes.annotate(
                     text_of(user, 12),

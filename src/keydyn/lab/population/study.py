@@ -1,4 +1,4 @@
-"""keydyn study population: the population model beside the POHMM."""
+"""The command `keydyn study population`, which compares the population model with the POHMM."""
 
 from __future__ import annotations
 

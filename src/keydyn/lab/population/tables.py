@@ -1,4 +1,4 @@
-"""Tables of the population study: beside the POHMM, over samples, keys and people, part by part."""
+"""Tables of the population study: comparisons with the POHMM, by samples, keys, people and parts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from keydyn.lab.frame.tables import (
 from keydyn.lab.population.measurements import ACROSS, PARTS, PEOPLE, POPULATION, WITHOUT, user_times
 from keydyn.lab.recognition.tables import Key, RecognitionFigures
 
-# Figure of each user → title, whether more is better, decimals
+# Figure → title, whether higher is better, decimals
 METRICS = {
     "acc": ("Accuracy", True, 3),
     "eer": ("EER", False, 3),
@@ -42,7 +42,7 @@ METRICS = {
 WORDS = {"better": "better", "worse": "worse", "no significant difference": "not significantly different"}
 PARTS_METRICS = ("acc", "eer", "amrt")
 PUBLISHED_FIGURES = {"acc": ACCURACY, "eer": EQUAL_ERROR_RATE, "amrt": REJECTION_TIME}
-# The error rates at one threshold, and what the names of their datasets end with.
+# The error rates at one threshold, with the suffix of their datasets' names.
 ONE = {"eer_one": "", "open_eer_one": OPEN}
 NUMBERS = {"enrolment": "Samples", "keystrokes": "Keys", "people": "People"}
 INTERVAL_NOTE = "Means over users with 95 % intervals (bootstrap over users)."
@@ -53,10 +53,9 @@ Users = dict[str, dict[str, dict[str, "pd.Series[float]"]]]
 
 
 def users_of(figures: Mapping[Key, pd.DataFrame], watched: Mapping[Key, Continuous]) -> Users:
-    """All figures of each user, in the order of `METRICS`; the rejection time is the mean of the samples.
+    """All figures by user, in the order of `METRICS`; the rejection time is the mean over samples.
 
-    `figures` has acc and eer of each user; those of an open set, if there are any, have `OPEN` behind the
-    name of the dataset.
+    `figures` has acc and eer of each user; names of open sets, if there are any, end with `OPEN`.
     """
     users: Users = {}
     for dataset, detector in watched:
@@ -69,10 +68,10 @@ def users_of(figures: Mapping[Key, pd.DataFrame], watched: Mapping[Key, Continuo
 
 
 def compared_rows(users: Users, times: Mapping[Key, Times]) -> list[dict[str, Any]]:
-    """Each detector on each dataset: METRIC_mean, METRIC_std, METRIC_p and METRIC_best of every figure.
+    """Rows by dataset and detector, with METRIC_mean, METRIC_std, METRIC_p and METRIC_best of every figure.
 
-    Mean and standard deviation of rejection times are those of `times`, over samples, as in the paper. The
-    test is that of `compare_with_best`, over users.
+    Mean and standard deviation of rejection times are taken from `times`, over samples, as in the paper. The
+    test is `compare_with_best`, over users.
     """
     rows = []
     for dataset, metrics in users.items():
@@ -96,7 +95,7 @@ def compared_rows(users: Users, times: Mapping[Key, Times]) -> list[dict[str, An
 
 
 def _difference(value: float, low: float, high: float, figure: str = "", digits: int = 3) -> str:
-    """With signs, never −0, and as many decimals as the figure has."""
+    """A difference with its interval as text, with signs, never −0, and the decimals of the figure."""
     places = METRICS[figure][2] if figure else digits
     texts = [f"{round(one, places) + 0.0:+.{places}f}".replace("-", "−") for one in (value, low, high)]
     return f"{texts[0]} ({texts[1]} to {texts[2]})"
@@ -113,7 +112,7 @@ COMPARISON = (
 def population_table(
     users: Users, measured: Mapping[Key, RecognitionFigures], watched: Mapping[Key, Continuous]
 ) -> Table:
-    """Accuracy, error rates and rejection time of the three, with what the paper published."""
+    """Accuracy, error rates and rejection times of the three detectors, with the published figures."""
     rows, lines = [], []
     times = {key: of.rejection for key, of in watched.items()}
     for row in compared_rows(users, times):
@@ -158,7 +157,7 @@ def _detector(name: str, source: str) -> str:
 
 
 def significance_table(users: Users, seed: int = 0) -> Table:
-    """The population model against each of the others, figure by figure."""
+    """Tests of the population model against each of the others, figure by figure."""
     rows = []
     for dataset, metrics in users.items():
         for metric, of in metrics.items():
@@ -178,7 +177,7 @@ def significance_table(users: Users, seed: int = 0) -> Table:
 
 
 def gains_words(gains: pd.DataFrame) -> list[str]:
-    """The verdicts of `significance_table` in sentences, a paragraph per detector that was compared."""
+    """The verdicts of `significance_table` as sentences, a paragraph per detector compared."""
     paragraphs = []
     for other, of in gains.groupby("against", sort=False):
         sentences = [f"The population model compared with the {detector_name(other)}:"]
@@ -193,11 +192,11 @@ def gains_words(gains: pd.DataFrame) -> list[str]:
 
 
 def curve_frame(users: pd.DataFrame, what: str, seed: int = 0) -> pd.DataFrame:
-    """Means with intervals of one of `NUMBERS`: dataset, detector, setting, number, and both figures."""
+    """Means with intervals by one of `NUMBERS`: dataset, detector, setting, number, and both figures."""
     rows = []
     keys = ["dataset", "detector", "setting", "number"]
     for labels, of in users[users["what"] == what].groupby(keys, sort=False):
-        # Several draws of people to learn from count as one.
+        # A user's figures are averaged over draws of people to learn from.
         means = of.groupby("user", sort=False)[["acc", "eer"]].mean()
         row = dict(zip(keys, labels, strict=True))
         for metric in ("acc", "eer"):
@@ -207,7 +206,7 @@ def curve_frame(users: pd.DataFrame, what: str, seed: int = 0) -> pd.DataFrame:
 
 
 def curve_table(frame: pd.DataFrame, what: str, title: str, note: str) -> Table:
-    """The numbers behind a figure of curves."""
+    """The values behind a figure of curves."""
     enrolled = Column("Enrolled with", "setting", lambda n: f"{n} sample{'' if n == '1' else 's'}")
     columns = [
         *(DATASET, enrolled if what == PEOPLE else DETECTOR, Column(NUMBERS[what], "number", "{:g}".format)),
@@ -218,7 +217,7 @@ def curve_table(frame: pd.DataFrame, what: str, title: str, note: str) -> Table:
 
 
 def parts_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table:
-    """The population model without each of its parts, against the whole."""
+    """The population model without each of its parts, compared with the whole model."""
     rows = []
     of_parts = measured[measured["what"] == PARTS]
     for (dataset, part), of in of_parts.groupby(["dataset", "setting"], sort=False):
@@ -258,7 +257,7 @@ def _part_columns(metric: str) -> list[Column]:
 
 
 def across_table(users: Users, measured: pd.DataFrame, seed: int = 0) -> Table | None:
-    """People of one dataset with the population of another, against their own; None if not measured."""
+    """People of one dataset with the population of another or their own; None if not measured."""
     rows = []
     of_datasets = measured[measured["what"] == ACROSS]
     for (asked, learnt), of in of_datasets.groupby(["dataset", "setting"], sort=False):

@@ -1,4 +1,4 @@
-"""Identification and verification (Section 5.2): tables, figures and report from the scores alone."""
+"""Writes tables, figures and the report of identification and verification (Section 5.2) from scores."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CLOSED_AND_OPEN = (
 
 
 def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[Table]:
-    """All tables, figures and the report from the scores; returns what the terminal shows."""
+    """Write tables, figures and the report; returns the tables for the terminal."""
     verdict, sections, for_terminal = recognition_sections(outputs, table, facts)
     outputs.report("Identification and verification", [verdict, *lead_of(facts)], sections, facts)
     return for_terminal
@@ -85,7 +85,7 @@ def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[T
 def recognition_sections(
     outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]
 ) -> tuple[str, list[Section], list[Table]]:
-    """The verdict; the sections of a report, their tables and figures written; what the terminal shows."""
+    """Write tables and figures; returns the verdict, the report's sections and the terminal's tables."""
     seed = facts.get("seed", 0)
     measured = recognition_figures(scored_of(table), seed)
     outputs.scores(table)
@@ -124,7 +124,7 @@ def recognition_sections(
 
 
 def draw_densities(rows: Sequence[Row], outputs: Outputs) -> None:
-    """The marginal-density figure: the first user of each dataset, fitted to all of that user's samples."""
+    """Draw marginal densities for the first user of each dataset, fitted to all of that user's samples."""
     typists = []
     for row in rows:
         samples = row.samples[row.samples.users == row.samples.users[0]]
@@ -194,13 +194,13 @@ def _open_figure(
 
 
 def _marks(measured: Mapping[Key, RecognitionFigures], facts: Mapping[str, Any]) -> dict[Key, str]:
-    """Cells of the vector detectors on a published long text whose vectors are ours, not the authors'."""
+    """Marks for vector detectors on published long texts whose vectors are ours, not the authors'."""
     ours = {name for name, source in facts.get("vectors", {}).items() if source == "ours"}
     return {key: "†" for key in measured if key[1] in VECTOR_DETECTORS and key[0] in ours & LONG_TEXT}
 
 
 def notes_of(facts: Mapping[str, Any]) -> str:
-    """What must be known to read the tables: who the impostors are, and whose vectors."""
+    """Notes for reading the tables: who the impostors are, and where the vectors come from."""
     impostors = dict.fromkeys(protocol["impostors"] for protocol in facts.get("protocols", {}).values())
     notes = [f"{capital(text)}." for text in impostors]
     sources = {name: facts.get("vectors", {}).get(name) for name in LONG_TEXT}
@@ -212,7 +212,7 @@ def notes_of(facts: Mapping[str, Any]) -> str:
 
 
 def answer(values: Values) -> str:
-    """How well the POHMM does, closed set and open, and whether it is what the paper published."""
+    """The results of the POHMM in closed and open sets, and whether they match the published ones."""
     accuracy, errors = values["identification"], values["verification"]
     detectors = list(dict.fromkeys(accuracy["detector"]))
     detector = REFERENCE if REFERENCE in detectors else detectors[-1]
@@ -232,7 +232,7 @@ def answer(values: Values) -> str:
 
 
 def _strangers(frame: pd.DataFrame | None, detector: str) -> str:
-    """A clause on impostors who are not enrolled, if that was measured."""
+    """A clause about impostors who are not enrolled, if they were measured."""
     rates = {} if frame is None else figures_of(frame[frame["detector"] == detector], "eer_open_mean")
     return (
         f"the equal error rate is {span(rates, percent)} if impostors are unknown to the system"
@@ -242,7 +242,7 @@ def _strangers(frame: pd.DataFrame | None, detector: str) -> str:
 
 
 def _reproduced(values: Values) -> str:
-    """A clause on the published figures, if there are any."""
+    """A clause about the published figures, if there are any."""
     same = []
     for name, metric in (("identification", "acc"), ("verification", "eer")):
         frame = values[name]

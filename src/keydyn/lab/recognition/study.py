@@ -1,4 +1,4 @@
-"""keydyn study recognition: who is it, and is it who they say?"""
+"""The command `keydyn study recognition`: who is it, and is it who they say?"""
 
 from __future__ import annotations
 

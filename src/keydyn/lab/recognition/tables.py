@@ -1,4 +1,4 @@
-"""Tables of recognition: the paper's two beside their published figures, and what it does not show."""
+"""Tables of recognition: the paper's two, compared with their published figures, and further ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CANDIDATES_NOTE = (
 
 @dataclass(frozen=True, eq=False)
 class RecognitionFigures:
-    """All figures of one dataset and detector; `users` has acc, eer, eer_open and eer_raw of each user."""
+    """All figures of one dataset and detector; `users` has acc, eer, eer_open and eer_raw by user."""
 
     users: pd.DataFrame
     identification: Identification
@@ -77,7 +77,7 @@ def recognition_frame(measured: Mapping[Key, RecognitionFigures]) -> pd.DataFram
 def recognition_tables(
     measured: Mapping[Key, RecognitionFigures], marks: Mapping[Key, str], note: str = ""
 ) -> list[Table]:
-    """The identification and verification tables of the paper, and the CSV of both."""
+    """The identification and verification tables of the paper, and one table of both for a CSV file."""
     frame = recognition_frame(measured)
     among = ", among the five published detectors)." if _published(measured) else ")."
     note = f"{MEAN_NOTE} {BOLD_NOTE}{among} {note}".strip()
@@ -90,17 +90,18 @@ def recognition_tables(
     return [*tables, _both(frame, bold, note)]
 
 
-# An entry this far from the best is bold in published tables only, and needs an explanation there.
+# An entry this far from the best is bold only in tables with published figures, where it needs an
+# explanation.
 FAR = 0.1
-# Means of rates are quotients of counts: a smaller difference is rounding.
+# Means of rates are quotients of counts, so smaller differences are due to rounding.
 SAME = 1e-9
 
 
 def best_of(measured: Mapping[Key, RecognitionFigures], metric: str, higher_is_better: bool) -> set[Key]:
-    """Which detectors of each dataset are in bold: those that are not significantly worse than the best.
+    """The detectors of each dataset that are set in bold, not being significantly worse than the best.
 
-    Of published rows they are among the published detectors, as in the paper. Elsewhere an entry that is far
-    from the best is not bold, however few the users.
+    In datasets with published figures, only the published detectors are compared, as in the paper. In others,
+    an entry that is far from the best is not bold, however few users there are.
     """
     bold = set()
     for dataset in dict.fromkeys(key[0] for key in measured):
@@ -120,9 +121,9 @@ def best_of(measured: Mapping[Key, RecognitionFigures], metric: str, higher_is_b
 
 
 def open_set_table(measured: Mapping[Key, RecognitionFigures], opened: Collection[str] = ()) -> Table:
-    """Equal error rates with the impostor in the cohort, not in it, and without normalisation.
+    """Equal error rates with the impostor in the cohort, without, and without normalisation.
 
-    Datasets in `opened` are open sets by their protocol: they have no figure of a closed set.
+    Datasets in `opened` are open sets by protocol and have no figures of a closed set.
     """
     ways = {"eer": "Closed set", "eer_open": "Impostor not in the cohort", "eer_raw": "Not normalised"}
     rows = []
@@ -148,7 +149,7 @@ def open_set_table(measured: Mapping[Key, RecognitionFigures], opened: Collectio
 def error_rates_table(
     measured: Mapping[Key, RecognitionFigures], names: Collection[str] = tuple(TITLES)
 ) -> Table:
-    """Figures in the vocabulary of ISO/IEC 19795-1, with confidence intervals; `names` are shown."""
+    """Error rates in the vocabulary of ISO/IEC 19795-1, with confidence intervals; `names` are shown."""
     frames = [
         figures.verification.to_frame().assign(dataset=dataset, detector=detector)
         for (dataset, detector), figures in measured.items()
@@ -170,7 +171,7 @@ def error_rates_table(
 
 
 def ranks_table(measured: Mapping[Key, RecognitionFigures], opened: Collection[str] = ()) -> Table:
-    """Rank-n identification rates; of datasets in `opened`, open sets, among those who are enrolled."""
+    """Rank-n identification rates; in the open sets in `opened`, among the enrolled users."""
     rows = [
         (*key, n, *(float(values[n - 1]) for values in (of.cmc, of.low, of.high)))
         for key, of in ((key, figures.identification) for key, figures in measured.items())
@@ -194,7 +195,7 @@ def ranks_table(measured: Mapping[Key, RecognitionFigures], opened: Collection[s
 
 
 def recommended_table(measured: Mapping[Key, RecognitionFigures]) -> Table | None:
-    """The recommended POHMM against the published one, whichever way it falls."""
+    """The recommended POHMM compared with the published one, whatever the result."""
     rows = []
     for dataset in dict.fromkeys(key[0] for key in measured):
         if not {(dataset, RECOMMENDED), (dataset, REFERENCE)} <= set(measured):
@@ -248,9 +249,9 @@ def _published(measured: Mapping[Key, RecognitionFigures]) -> bool:
 
 
 def verdict_of(measured: Mapping[Key, RecognitionFigures], opened: Collection[str]) -> str:
-    """Three sentences: identification, verification, and what the numbers can bear.
+    """Three sentences: on identification, on verification, and on how certain the figures are.
 
-    Datasets in `opened` are open sets by their protocol.
+    Datasets in `opened` are open sets by protocol.
     """
     closed = [name for name in dict.fromkeys(key[0] for key in measured) if name not in opened]
     datasets = closed or list(dict.fromkeys(key[0] for key in measured))
@@ -272,7 +273,7 @@ def verdict_of(measured: Mapping[Key, RecognitionFigures], opened: Collection[st
 
 
 def users_needed(n_detectors: int) -> int:
-    """How many users it takes before any difference from the best of these detectors is significant.
+    """The number of users below which no difference from the best of these detectors can be significant.
 
     If all n differ in the same direction, the signed-rank test's two-sided p-value is 2 / 2ⁿ.
     """
@@ -280,7 +281,7 @@ def users_needed(n_detectors: int) -> int:
 
 
 def too_few(measured: Mapping[Key, RecognitionFigures], datasets: Collection[str]) -> str:
-    """A sentence about bold entries that surprise because there are few users; empty if none does."""
+    """A sentence about bold entries that surprise because there are few users; empty if there are none."""
     bold = best_of(measured, "acc", higher_is_better=True)
     for name in datasets:
         detectors = [detector for dataset, detector in measured if dataset == name]
@@ -321,7 +322,7 @@ def _identified(measured: Mapping[Key, RecognitionFigures], key: Key, many: bool
 
 
 def _tied(measured: Mapping[Key, RecognitionFigures], best: Key, metric: str) -> str:
-    """The detectors whose mean figure is the best one's, in words; empty if there is only one."""
+    """The names of detectors whose mean equals the best one's, as a phrase; empty if there is only one."""
     value = float(measured[best].users[metric].mean())
     same = [key for key in measured if key[0] == best[0]]
     means = {detector_name(key[1]): float(measured[key].users[metric].mean()) for key in same}

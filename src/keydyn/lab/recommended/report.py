@@ -1,8 +1,8 @@
-"""Chooses the recommended settings, for each dataset by the other datasets alone.
+"""Chooses the recommended settings for each dataset, using the other datasets only.
 
-A candidate is a density for the times and a way to start. For each dataset the candidate is chosen that has
-the least equal error rate on average over the *other* recordings (mobile and mobile+ are the same ones). So
-no sample that a figure is reported on had a say in its settings.
+A candidate is a density for the times and a way to start. The candidate chosen for a dataset is the one with
+the lowest mean equal error rate over the *other* recordings (mobile and mobile+ are the same recordings), so
+that no sample influences the settings with which it is reported.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def candidates() -> dict[str, RecommendedPOHMM]:
 
 
 def check_rows(rows: Sequence[Row]) -> None:
-    """A `ValueError` where no dataset has others that could choose for it."""
+    """Raise a `ValueError` if there are no other datasets to choose from."""
     if len({row.name.removesuffix("+") for row in rows}) < 2:
         names = ", ".join(row.name for row in rows)
         raise ValueError(
@@ -58,7 +58,7 @@ def check_rows(rows: Sequence[Row]) -> None:
 
 
 def try_candidates(rows: Sequence[Row], parts: Parts) -> pd.DataFrame:
-    """Accuracy and equal error rate, mean over users, of every candidate on every row."""
+    """The mean accuracy and equal error rate over users of every candidate on every row."""
     work, tried = {}, []
     for row, (name, detector) in product(rows, candidates().items()):
         part = f"{row.name}-{detector.df or 0:g}-{detector.spread_features}"
@@ -72,9 +72,9 @@ def try_candidates(rows: Sequence[Row], parts: Parts) -> pd.DataFrame:
 
 
 def choices(tried: pd.DataFrame) -> pd.DataFrame:
-    """For each dataset the candidate with the least mean equal error rate on the other recordings.
+    """The candidate with the lowest mean equal error rate on the other recordings, for each dataset.
 
-    The last row, "all", is the choice by all recordings: the library's default.
+    The last row, "all", is the choice on all recordings, which is the library's default.
     """
     recordings = tried["dataset"].str.removesuffix("+")
     rows = []
@@ -88,7 +88,7 @@ def choices(tried: pd.DataFrame) -> pd.DataFrame:
 
 
 def write(outputs: Outputs, tried: pd.DataFrame, facts: Mapping[str, Any]) -> list[Table]:
-    """The tables of all candidates and of the choices, and the report; the tables, for the terminal."""
+    """Write the tables of candidates and choices and the report; returns the tables for the terminal."""
     wide = tried.pivot_table(index="candidate", columns="dataset", values="eer", sort=False).reset_index()
     wide.columns = [str(name) for name in wide.columns]
     measured = plain_table(
@@ -127,7 +127,7 @@ ALL = "all"
 
 
 def answer(values: Values) -> str:
-    """What all datasets choose together, and whether each would be served the same by the others."""
+    """The settings that all datasets choose together, and how often the other datasets choose the same."""
     frame = values["choices"]
     best, others = frame[frame["dataset"] == ALL].iloc[0], frame[frame["dataset"] != ALL]
     same = int((others["chosen"] == best["chosen"]).sum())

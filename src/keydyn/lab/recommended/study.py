@@ -1,4 +1,4 @@
-"""keydyn study recommended: which settings do the other datasets choose?"""
+"""The command `keydyn study recommended`: which settings do the other datasets choose?"""
 
 from __future__ import annotations
 

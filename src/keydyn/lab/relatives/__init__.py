@@ -1,1 +1,1 @@
-"""Study: the POHMM beside its relatives."""
+"""Study: the POHMM compared with its relatives."""

@@ -1,9 +1,9 @@
-"""What the study of relatives measures, part by part: every score and rank, and what lost contexts cost.
+"""The measurements of the study of relatives: every score and rank, and the cost of lost contexts.
 
-An event that loses its key name has no context (docs/decisions/0023). To the POHMM its event type is missing,
-to the partially-HMM its label. The context-HMM and the partly-HMM have no key names; their context is the
-event before, which is withheld from them if it lost its name. Times are never lost: all models score the same
-values.
+An event that loses its key name has no context (docs/decisions/0023). For the POHMM its event type is
+missing, for the partially-HMM its label. The context-HMM and the partly-HMM do not use key names; their
+context is the previous event, which is withheld from them if it lost its name. Times are never lost, so that
+all models score the same values.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from keydyn.model.relatives.contexts import Past, quantile_edges
 Mask = NDArray[np.bool_]
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 BINS = 3
-# The name of contexts of which nothing is known. It is a name, so that it can be new in scoring.
+# The name of unknown contexts. It is a name so that it can be new in scoring.
 WITHHELD = "withheld"
 NEW_NAME = "unseen "
 
 
 def lost_events(n_events: int, share: float, random: np.random.Generator) -> Mask:
-    """A share of the events, chosen at random; a larger share includes every smaller one."""
+    """A mask of a random share of the events; a larger share includes every smaller one."""
     order = random.permutation(n_events)
     lost = np.zeros(n_events, dtype=bool)
     lost[order[: round(share * n_events)]] = True
@@ -57,7 +57,7 @@ def lost_events(n_events: int, share: float, random: np.random.Generator) -> Mas
 
 
 def lost_types(sequences: Sequences, share: float, random: np.random.Generator) -> Mask:
-    """All events of some key names, chosen at random, as many as come nearest to this share."""
+    """A mask of all events of some random key names, which together come nearest to this share."""
     counts = np.bincount(sequences.codes[sequences.codes != MISSING], minlength=len(sequences.event_types))
     order = random.permutation(len(counts))
     reached = np.concatenate([[0], np.cumsum(counts[order])]) / max(counts.sum(), 1)
@@ -66,7 +66,7 @@ def lost_types(sequences: Sequences, share: float, random: np.random.Generator) 
 
 
 def with_codes(samples: Samples, lost: Mask, unseen: bool = False) -> Samples:
-    """Samples in which these events have lost their names, or have names that were never seen."""
+    """Samples in which the lost events have no names, or names that were never seen."""
     sequences = samples.sequences
     codes, types = np.where(lost, MISSING, sequences.codes), sequences.event_types
     if unseen:
@@ -76,7 +76,7 @@ def with_codes(samples: Samples, lost: Mask, unseen: bool = False) -> Samples:
 
 
 def after_lost(sequences: Sequences) -> Mask:
-    """Events that follow, in their sequence, one without a name."""
+    """A mask of events whose previous event in the sequence has no name."""
     after = np.zeros(sequences.n_events, dtype=bool)
     after[1:] = sequences.codes[:-1] == MISSING
     after[sequences.offsets[:-1]] = False
@@ -85,7 +85,7 @@ def after_lost(sequences: Sequences) -> Mask:
 
 @dataclass(frozen=True)
 class IntervalBefore:
-    """The bin of the event before, `WITHHELD` where that has no name."""
+    """The bin of the previous event's interval, or `WITHHELD` if that event has no name."""
 
     edges: tuple[float, ...]
     feature: int
@@ -97,7 +97,7 @@ class IntervalBefore:
 
 
 def key_before(past: Past) -> Types:
-    """The key of the event before, `WITHHELD` where that has no name."""
+    """The key of the previous event, or `WITHHELD` if that event has no name."""
     return np.where(_nameless(past), WITHHELD, past.events[:, -1])
 
 
@@ -106,10 +106,10 @@ def _nameless(past: Past) -> Mask:
 
 
 class WithholdingContext(ContextDetector):
-    """The detector context-hmm, from which the event before is withheld if it has no name.
+    """The detector context-hmm, without access to the previous event if that has no name.
 
-    It is the same detector while all events have names. In estimation, events after a nameless one have a
-    table of their own; in scoring they use the pooled one if estimation had none.
+    As long as all events have names, it is the same detector. In estimation, events after a nameless one have
+    a table of their own; in scoring, they use the pooled table if estimation had none.
     """
 
     def pattern(self, samples: Samples) -> ContextHMM:
@@ -121,7 +121,7 @@ class WithholdingContext(ContextDetector):
 
 
 class KeyContext(ContextDetector):
-    """A context-HMM whose contexts are the key before: the only key that it may look at."""
+    """A context-HMM whose context is the previous key, the only key it uses."""
 
     name: ClassVar[str] = "context-hmm-key"
     title: ClassVar[str] = "context-HMM (key before)"
@@ -132,7 +132,7 @@ class KeyContext(ContextDetector):
 
 
 class WithholdingPartlyHMM(PartlyHMM):
-    """A partly-HMM without the value before if its event has no name: its deviation is zero."""
+    """A partly-HMM without the previous value if its event has no name: its deviation is then zero."""
 
     def _as_sequences(self, X: Any, events: Any, lengths: ArrayLike | None) -> Sequences:
         return as_sequences(X, events, lengths)
@@ -143,7 +143,7 @@ class WithholdingPartlyHMM(PartlyHMM):
 
 
 class WithholdingPartly(PartlyDetector):
-    """The detector partly-hmm, the same while all events have names."""
+    """The detector partly-hmm, unchanged as long as all events have names."""
 
     def pattern(self, samples: Samples) -> PartlyHMM:
         return WithholdingPartlyHMM(previous_feature=interval(samples), **published_settings(PartlyHMM))
@@ -151,10 +151,10 @@ class WithholdingPartly(PartlyDetector):
 
 @dataclass(frozen=True)
 class Losing:
-    """A model and what becomes of lost names in it.
+    """A model with its treatment of lost names.
 
-    `loses` says whether losing names changes anything. `unseen` says how the model takes a name that
-    estimation did not have: as "name" (a type of its own), as "missing" (no label), or "" (it has no names).
+    `loses` says whether losing names changes anything. `unseen` is the treatment of a name that did not occur
+    in estimation: "name" (a type of its own), "missing" (no label), or "" (the model uses no names).
     """
 
     detector: Detector
@@ -163,7 +163,7 @@ class Losing:
 
 
 def losing_models() -> list[Losing]:
-    """The five models, and the context-HMM with the key before as its context."""
+    """The five models, and the context-HMM with the previous key as its context."""
     return [
         Losing(make_detector("hmm"), False, ""),
         Losing(make_detector("pohmm"), True, "name"),
@@ -187,16 +187,16 @@ def log_likelihoods(detector: Detector, samples: Samples) -> Floats:
 DETECTORS = ("hmm", "pohmm", "context-hmm", "partly-hmm", "partially-hmm")
 ESTIMATION, SCORING, UNSEEN = "estimation", "scoring", "unseen"
 SITUATIONS = (ESTIMATION, SCORING, UNSEEN)
-# Texts in which names get lost, and how many of the enrolments of each are used.
+# Texts in which names are removed, and the number of enrolments used of each.
 FOLDS = {"fable": 2, "essay": 1, SIMULATED: 2}
-# How much longer than the POHMM's a fit takes; for the progress bar alone.
+# The duration of a fit relative to the POHMM's; used for the progress bar only.
 COSTS = {"hmm": 1.0, "pohmm": 1.0, "context-hmm": 3.0, "partly-hmm": 4.0, "partially-hmm": 3.0}
 
 
 def run_relatives(rows: Sequence[Row], seed: int, parts: Parts) -> tuple[pa.Table, pa.Table, pd.DataFrame]:
-    """Scores and ranks of the five models on every row, and the figures of lost contexts on texts.
+    """Scores and ranks of the five models on every row, and their figures on texts with lost contexts.
 
-    Parts that were made from the same inputs are read, not made again.
+    Parts that were made from the same inputs are reused.
     """
     on_rows = [row_piece(row, make_detector(name)) for row in rows for name in DETECTORS]
     on_texts = [
@@ -208,7 +208,7 @@ def run_relatives(rows: Sequence[Row], seed: int, parts: Parts) -> tuple[pa.Tabl
 
 
 def row_piece(row: Row, detector: Detector) -> Piece:
-    """Scores and ranks of a detector on a row."""
+    """A piece with the scores and ranks of a detector on a row."""
     names = f"{row.name}-{detector.name}-scores", f"{row.name}-{detector.name}-ranks"
     events = len(row.samples.sequences.X)
     fitted = n_templates(row.protocol, detector, row.samples) * events / len(set(row.samples.users.tolist()))
@@ -218,12 +218,12 @@ def row_piece(row: Row, detector: Detector) -> Piece:
 
 
 def row_tables(row: Row, detector: Detector) -> tuple[pa.Table, pa.Table]:
-    """Every score of a detector under the row's protocol, and the rank of every template at every event."""
+    """All scores of a detector under the row's protocol, and the rank of every template at every event."""
     return scored_and_ranked(row, detector, enrolments(row.protocol, detector, row.samples))
 
 
 def text_piece(row: Row, losing: Losing, seed: int) -> Piece:
-    """What lost contexts cost a model on a text."""
+    """A piece with the cost of lost contexts for a model on a text."""
     protocol = FirstFolds(row.protocol, FOLDS[row.name])
     detector = losing.detector
     n_fits = 1 + (len(SHARES) - 1) * (losing.loses + bool(losing.unseen))
@@ -238,7 +238,7 @@ def text_piece(row: Row, losing: Losing, seed: int) -> Piece:
 
 
 def losses(row: Row, losing: Losing, seed: int) -> pd.DataFrame:
-    """dataset, detector, situation, share (asked for), lost (of all events), user and three figures."""
+    """A frame of dataset, detector, situation, share (requested), lost (of all events), user and figures."""
     samples, protocol = row.samples, FirstFolds(row.protocol, FOLDS[row.name])
     enrolled = enrolments(protocol, losing.detector, samples)
     whole = loss_figures(protocol, enrolled, samples)
@@ -265,7 +265,7 @@ def losses(row: Row, losing: Losing, seed: int) -> pd.DataFrame:
 
 
 def loss_figures(protocol: Protocol, enrolled: list[Enrolled], samples: Samples) -> pd.DataFrame:
-    """Accuracy, equal error rate and log-likelihood per event of their own samples, for each user."""
+    """Accuracy, equal error rate and log-likelihood per event of own samples, by user."""
     users = recognition(scores_of(protocol, enrolled, samples))[["acc", "eer"]]
     likelihood: dict[Any, list[float]] = {}
     for one in enrolled:

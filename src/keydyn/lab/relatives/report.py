@@ -1,4 +1,4 @@
-"""The POHMM beside its relatives (Section 6): tables and figure from what was measured."""
+"""Writes tables, the figure and the report that compare the POHMM with its relatives (Section 6)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from keydyn.lab.population.tables import METRICS, Users, compared_rows, users_of
 from keydyn.lab.recognition.tables import MEAN_NOTE, Key
 from keydyn.lab.relatives.measurements import ESTIMATION, FOLDS, SCORING, UNSEEN
 
-DEPTH = 1.0  # of an axis; one poor model should not flatten the others
+DEPTH = 1.0  # depth of an axis, so that one poor model does not flatten the others
 
 
 def _limits(values: list[float]) -> tuple[float, float]:
-    """An axis for these values, but not deeper than `DEPTH` below the highest."""
+    """The limits of an axis for these values, at most `DEPTH` below the highest."""
     high = max(values)
     low = max(min(values), high - DEPTH)
     margin = 0.06 * max(high - low, 1e-3)
@@ -39,10 +39,10 @@ def _limits(values: list[float]) -> tuple[float, float]:
 
 
 def lost_context_figure(panels: RowsOfPanels) -> Figure:
-    """Every figure against the share of events without a context, 0 to 1, for each (dataset, situation).
+    """Plot every figure against the share of events without context, by (dataset, situation).
 
-    Panels of a row that are of one dataset share their scale. Lines leave it where they are more than 1
-    below the highest.
+    Panels of the same dataset in a row share their scale. Lines leave the panel where they are more than 1
+    below the highest value.
     """
     with house_style():
         figure, grid = rows_figure(panels, "contexts lost", 1.6, 1.75, 3.0, sharex=True)
@@ -87,7 +87,7 @@ WHAT_IS_LOST = (
 def write(
     outputs: Outputs, measured: tuple[pa.Table, pa.Table, pd.DataFrame], facts: Mapping[str, Any]
 ) -> list[Table]:
-    """Tables, figure and report from scores, ranks and losses; what the terminal shows."""
+    """Write tables, the figure and the report; returns the tables for the terminal."""
     scores, ranks, losses = measured
     outputs.scores(scores)
     outputs.ranks(ranks)
@@ -115,12 +115,12 @@ def write(
 
 
 def read(folder: Path) -> tuple[pa.Table, pa.Table, pd.DataFrame]:
-    """The scores, ranks and losses that a run kept in its folder."""
+    """Read the scores, ranks and losses that a run kept in its folder."""
     return read_scores(folder), read_ranks(folder), *read_frames(folder, [LOSSES]).values()
 
 
 def relatives_table(users: Users, times: Mapping[Key, Times]) -> Table:
-    """Identification, verification and rejection time of all, each tested against the best."""
+    """Identification, verification and rejection time of all models, each tested against the best."""
     columns = [
         mean_column(title, metric, METRICS[metric][2], bold=itemgetter(f"{metric}_best"))
         for metric, title in FIGURES.items()
@@ -149,7 +149,7 @@ def lost_frame(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def lost_table(lost: pd.DataFrame) -> Table:
-    """The numbers behind the figure."""
+    """The values behind the figure."""
     columns = [
         *(DATASET, Column("Context", "situation", SITUATIONS.__getitem__)),
         *(Column("Model", "detector", detector_name), Column("Lost", "lost", "{:.0%}".format)),
@@ -164,7 +164,7 @@ def lost_table(lost: pd.DataFrame) -> Table:
 
 
 def lost_curves(lost: pd.DataFrame) -> dict[tuple[str, str], dict[str, dict[str, Curve]]]:
-    """The panels of the figure."""
+    """The curves in the panels of the figure."""
     panels: dict[tuple[str, str], dict[str, dict[str, Curve]]] = {}
     for (dataset, situation, detector), of in lost.groupby(["dataset", "situation", "detector"], sort=False):
         panel = panels.setdefault((str(dataset), SITUATIONS[str(situation)]), {})
@@ -180,7 +180,7 @@ BEST = ["acc_best", "eer_best", "amrt_best"]
 
 
 def answer(values: Values) -> str:
-    """On how many datasets the POHMM is best, and how far the best relative is behind."""
+    """A summary: on how many datasets the POHMM is best, and how far the best relative is behind."""
     frame = values["relatives"]
     best, alone, nearest = 0, 0, {}
     for dataset, rows in frame.groupby("dataset", sort=False):

@@ -1,4 +1,4 @@
-"""keydyn study relatives: the POHMM beside earlier models that use context."""
+"""The command `keydyn study relatives`, which compares the POHMM with earlier models that use context."""
 
 from __future__ import annotations
 

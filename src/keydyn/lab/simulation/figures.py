@@ -1,4 +1,4 @@
-"""The simulation study: residuals of parameters, and hidden states found, over the length of samples."""
+"""Figures of the simulation study: residuals of parameters, and hidden states found, by sample length."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ PARTS = {"emission": "emission", "transition": "transition probability"}
 
 
 def draw_residuals(errors: pd.DataFrame, path: Path) -> None:
-    """Write the figure of mean residuals (Eq. 37), one line per parameter, scenarios side by side.
+    """Draw mean residuals (Eq. 37), one line per parameter, scenarios side by side.
 
-    `errors` is the table of `keydyn.lab.simulation.report.errors` for one true model. A band holds ± one
+    `errors` is the result of `keydyn.lab.simulation.report.errors` for one true model. The band shows ± one
     standard deviation of all parameters' residuals.
     """
     scenarios = sorted(errors["scenario"].unique())
@@ -40,7 +40,7 @@ def draw_residuals(errors: pd.DataFrame, path: Path) -> None:
 
 
 def _grid(figure: Figure, scenarios: Sequence[int], label: str) -> Any:
-    """A row of panels for each part, a column for each scenario; `label` has room for the part."""
+    """A grid with a row of panels per part and a column per scenario; `label` is a format for the part."""
     grid = figure.subplots(len(PARTS), len(scenarios), sharex=True, sharey=True, squeeze=False)
     for axes, scenario in zip(grid[0], scenarios, strict=True):
         axes.set_title(TITLES[scenario], fontsize=8.5)
@@ -52,7 +52,7 @@ def _grid(figure: Figure, scenarios: Sequence[int], label: str) -> Any:
 
 
 def draw_errors(errors: pd.DataFrame, path: Path) -> None:
-    """Write the figure of root mean square errors, relative to the shortest samples', with the slope −½."""
+    """Draw root mean square errors relative to those of the shortest samples, with the slope −½."""
     scenarios = sorted(errors["scenario"].unique())
     with drawing(7.2, 3.2, path) as figure:
         for axes, part in zip(figure.subplots(1, len(PARTS), sharey=True), PARTS, strict=True):
@@ -63,7 +63,7 @@ def draw_errors(errors: pd.DataFrame, path: Path) -> None:
 
 
 def draw_truths(errors: pd.DataFrame, path: Path) -> None:
-    """Write the figure of the same for several true models, one line each, scenarios side by side."""
+    """Draw the errors of several true models relative to the shortest samples, scenarios side by side."""
     scenarios, truths = sorted(errors["scenario"].unique()), list(dict.fromkeys(errors["truth"]))
     with drawing(2.6 * len(scenarios) + 1.6, 4.6, path) as figure:
         grid = _grid(figure, scenarios, f"error relative to N = {errors['n'].min():g},\n{{}}")
@@ -76,7 +76,7 @@ def draw_truths(errors: pd.DataFrame, path: Path) -> None:
 
 
 def draw_accuracy(accuracies: pd.DataFrame, path: Path) -> None:
-    """Write the figure of hidden states found, the true model's own beside them."""
+    """Draw the share of hidden states found, and the share found with the true parameters."""
     scenarios = sorted(accuracies["scenario"].unique())
     with drawing(6.2, 3.2, path) as figure:
         axes = figure.subplots()
@@ -93,7 +93,7 @@ def draw_accuracy(accuracies: pd.DataFrame, path: Path) -> None:
 
 
 def _draw_relative(axes: Axes, lines: Mapping[str, pd.Series]) -> None:
-    """A line for each series of `_relative_errors`, and the slope −½."""
+    """Plot a line for each series of `_relative_errors`, and the slope −½."""
     for column, (label, relative) in enumerate(lines.items()):
         colour = COLOURS[column % len(COLOURS)]
         axes.plot(relative.index, relative, marker="o", markersize=3, color=colour, label=label)
@@ -103,7 +103,7 @@ def _draw_relative(axes: Axes, lines: Mapping[str, pd.Series]) -> None:
 
 
 def _relative_errors(errors: pd.DataFrame, scenario: int, part: str) -> pd.Series:
-    """The geometric mean over parameters of each one's error, as a share of that at the shortest N."""
+    """The geometric mean over parameters of their errors, relative to the errors at the shortest N."""
     chosen = errors[(errors["scenario"] == scenario) & (errors["part"] == part)]
     table = chosen.pivot_table(index="n", columns="parameter", values="rmse")
     relative: pd.Series = np.exp(np.log(table / table.iloc[0]).mean(axis=1))

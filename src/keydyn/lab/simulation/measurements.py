@@ -1,12 +1,12 @@
-"""The simulation study (Section 4): are parameters found again, and hidden states?
+"""The simulation study (Section 4): are the parameters and hidden states of known models recovered?
 
 1. a POHMM without smoothing on data from a POHMM
 2. a POHMM with smoothing on the same data
 3. a POHMM without smoothing on data from an HMM, with random event types; its marginals are judged
-4. an HMM on the data of 1 and 2, event types ignored, against the marginal model of θ₀
+4. an HMM on the data of 1 and 2, ignoring event types, compared with the marginal model of θ₀
 
-Which fitted state is which true one: states are matched type by type by how often they agree with the states
-that were drawn (`keydyn.model.check.surrogates`).
+Fitted states are matched with true ones type by type, by how often they agree with the states drawn
+(`keydyn.model.check.surrogates`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ TRUTHS = ("keystrokes", "persistent", "overlapping")
 
 
 def true_model(name: str = "keystrokes") -> POHMM:
-    """θ₀ by its name; "random-7" is drawn with the seed 7.
+    """The true model θ₀ by its name; "random-7" is drawn with the seed 7.
 
-    "keystrokes" has uniform transition probabilities, as the paper; in "persistent" states last; in
-    "overlapping" they are closer together as well.
+    "keystrokes" has uniform transition probabilities, as in the paper; the states of "persistent" last; those
+    of "overlapping" last and are also closer together.
     """
     if name == "keystrokes":
         return _model(UNIFORM, LOCATIONS, SCALES)
@@ -55,7 +55,8 @@ def true_model(name: str = "keystrokes") -> POHMM:
 def true_hmm(name: str = "keystrokes") -> HMM:
     """The HMM of the same name: each state has the average location, scale and transitions over types.
 
-    Its states are as far apart as those of a type; those of `to_hmm()` hold the spread between types as well.
+    Its states are as far apart as those of one type; those of `to_hmm()` also include the spread between
+    types.
     """
     model = true_model(name)
     emission = model.emission_[0]
@@ -80,20 +81,20 @@ def _model(transmat: Floats, loc: Floats, scale: Floats) -> POHMM:
 
 
 N_VALUES = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
-# A gain of a thousandth in the log-likelihood moves a parameter by a small share of its standard error.
+# When the log-likelihood gains a thousandth, parameters move by a small share of their standard errors.
 TOLERANCE = 1e-3
 MAX_ITERATIONS = 2000
-# Events drawn and fitted at once: their intervals take 51 MB.
+# The number of events drawn and fitted at once; their intervals take 51 MB.
 BATCH = 6_400_000
-# Models per call of `fit_many`, which fits several side by side: a multiple of 64 leaves none of its places
-# empty, however many it takes at once.
+# The number of models per call of `fit_many`, which fits several side by side: a multiple of 64 leaves none
+# of its slots empty, however many it has.
 MODELS_PER_CALL = 64
-# How many events of each sample hidden states are compared on.
+# The largest number of events per sample on which hidden states are compared.
 COMPARED = 10_000
 
 
 class Scenario(NamedTuple):
-    """What is fitted to which data: `source` is the model that draws."""
+    """A model fitted to data from a source; `source` is the model that generates the data."""
 
     number: int
     title: str
@@ -110,7 +111,7 @@ SCENARIOS = (
 
 
 class DrawnSample(NamedTuple):
-    """A drawn sequence and the hidden states (N,) behind it."""
+    """A generated sequence with its hidden states (N,)."""
 
     sequences: Sequences
     states: Integers
@@ -122,7 +123,7 @@ class DrawnSample(NamedTuple):
 
 
 class Simulation(NamedTuple):
-    """What the study found.
+    """The results of the study.
 
     Attributes
     ----------
@@ -137,7 +138,7 @@ class Simulation(NamedTuple):
 
 @dataclass(frozen=True)
 class SampleBatch:
-    """Some samples of one length from one source, to be fitted in the scenarios that use it."""
+    """Several samples of one length from one source, to be fitted in the scenarios that use it."""
 
     truth: str
     source: str
@@ -149,7 +150,7 @@ class SampleBatch:
 
     @property
     def work(self) -> int:
-        """Events to fit."""
+        """The number of events to fit."""
         return self.n * self.n_samples * len(self.scenarios)
 
 
@@ -161,7 +162,7 @@ def batches(
     seed: int,
     events: int = BATCH,
 ) -> Iterator[SampleBatch]:
-    """The study in batches of at most `events` events, which can be done in any order and kept one by one."""
+    """Divide the study into batches of at most `events` events, to be done and kept in any order."""
     for n in n_values:
         size = max(1, min(n_samples, events // n))
         size -= size % MODELS_PER_CALL if MODELS_PER_CALL < size < n_samples else 0
@@ -227,9 +228,9 @@ def _pattern(number: int) -> POHMM:
 
 
 def _draw(pohmm: POHMM, source: POHMM, batch: SampleBatch) -> list[DrawnSample]:
-    """The samples: one event sequence for all of a length, a random stream for each."""
+    """Draw the samples: one event sequence for all samples of a length, and a random stream for each."""
     kind = 0 if batch.source == "pohmm" else 1
-    # For the HMM's data too: the event chain of θ₀ is uniform, its types are random.
+    # Also for the HMM's data: the event chain of θ₀ is uniform, so its types are random.
     X, events, _ = pohmm.sample(batch.n, random_state=np.random.default_rng([batch.seed, batch.n, kind]))
     shared = Sequences.from_arrays(X, events)
     samples = []
@@ -241,9 +242,9 @@ def _draw(pohmm: POHMM, source: POHMM, batch: SampleBatch) -> list[DrawnSample]:
 
 
 def _matched(fitted: POHMM, sample: DrawnSample, n: int) -> tuple[Integers, float]:
-    """Which fitted state is which true one, type by type, and the share of true states that are found.
+    """Match fitted states with true ones, type by type; also the share of true states found.
 
-    The order (m, M) has the fitted state that is the true state i of type ω at [ω, i].
+    The order (m, M) holds at [ω, i] the fitted state that matches the true state i of type ω.
     """
     part = sample.first(n)
     posterior, codes = fitted.predict_proba(part), _codes(fitted, part)
@@ -253,7 +254,7 @@ def _matched(fitted: POHMM, sample: DrawnSample, n: int) -> tuple[Integers, floa
 
 
 def _codes(fitted: POHMM, sequences: Sequences) -> Integers:
-    """Each event's place among the types of the model; an HMM has one type, whatever the event."""
+    """The index of each event's type in the model; an HMM has a single type."""
     if len(fitted.event_types_) == 1:
         return np.zeros(sequences.n_events, dtype=np.int64)
     place = {label: number for number, label in enumerate(fitted.event_types_)}
@@ -261,7 +262,7 @@ def _codes(fitted: POHMM, sequences: Sequences) -> Integers:
 
 
 def _true_values(scenario: Scenario, source: POHMM) -> Floats:
-    """What the estimates should be: the parameters that drew the data, or their marginals."""
+    """The true values of the estimates: the parameters that generated the data, or their marginals."""
     if scenario.marginal:
         marginal = source.marginal_
         return _values(marginal.emission[0].loc, marginal.emission[0].scale, marginal.transmat)
@@ -269,14 +270,14 @@ def _true_values(scenario: Scenario, source: POHMM) -> Floats:
 
 
 def _estimated_values(fitted: POHMM, order: Integers, marginal: bool) -> Floats:
-    """The fitted parameters, or their marginals, with the numbers of the true states."""
+    """The fitted parameters, or their marginals, with states numbered as in the true model."""
     types = np.arange(len(order))[:, None]
     loc, scale = fitted.emission_[0].loc[types, order], fitted.emission_[0].scale[types, order]
     before, after = types[:, :, None, None], types[None, :, :, None]
     transmat = fitted.transmat_[before, after, order[:, None, :, None], order[None, :, None, :]]
     if not marginal:
         return _values(loc, scale, transmat)
-    # States were renumbered type by type, which changes the marginals: they are computed again (Eqs. 26–31).
+    # States were renumbered type by type, which changes the marginals, so they are recomputed (Eqs. 26–31).
     share = fitted.event_prob_[:, None]
     mean = np.sum(share * loc, axis=0)
     deviation = np.sqrt(np.sum(share * (scale**2 + (loc - mean) ** 2), axis=0))
@@ -285,7 +286,7 @@ def _estimated_values(fitted: POHMM, order: Integers, marginal: bool) -> Floats:
 
 
 def _values(loc: Floats, scale: Floats, transmat: Floats) -> Floats:
-    """Emission parameters, then probabilities of stepping to the passive state, as `_names` names them."""
+    """Emission parameters, then probabilities of moving to the passive state, in the order of `_names`."""
     return np.concatenate([loc.ravel(), scale.ravel(), transmat[..., 1].ravel()])
 
 

@@ -1,4 +1,4 @@
-"""The simulation study from start to report, piece by piece, so that an interrupted one resumes."""
+"""Runs and reports the simulation study, piece by piece, so that an interrupted study resumes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run_simulation(
     seed: int,
     parts: Parts,
 ) -> dict[str, Simulation]:
-    """Every true model's study; finished pieces are read, not fitted again."""
+    """Run the study of every true model; finished pieces are reused."""
     numbers = [scenario.number for scenario in SCENARIOS]
     of_truths = {
         truth: [_piece(batch) for batch in batches(truth, n_values, n_samples, numbers, seed)]
@@ -71,7 +71,7 @@ def run_simulation(
 
 
 def write(outputs: Outputs, simulations: Mapping[str, Simulation], facts: Mapping[str, Any]) -> list[Table]:
-    """All tables, figures and the report; the verdicts, for the terminal."""
+    """Write all tables, figures and the report; returns the verdicts for the terminal."""
     estimates = pd.concat([one.estimates for one in simulations.values()], ignore_index=True)
     error_table, verdict = errors(estimates), verdicts(estimates)
     verdict.insert(2, "what", [TITLES[number] for number in verdict["scenario"]])
@@ -91,9 +91,9 @@ def write(outputs: Outputs, simulations: Mapping[str, Simulation], facts: Mappin
         plain_table("slopes", "How every parameter's error falls with N", "", slopes(error_table)),
         plain_table("accuracy", "Hidden states found", ACCURACY_NOTE, accuracy_frame(simulations), labels=3),
     ]
-    # The file has all columns, the page those that a person reads.
+    # The file has all columns, the page only those meant for readers.
     tables[0] = replace(tables[0], frame=verdict)
-    # Two more for programs alone: the parameters one by one.
+    # Two further tables, for programs only, with each parameter by itself.
     for table in tables[1:3]:
         outputs.table(table)
     sections = [Section("Verdicts", PARAGRAPHS, [tables[0]])]
@@ -107,7 +107,7 @@ def write(outputs: Outputs, simulations: Mapping[str, Simulation], facts: Mappin
 
 
 def accuracy_frame(simulations: Mapping[str, Simulation]) -> pd.DataFrame:
-    """Hidden states found, by the fitted and the true model, for each scenario and length."""
+    """The shares of hidden states found with the fitted and the true model, by scenario and length."""
     accuracies = pd.concat([one.accuracies for one in simulations.values()], ignore_index=True)
     keys = ["truth", "scenario", "n"]
     return accuracies.groupby(keys, sort=True)[["accuracy", "best"]].mean().reset_index()
@@ -160,7 +160,7 @@ CONSISTENT, EVENTS = "consistent", 1000
 
 
 def answer(values: Values) -> str:
-    """Whether errors of a POHMM vanish, and those of an HMM do not."""
+    """Whether the errors of a POHMM vanish with longer samples, and those of an HMM do not."""
     frame = values["simulation"]
     is_hmm = frame["what"].str.startswith("HMM")
     of_pohmm, of_hmm = frame[~is_hmm], frame[is_hmm]
@@ -182,7 +182,7 @@ def answer(values: Values) -> str:
 
 
 def _states(values: Values) -> list[str]:
-    """A sentence on hidden states, if there is one true model and its samples are long enough."""
+    """A sentence about hidden states, if there is one true model with long enough samples."""
     if "accuracy" not in values:
         return []
     shares = values["accuracy"]
@@ -236,12 +236,12 @@ PAGE = ResultsPage(
 
 
 GROUP = ["truth", "scenario", "part", "parameter"]
-# The share of bias in the mean squared error from which an estimate counts as biased.
+# The least share of bias in the mean squared error with which an estimate counts as biased.
 BIASED_FROM = 0.5
 
 
 def with_residuals(estimates: pd.DataFrame) -> pd.DataFrame:
-    """A column `residual`: θ̂ − θ₀ divided by the largest |θ̂ − θ₀| of that parameter over all N (Eq. 37)."""
+    """Add the residual, θ̂ − θ₀ divided by the largest |θ̂ − θ₀| of the parameter over all N (Eq. 37)."""
     error = estimates["estimate"] - estimates["true"]
     keys = [estimates[name] for name in GROUP]
     largest = error.abs().groupby(keys, sort=False).transform("max")
@@ -283,12 +283,13 @@ def slopes(error_table: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdicts(estimates: pd.DataFrame) -> pd.DataFrame:
-    """One row per scenario and part: how the error of all parameters together develops, and what that means.
+    """One row per scenario and part, with the slope of the joint error of all parameters and a verdict.
 
-    `slope` is that of its root mean square, in units of each parameter's largest error. `bias_share` is how
-    much of its mean square at the largest N is bias rather than scatter: nearly nothing for a consistent
-    estimate, nearly all for a biased one. The verdict is "consistent" below one half and "biased" otherwise,
-    with the parameter whose bias is largest relative to its true value (a probability's, relative to one).
+    `slope` is that of the root mean square error, in units of each parameter's largest error. `bias_share` is
+    the share of bias, as opposed to scatter, in the mean square error at the largest N: nearly 0 for a
+    consistent estimate, nearly 1 for a biased one. The verdict is "consistent" below one half and "biased"
+    otherwise, and names the parameter whose bias is largest relative to its true value (relative to one for a
+    probability).
     """
     error_table, rows = errors(estimates), []
     for (truth, scenario, part), group in error_table.groupby(["truth", "scenario", "part"], sort=False):
@@ -319,7 +320,7 @@ def verdicts(estimates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _relative_to(last: pd.DataFrame) -> pd.Series:
-    """What a bias is measured by: the parameter itself, or one for a probability."""
+    """The reference value of a bias: the parameter itself, or one for a probability."""
     return last["true"].abs().where(last["part"] == "emission", 1.0)
 
 

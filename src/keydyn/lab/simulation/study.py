@@ -1,4 +1,4 @@
-"""keydyn study simulation: are the parameters of known models recovered?"""
+"""The command `keydyn study simulation`: are the parameters of known models recovered?"""
 
 from __future__ import annotations
 

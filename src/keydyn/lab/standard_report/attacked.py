@@ -1,9 +1,9 @@
 """Attacks in the terms of ISO/IEC 30107-3: instruments, attempts, and the share that the system accepts.
 
 An instrument is a way to make up typing in another person's name (`keydyn.lab.forgeries`). The attacker has
-as much as the instrument can use: the samples that the victim enrolled with, the victim's template, or
-nothing but the population. What is measured is the impostor attack presentation accept rate, IAPAR: an
-attempt counts if `verify` accepts it, its checks for copies and robots included.
+as much as the instrument can use: the samples that the victim enrolled with, the victim's template, or only
+the population. The measure is the impostor attack presentation accept rate, IAPAR: an attempt counts if
+`verify` accepts it, including its checks for copies and robots.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from keydyn.lab.frame.tables import Column, Table, rate_column
 from keydyn.lab.standard_report.limits import rate_over_people
 from keydyn.population import PopulationModel
 
-# Each instrument is tried this often on each victim, and on this many victims of each group of people.
+# Attempts per instrument and victim, and the largest number of victims.
 TRIES, MOST_VICTIMS = 2, 25
 ACCEPT = "accept"
 COLUMNS = ["attack", "family", "knowledge", "user", "tries", "accepted"]
@@ -31,9 +31,9 @@ COLUMNS = ["attack", "family", "knowledge", "user", "tries", "accepted"]
 def forged_claims(
     verifier: Verifier, victims: Mapping[str, tuple[Samples, Samples]], seed: int = 0
 ) -> pd.DataFrame:
-    """attack, family, knowledge, user, tries and accepted, of each instrument and victim.
+    """A frame of attack, family, knowledge, user, tries and accepted, for each instrument and victim.
 
-    `victims` have, by name, the samples with which they enrolled and later ones, whose keys are sent.
+    `victims` maps names to the samples that the person enrolled with and later ones, whose keys are sent.
     """
     pattern = verifier.background.pattern
     if not isinstance(pattern, PopulationDetector):
@@ -54,19 +54,19 @@ def forged_claims(
 def _sent(
     population: PopulationModel, enrolled: Samples, later: Samples, random: np.random.Generator
 ) -> Iterator[tuple[str, str, str, Samples]]:
-    """Every instrument's name, family, knowledge, and what it sends."""
+    """The name, family and knowledge of every instrument, and the samples it sends."""
     texts = later[:TRIES]
     for jitter in (0.0, 5.0):
         name = "replay" if jitter == 0 else f"replay, jitter {jitter:g} ms"
         yield name, "replays", ENROLLED, replayed(enrolled[:TRIES], jitter, random)
     for name, forger in forgers(population).items():
-        # What a template says is taken from the samples that it was made from.
+        # A template is represented by the samples that it was made from.
         knowledge = max(forger.knowledge, key=KNOWLEDGE.index, default=NOTHING)
         yield name, forger.family, knowledge, forger.forge(stolen(knowledge, enrolled, later), texts, random)
 
 
 def accepted_by_person(claims: pd.DataFrame) -> list[dict[str, Any]]:
-    """One entry per instrument: attempts, and the share of those on each person that were accepted."""
+    """One entry per instrument: attempts, and the share of accepted attempts on each person."""
     return [
         {
             "attack": attack,
@@ -80,7 +80,7 @@ def accepted_by_person(claims: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def attacks_table(attacks: Sequence[Mapping[str, Any]], seed: int = 0) -> Table:
-    """IAPAR of each instrument with its interval over people, families together."""
+    """IAPAR of each instrument with its interval over people, grouped by family."""
     families = list(dict.fromkeys(one["family"] for one in attacks))
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Whether the system errs alike for all: error rates by any column of the data, and how far groups differ."""
+"""Fairness: error rates by the values of any column of the data, and differences between groups."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Groups = Mapping[str, Mapping[str, Any]]
 
 
 def groups_of(keystrokes: pd.DataFrame, columns: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The value of each user in each column; users without one are left out.
+    """The value of each user in each column; users without a value are left out.
 
-    A `ValueError` says that there is no such column, that a user has several values, or that all users have
-    the same.
+    It is a `ValueError` if there is no such column, if a user has several values, or if all users have the
+    same one.
     """
     found: dict[str, dict[str, Any]] = {}
     for column in dict.fromkeys(columns):
@@ -44,7 +44,7 @@ def groups_of(keystrokes: pd.DataFrame, columns: Sequence[str]) -> dict[str, dic
 
 
 def groups_section(scored: Scored, groups: Groups, seed: int = 0) -> Section:
-    """Both tables, and what must be known to read them."""
+    """A section with both tables and notes for reading them."""
     rates, differences = _frames(scored, groups, seed)
     known = {user for users in groups.values() for user in users}
     small = rates[~rates["enough"]]

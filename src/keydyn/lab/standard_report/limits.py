@@ -1,4 +1,4 @@
-"""The limits that standards set on error rates, and what a test shows of each of them."""
+"""The limits that standards set on error rates, and whether a test shows that they are met."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNBROKEN = "\u00a0"
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit on a rate, by the document that sets it; `below` says that the rate must be less."""
+    """A limit on a rate, with the document that sets it; with `below`, the rate must be strictly less."""
 
     rate: str
     most: float
@@ -35,7 +35,7 @@ class Limit:
 
     @property
     def text(self) -> str:
-        """The limit in words: "FMR ≤ 0.01 %"."""
+        """The limit as text: "FMR ≤ 0.01 %"."""
         return f"{self.rate.upper()} {'<' if self.below else '≤'} {100 * self.most:g} %"
 
 
@@ -51,16 +51,16 @@ LIMITS = (
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """An operating point: what it is, and the share of errors of each person, by the name of the rate."""
+    """An operating point: its name and policy, and the share of errors of each person by rate."""
 
     name: str
     policy: str
     shares: Mapping[str, Any]
 
     def with_failures(self, to_acquire: float) -> Point:
-        """False acceptance and rejection of single attempts beside FMR and FNMR.
+        """Add false acceptance and rejection of single attempts to FMR and FNMR.
 
-        A failure to acquire is a rejection (ISO/IEC 19795-1).
+        A failure to acquire counts as a rejection (ISO/IEC 19795-1).
         """
         taken = 1.0 - to_acquire
         further: dict[str, list[float]] = {}
@@ -72,14 +72,14 @@ class Point:
 
 
 def point_of_scores(name: str, scores: Scores, most: float = ONE_IN_TEN_THOUSAND) -> Point:
-    """The laxest threshold for everybody at which no more impostors of the test match than `most`."""
+    """The most lenient common threshold at which the share of matching impostors is at most `most`."""
     query, template = np.nonzero(scores.trials)
     owner, user = scores.owners[query], scores.users[template]
     return _point(name, scores.normalised[query, template], owner == user, owner, most)[0]
 
 
 def point_of_claims(name: str, claims: ScoredClaims) -> tuple[Point, list[dict[str, Any]]]:
-    """Likewise of the claims of any system whose people are known; and its attacks at that threshold."""
+    """The same threshold for the claims of any system with known people, and its attacks there."""
     plain = claims.plain
     point, threshold = _point(name, plain.score, plain.genuine, plain.typist, ONE_IN_TEN_THOUSAND)
     attacks = []
@@ -107,13 +107,13 @@ def _point(name: str, score: Floats, genuine: Truths, typist: Any, most: float) 
 
 
 def _by_person(wrong: Truths, person: Any) -> list[float]:
-    """The share of each person's claims that went wrong."""
+    """The share of each person's claims with errors."""
     shares: list[float] = pd.Series(wrong, dtype=float).groupby(person, sort=False).mean().tolist()
     return shares
 
 
 def rate_over_people(shares: Sequence[float], seed: int = 0) -> Rate:
-    """The mean share with its interval over people; without errors, below 3 by their number."""
+    """The mean share with its interval over people; without errors, a bound of 3 / people."""
     return mean_rate(np.asarray(shares, dtype=np.float64), len(shares), seed=seed)
 
 
@@ -151,9 +151,9 @@ def points_table(points: Sequence[Point], seed: int = 0) -> Table:
 
 
 def limits_table(points: Sequence[Point], attacks: Mapping[str, Sequence[float]]) -> Table:
-    """Every limit at every operating point: met, not met, or how many people are needed.
+    """The outcome for every limit at every operating point: met, not met, or how many people are needed.
 
-    `attacks` has, by kind of attack, the share of attempts on each person that were accepted.
+    `attacks` maps kinds of attack to the share of accepted attempts on each person.
     """
     rows = [
         _judged(point.name, limit, point.shares[limit.rate])

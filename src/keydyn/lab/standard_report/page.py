@@ -1,6 +1,6 @@
-"""The report: one page and one JSON file in the order of ISO/IEC 19795-1, then attacks, then claims.
+"""Writes the report: a page and a JSON file in the order of ISO/IEC 19795-1, then attacks, then claims.
 
-The same input gives the same bytes: nothing here knows the time, or the machine.
+The same input gives the same bytes: nothing depends on the time or the machine.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from keydyn.lab.standard_report.recorded import (
 from keydyn.lab.standard_report.stated_facts import MISSING, QUESTIONS, missing_facts
 
 PAGE, JSON = STANDARD
-# Tables of the usual reports that are shown here too.
+# Tables of the usual reports that are repeated here.
 SHOWN_TOO = ("error_rates", "rates", "ranks", "systems")
 STANDARDS = ("ISO/IEC 19795-1", "ISO/IEC 30107-3")
-# What run.json says that is the same whenever and wherever the same input is evaluated.
+# The entries of run.json that depend only on the input, and not on time or machine.
 LASTING = (
     *("version", "file", "data", "reading", "seed", "sensors", "protocols", "detectors"),
     *("systems", "cost", "ratios", "distances"),
@@ -70,8 +70,8 @@ def write_standard(
 ) -> list[Table]:
     """Write standard.html and standard.json; returns the tables for the terminal.
 
-    Claims are judged at the `points` and by the worst of the `attacks`, entries as of `accepted_by_person`.
-    `found` are the sections of the usual report, whose tables of error rates are shown here too.
+    Limits are judged at the `points` and by the worst of the `attacks`, entries as from `accepted_by_person`.
+    `found` are the sections of the usual report, whose tables of error rates are repeated here.
     """
     stated: dict[str, dict[str, str]] = facts["standard"]["stated"]
     fta = facts.get("failures", {}).get("fta") or 0.0
@@ -103,7 +103,7 @@ def write_standard(
 
 
 def points_of(scored: Scored, facts: Mapping[str, Any]) -> list[Point]:
-    """What verify decides; without decisions, each detector at a threshold."""
+    """The operating points of `verify`; without decisions, one threshold for each detector."""
     decided = [
         Point(f"verify, stated FMR {100 * people['stated']:g} %", POLICY, people)
         for people in facts.get("decisions", {}).get("people", [])
@@ -115,7 +115,7 @@ def points_of(scored: Scored, facts: Mapping[str, Any]) -> list[Point]:
 
 
 def _policies(points: Sequence[Point]) -> list[str]:
-    """Each policy once, with the operating points that have it."""
+    """Each distinct policy, with the operating points that use it."""
     names: dict[str, list[str]] = {}
     for point in points:
         names.setdefault(point.policy, []).append(point.name)
@@ -123,7 +123,7 @@ def _policies(points: Sequence[Point]) -> list[str]:
 
 
 def _facts(stated: Mapping[str, Mapping[str, str]], section: str) -> Table:
-    """What the people who ran the test say, in the order of the template."""
+    """The answers of the people who ran the test, in the order of the template."""
     answers = stated.get(section, {})
     rows = [
         {

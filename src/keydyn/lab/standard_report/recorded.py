@@ -1,4 +1,4 @@
-"""Who was recorded, how much and over what time, and what was left out: from the recordings themselves."""
+"""Facts taken from the recordings: people, amounts, dates, and what was left out."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from keydyn.keystrokes.quality import INTERVAL_KINDS, KEYSTROKE_KINDS, SAMPLE_KI
 from keydyn.keystrokes.schema import COLUMNS
 from keydyn.lab.frame.tables import Column, Table, plain_table
 
-# Times above this count from 1970: they are later than 1973.
+# Larger times must count from 1970, because then they are later than 1973.
 SINCE_1970 = 1e11
 DAY = 86_400_000.0
-# Longer lists of people are in the file only.
+# Longer lists of people are shown in the file only.
 MOST_SHOWN = 100
 LEFT_OUT = ["user", "what", "reason", "number"]
 
 
 def recorded_facts(recording: Recording) -> dict[str, Any]:
-    """What the recordings say about themselves, for run.json."""
+    """Facts about the recordings for run.json."""
     keystrokes = recording.keystrokes
     quality = quality_of(keystrokes)
     samples = quality.samples
@@ -80,13 +80,13 @@ def _three(values: Any) -> dict[str, float]:
 
 
 def _kind(kind: str, long_hold: float) -> str:
-    """What a finding of the quality report is called."""
+    """The name of a finding of the quality report."""
     meanings = {**KEYSTROKE_KINDS, **INTERVAL_KINDS, **SAMPLE_KINDS}
     return meanings[kind].format(pause=1000.0, long_hold=long_hold)
 
 
 def recorded_table(recorded: Mapping[str, Any]) -> Table:
-    """How many, how much, over what time."""
+    """A table of amounts and dates of the recordings."""
     rows = [
         ("People", f"{recorded['users']:,}"),
         ("Samples", f"{recorded['samples']:,}"),
@@ -109,7 +109,7 @@ def recorded_table(recorded: Mapping[str, Any]) -> Table:
 
 
 def noticed_table(recorded: Mapping[str, Any]) -> Table:
-    """What the quality report found, of how many."""
+    """The findings of the quality report, with their shares."""
     counts = recorded["counts"]
     rows = [
         {"finding": _kind(kind, 1000.0), "number": counts[kind], "share": counts[kind] / max(counts[of], 1)}
@@ -143,7 +143,7 @@ def left_out_rows(recorded: Mapping[str, Any], failures: Mapping[str, Any]) -> l
 
 
 def left_out_tables(rows: Sequence[Mapping[str, Any]]) -> tuple[Table, Table]:
-    """What was left out by reason, and by user and reason."""
+    """What was left out, by reason and by user and reason."""
     frame = pd.DataFrame(list(rows), columns=LEFT_OUT)
     by_reason = (
         frame.groupby(["what", "reason"], sort=False)

@@ -1,4 +1,4 @@
-"""What only the people who ran a test know: a small TOML file, its template, and what it leaves unsaid."""
+"""Facts that only the people who ran a test know: a small TOML file, its template, and missing answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEMPLATE_NAME = "facts.toml"
 LARGEST, LONGEST = 1 << 16, 5000
 MISSING = "missing"
 
-# Section → name → what is asked. The order is that of the template and of the report.
+# Section → name → question, in the order of the template and of the report.
 QUESTIONS: dict[str, dict[str, str]] = {
     "test": {
         "title": "what was tested, as the report's title",
@@ -78,17 +78,17 @@ def template() -> str:
 
 
 def write_template(folder: Path) -> None:
-    """Write the template into a folder, unless a file of its name is there, which may have been filled in."""
+    """Write the template into a folder, unless a file of that name exists, which may have been filled in."""
     path = folder / TEMPLATE_NAME
     if not path.exists():
         write_text(path, template())
 
 
 def read_facts(path: str | Path) -> Stated:
-    """The answers in a file, by section and name; empty ones are left out.
+    """The answers in a file by section and name, without empty ones.
 
-    A `ValueError` names the file and what is wrong with it: what is not TOML, unknown names, answers that are
-    not text, and files or answers that are far too long.
+    A `ValueError` names the file and its error: invalid TOML, unknown names, answers that are not text, or
+    files or answers that are far too long.
     """
     try:
         text = read_regular(path, LARGEST).decode("utf-8")
@@ -104,7 +104,7 @@ def read_facts(path: str | Path) -> Stated:
 
 
 def missing_facts(stated: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The names of what is asked and not answered."""
+    """The names of questions without an answer."""
     return [
         f"{section}.{name}"
         for section, questions in QUESTIONS.items()

@@ -1,4 +1,4 @@
-"""What scores of systems mean: DET, ROC, Tippett, prior-error (APE), expected performance (EPC), attacks."""
+"""Figures of the scores of systems: DET, ROC, Tippett, prior-error (APE), performance (EPC), attacks."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from keydyn.lab.drawing.panels import (
 )
 
 TEN = float(np.log(10.0))
-# Points of a line: more cannot be told apart in print.
+# The number of points per line; more cannot be told apart in print.
 POINTS = 600
 
 
 @dataclass(frozen=True, eq=False)
 class PriorErrors:
-    """Error rates of Bayes decisions at each prior log-odds, natural logarithms, (P,) each.
+    """Error rates of Bayes decisions by prior log-odds (natural logarithms), (P,) each.
 
-    `least` is that of the best thresholds, `known` that of the prior alone, and `actual` that of the ratios,
-    or None if the scores are no ratios.
+    `least` is the rate with the best thresholds, `known` with the prior alone, and `actual` with the ratios,
+    or None if the scores are not ratios.
     """
 
     log_odds: Floats
@@ -48,10 +48,10 @@ class PriorErrors:
 
 
 def tippett_figure(systems: Mapping[str, tuple[Floats, Floats]], ratios: bool) -> Figure:
-    """The share of genuine and of impostor claims with at least each score, a panel per system.
+    """Plot the share of genuine and of impostor claims with at least each score, a panel per system.
 
-    Genuine scores should be high, impostors' low: lines that stay apart. Ratios are in powers of ten, and the
-    thin line is where they say nothing.
+    Genuine scores should be high and impostors' low, so that the lines stay apart. Ratios are in powers of
+    ten; on the thin line they carry no evidence.
     """
     with house_style():
         figure, grid = grid_of_panels(list(systems), height=2.5, sharey=True)
@@ -73,10 +73,10 @@ def tippett_figure(systems: Mapping[str, tuple[Floats, Floats]], ratios: bool) -
 
 
 def ape_figure(systems: Mapping[str, PriorErrors]) -> Figure:
-    """Errors of Bayes decisions against the prior, a panel per system.
+    """Plot errors of Bayes decisions against the prior, a panel per system.
 
-    The lower line is what the best thresholds would reach, the upper one what the prior alone does. The line
-    of the ratios as they are should be near the lower one, and never above the upper one.
+    The lower line shows the best thresholds, the upper one the prior alone. The line of the actual ratios
+    should be near the lower line and never above the upper one.
     """
     names = ("prior alone", "scores as they are", "best thresholds")
     with house_style():
@@ -98,7 +98,7 @@ def ape_figure(systems: Mapping[str, PriorErrors]) -> Figure:
 
 
 def epc_figure(panels: Panels) -> Figure:
-    """Half total error rate against the weight of false matches, at thresholds that other people chose."""
+    """Plot the half total error rate against the weight of false matches, at others' thresholds."""
 
     def draw(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]) -> None:
         draw_curves(axes, curves, pens)
@@ -111,9 +111,9 @@ def epc_figure(panels: Panels) -> Figure:
 
 
 def attacks_figure(panels: Panels) -> Figure:
-    """Share of attacks accepted (IAPMR) against the false match rate, a panel per system, a line per kind.
+    """Plot the share of attacks accepted (IAPMR) against the false match rate, a panel per system.
 
-    On the thin line an attack is accepted as often as a person who does not try.
+    On the thin line, attacks are accepted as often as impostors who make no effort.
     """
 
     def draw(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]) -> None:
@@ -129,7 +129,7 @@ def attacks_figure(panels: Panels) -> Figure:
 
 
 def _some(n: int) -> Integers:
-    """Places in n sorted values: both ends, and even steps between."""
+    """Indices into n sorted values: both ends and evenly spaced ones in between."""
     return np.unique(np.linspace(0, n - 1, min(n, POINTS)).astype(np.int64))
 
 
@@ -178,7 +178,7 @@ def ape(systems: Systems) -> Figure:
 
 
 def epc(systems: Systems) -> Figure | None:
-    """Expected performance curves; None where there are too few people to choose thresholds."""
+    """Expected performance curves; None if there are too few people to choose thresholds."""
     curves = {}
     for name, figures in systems.items():
         found = figures.expected_performance
@@ -188,7 +188,7 @@ def epc(systems: Systems) -> Figure | None:
 
 
 def cmc(systems: Systems) -> Figure | None:
-    """CMC curves of systems whose samples were all compared with all people."""
+    """CMC curves of the systems in which all samples were compared with all people."""
     curves = {}
     for name, figures in systems.items():
         if figures.identified is not None:
@@ -199,7 +199,7 @@ def cmc(systems: Systems) -> Figure | None:
 
 
 def attacks(systems: Systems) -> Figure | None:
-    """IAPMR against FMR, a panel per system that was attacked."""
+    """IAPMR against FMR, a panel per attacked system."""
     panels = {}
     for name, figures in systems.items():
         claims = figures.claims
@@ -214,7 +214,7 @@ def attacks(systems: Systems) -> Figure | None:
 
 
 def _curve(figures: SystemFigures) -> Curve:
-    """FNMR at each FMR of a grid, as steps are: the lowest that a threshold reaches."""
+    """FNMR at each FMR of a grid, as a step function: the lowest that a threshold reaches."""
     grid = common_grid()
     curve = figures.curve
     fnmr = curve.fnmr[np.searchsorted(curve.fmr, grid, side="right") - 1]

@@ -1,4 +1,4 @@
-"""The report of score files: systems side by side, from their scores alone."""
+"""Writes the report of score files, which compares systems by their scores alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from keydyn.lab.system_scores.tables import (
     systems_table,
 )
 
-# Name → what draws it, its caption, and what it shows for those who cannot see it.
+# Name → function that draws it, caption, and a description for readers who cannot see it.
 PICTURES: dict[str, tuple[Callable[[Systems], Figure | None], str, str]] = {
     "det": (
         figures.det,
@@ -96,7 +96,7 @@ ABOUT = {
 
 
 def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[Table]:
-    """All tables, figures and the report from the scores; returns what the terminal shows."""
+    """Write tables, figures and the report; returns the tables for the terminal."""
     cost, ratios, seed = DetectionCost(**facts["cost"]), facts["ratios"], facts["seed"]
     systems = {
         name: SystemFigures(claims, cost, ratios, seed=seed)
@@ -139,7 +139,7 @@ def write(outputs: Outputs, table: pa.Table, facts: Mapping[str, Any]) -> list[T
 def _standard(
     outputs: Outputs, systems: Systems, found: Sequence[Section], facts: Mapping[str, Any]
 ) -> list[Table]:
-    """The report by the standard; systems whose people are not known have no claims."""
+    """Write the standard report; systems with unknown people are not judged."""
     judged = [
         point_of_claims(detector_name(name), one.claims)
         for name, one in systems.items()
@@ -150,7 +150,7 @@ def _standard(
 
 
 def verdict(systems: Systems) -> str:
-    """Which system has the lowest equal error rate, in a sentence."""
+    """A sentence that names the system with the lowest equal error rate."""
     best = min(systems, key=lambda name: systems[name].curve.eer)
     rates = systems[best].rates
     interval = rates["eer"].text(1)
@@ -163,7 +163,7 @@ def verdict(systems: Systems) -> str:
 
 
 def score_table(systems: Mapping[str, ScoredClaims]) -> pa.Table:
-    """All claims in the form of scores.parquet; people who are not known have no name."""
+    """All claims in the format of scores.parquet; unknown people have no name."""
     return pa.concat_tables([_rows(name, claims) for name, claims in systems.items()]).unify_dictionaries()
 
 
@@ -193,7 +193,7 @@ def _rows(name: str, claims: ScoredClaims) -> pa.Table:
 
 
 def digests(sources: Sequence[str], comparisons: Path | None = None) -> dict[str, str]:
-    """SHA-256 of every file that was read, by its name."""
+    """SHA-256 of every file read, by its name."""
     paths = [Path(part) for one in sources for part in ([one] if Path(one).exists() else one.split(","))]
     found = {}
     for path in [*paths, *([comparisons] if comparisons else [])]:

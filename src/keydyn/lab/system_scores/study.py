@@ -1,4 +1,4 @@
-"""keydyn evaluate --scores: the options, and what is done with the files."""
+"""The options of `keydyn evaluate --scores`, and the plan that evaluates the files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _option(name: str, text: str, **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """Files of scores, and how they are read."""
+    """The options for files of scores."""
 
     scores: Annotated[
         list[str] | None,
@@ -66,9 +66,9 @@ class ScoreOptions:
 
 
 def plan(given: ScoreOptions, seed: int, stated: dict[str, dict[str, str]] | None = None) -> Plan[Any]:
-    """Read the files; the report follows from the claims alone.
+    """Read the files of scores; the report depends on the claims only.
 
-    With `stated`, what only a person knows, a report by the standard is written too.
+    With `stated`, the facts that only people know, the standard report is written too.
     """
     from keydyn.evaluation.rates.detection_cost import DetectionCost
     from keydyn.lab.system_scores.report import digests, score_table

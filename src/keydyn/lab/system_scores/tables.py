@@ -1,4 +1,4 @@
-"""Tables of systems side by side: who was compared, rates, costs, conventions, tests and attacks."""
+"""Tables that compare systems: people and claims, rates, costs, conventions, tests and attacks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FEW_NOTE = (
 
 
 def systems_table(systems: Systems) -> Table:
-    """How many people, claims and samples each system was tried with."""
+    """The numbers of people, claims and samples of each system."""
     rows = []
     for name, figures in systems.items():
         claims, (genuine, impostor) = figures.claims, figures.claims.scores
@@ -66,7 +66,7 @@ def rates_table(systems: Systems) -> Table:
 
 
 def conventions_table(systems: Systems) -> Table:
-    """Figures by other people's definitions."""
+    """Figures by the definitions of other authors."""
     note = (
         "For comparison with published figures. The Keystroke Verification Challenge takes the point of the "
         "curve that is nearest, TypeNet a threshold for each user."
@@ -90,7 +90,7 @@ def costs_table(systems: Systems) -> Table:
 def _beside(
     name: str, title: str, note: str, titles: Mapping[str, str], found: Mapping[str, Mapping[str, Estimate]]
 ) -> Table:
-    """A line per figure, a column per system."""
+    """A table with a line per figure and a column per system."""
     rows = [
         {"figure": figure, "title": titles[figure], "system": system, **_values(estimate)}
         for figure in titles
@@ -115,7 +115,7 @@ def _values(estimate: Estimate) -> dict[str, Any]:
 
 
 def compared_table(systems: Systems) -> Table | None:
-    """Systems against the best of them, over the people whom all of them have; None if there are none."""
+    """Systems tested against the best, over the people common to all; None if there are too few."""
     users = [figures.users["eer"] for figures in systems.values() if figures.claims.people]
     if len(users) < 2 or len(users) < len(systems):
         return None
@@ -141,7 +141,7 @@ def compared_table(systems: Systems) -> Table | None:
 
 
 def attacks_table(systems: Systems) -> Table | None:
-    """How often attacks are accepted at thresholds of stated false match rates; None without attacks."""
+    """The share of attacks accepted at thresholds of stated false match rates; None without attacks."""
     rows = []
     for name, figures in systems.items():
         claims = figures.claims

@@ -1,1 +1,1 @@
-"""Everything learnt and calibrated in one place, tested in another."""
+"""Study: everything is learnt and calibrated in one place, and tested in another."""

@@ -1,6 +1,7 @@
-"""Claims in one place, judged by what was learnt in another.
+"""Claims in one place, judged by a background learnt in another.
 
-From the claims follow strangers and genuine people accepted at stated rates, and how good the scores are.
+The claims give the shares of strangers and genuine people accepted at stated rates, and the quality of
+scores.
 """
 
 from __future__ import annotations
@@ -22,28 +23,28 @@ from keydyn.evaluation.rates.error_curve import ErrorCurve, equal_error_rate
 from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr
 from keydyn.keystrokes.samples import Samples
 
-# Samples that people enrol with, and the most that each is asked about.
+# The numbers of samples to enrol with, and the largest number of queries per person.
 AMOUNTS, ASKED = (1, 5, 10), 5
 
 
 class EnrolledAndAsked(NamedTuple):
-    """Who enrols with what, and what is asked about."""
+    """The samples that people enrol with, and the queries."""
 
     enrol: Samples
     ask: Samples
     users: Integers  # (U,) numbers of the people
-    keys: Integers  # (U,) keystrokes that each enrolled with
-    typist: Integers  # (n,) number of the person who typed each sample asked about
+    keys: Integers  # (U,) number of keystrokes that each enrolled with
+    typist: Integers  # (n,) number of the person who typed each query
 
 
 def amounts_for(samples: Samples) -> tuple[int, ...]:
-    """The numbers of samples that most people can enrol with, two or more being left to ask about."""
+    """The numbers of samples that most people can enrol with, with at least two left as queries."""
     counts = np.unique(pd.factorize(samples.users)[0], return_counts=True)[1]
     return tuple(n for n in AMOUNTS if n + 2 <= np.median(counts))
 
 
 def split(samples: Samples, amount: int, most: int = ASKED) -> EnrolledAndAsked:
-    """The first samples of each person enrol; later ones, the same for all amounts, are asked about."""
+    """Enrol the first samples of each person; the queries are later ones, the same for all amounts."""
     people, numbers = pd.factorize(samples.users)[0], samples.numbers
     first = max(amounts_for(samples), default=amount)
     asked = np.concatenate(
@@ -55,7 +56,7 @@ def split(samples: Samples, amount: int, most: int = ASKED) -> EnrolledAndAsked:
 
 
 def templates_of(background: Background, enrol: Samples) -> dict[str, Detector]:
-    """The template of each person, in order of their numbers."""
+    """The template of each person, in the order of their numbers."""
     pattern = background.pattern
     if not isinstance(pattern, PopulationDetector):
         raise TypeError(f"people are enrolled with a population, not with {pattern.name}")
@@ -65,7 +66,7 @@ def templates_of(background: Background, enrol: Samples) -> dict[str, Detector]:
 
 
 def claims_of(background: Background, samples: Samples, amount: int) -> pd.DataFrame:
-    """Every sample asked about in the name of every person, who enrolled with this number of samples."""
+    """All queries, each in the name of every person; people enrol with this number of samples."""
     found = split(samples, amount)
     scores = background.scores(templates_of(background, found.enrol), found.ask)
     keys = known_keys(background, found.ask)
@@ -86,21 +87,21 @@ def claims_of(background: Background, samples: Samples, amount: int) -> pd.DataF
 
 
 def known_keys(background: Background, samples: Samples) -> Integers:
-    """(n,) keystrokes of each sample that tell something."""
+    """The number of informative keystrokes in each sample, (n,)."""
     return np.array([max(one.known, 1) for one in evidence(samples, background.pattern)], dtype=np.int64)
 
 
 def meanings(
     calibrations: Calibrations, scores: Floats, keys: Integers, enrolled: Integers
 ) -> tuple[Floats, Floats]:
-    """(n, U) likelihood ratios and false-match rates of scores (n, U), by keys (n,) and by enrolment (U,)."""
+    """Likelihood ratios and false-match rates (n, U) of scores (n, U), by keys (n,) and enrolment (U,)."""
     n, U = scores.shape
     found = calibrations.meanings(scores.ravel(), np.repeat(keys, U), np.tile(enrolled, n))
     return found.llr.reshape(n, U), found.false_match.reshape(n, U)
 
 
 def labelled(frames: Mapping[tuple[str, str, int], pd.DataFrame]) -> pd.DataFrame:
-    """All claims, with where they were learnt and tried, and the number of samples enrolled."""
+    """All claims, labelled with the places of learning and testing and the number of samples enrolled."""
     parts = [
         frame.assign(dataset_from=source, dataset_to=target, enrolled=np.int32(amount))
         for (source, target, amount), frame in frames.items()
@@ -109,23 +110,23 @@ def labelled(frames: Mapping[tuple[str, str, int], pd.DataFrame]) -> pd.DataFram
 
 
 STATED = (0.001, 0.01, 0.05)
-# The rate at which the right threshold is found, as if strangers' scores were known.
+# The rate at which the true threshold is found, as if strangers' scores were known.
 TRUE = 0.01
-# A rate that was rounded, to the seven digits that are kept, is not above its target.
+# Tolerance for rates that were rounded to the seven digits stored.
 ROUNDING = 1.0 + 1e-6
-# Strangers' claims that PAV is computed from at most; it sorts them all.
+# The largest number of strangers' claims for PAV, which sorts them all.
 MOST_POOLED = 50_000
 KEY = ("dataset_from", "dataset_to", "enrolled")
 COUNTED, LEFT_OUT = "counted", "left out"
 
-# Numbers of people who are likely the same person.
+# Pairs of numbers of people who are likely the same person.
 Pairs = Collection[tuple[int, int]]
 
 
 def rates_of(claims: pd.DataFrame, pairs: Pairs = (), seed: int = 0) -> Iterator[dict[str, Any]]:
-    """A row per stated rate; claims in the names of likely repeats are not counted as strangers'.
+    """A row per stated rate; claims between likely repeats do not count as strangers'.
 
-    `claims` are of one place, one background and one number of samples enrolled.
+    All `claims` have the same place, background and number of samples enrolled.
     """
     claimed, typist, rate, score, llr = (
         claims[name].to_numpy() for name in ("claimed", "typist", "rate", "score", "llr")
@@ -164,7 +165,7 @@ def rates_of(claims: pd.DataFrame, pairs: Pairs = (), seed: int = 0) -> Iterator
 
 
 def among(claimed: Any, typist: Any, pairs: Pairs) -> Truths:
-    """(n,) which claims are between two people of one of these pairs, in either order."""
+    """Whether each claim is between two people of one of these pairs, in either order, (n,)."""
     both = {(u, v) for u, v in pairs} | {(v, u) for u, v in pairs}
     if not both:
         return np.zeros(len(claimed), dtype=bool)
@@ -175,7 +176,7 @@ def among(claimed: Any, typist: Any, pairs: Pairs) -> Truths:
 
 
 def per_user(scores: Floats, claimed: Any, genuine: Truths, strange: Truths) -> float:
-    """The mean of the equal error rates of people, each with a threshold of their own."""
+    """The mean equal error rate over people, each with a threshold of their own."""
     order = np.argsort(claimed, kind="stable")
     begins = np.flatnonzero(np.diff(claimed[order], prepend=-1))
     rates = [
@@ -187,14 +188,14 @@ def per_user(scores: Floats, claimed: Any, genuine: Truths, strange: Truths) -> 
 
 
 def _some(scores: Floats) -> Floats:
-    """The scores, or many evenly spread quantiles of very many."""
+    """The scores, or evenly spaced quantiles if there are very many."""
     if len(scores) <= MOST_POOLED:
         return scores
     return np.quantile(scores, (np.arange(MOST_POOLED) + 0.5) / MOST_POOLED)
 
 
 def rates_frame(claims: pd.DataFrame, pairs: dict[str, Pairs] | None = None, seed: int = 0) -> pd.DataFrame:
-    """All rates by where people were learnt from and tried; with likely repeats in a place, also without."""
+    """The rows of `rates_of` by places of learning and testing; if there are repeats, also without them."""
     rows = []
     for key, some in claims.groupby(list(KEY), sort=False, observed=True):
         labels = dict(zip(KEY, key, strict=True))

@@ -1,8 +1,8 @@
-"""Genuine acceptance where some keys were recorded wrongly, beside what it is without.
+"""Compares the acceptance of genuine samples with and without wrongly recorded keys.
 
-What goes wrong with recordings: keys that stick, coarse clocks, lost releases. A disturbance takes keystrokes
-in the schema, the share of keystrokes that it befalls, and a source of chance. It returns other keystrokes in
-the schema; the samples are the same.
+Disturbances are faults of recordings, such as sticking keys, coarse clocks or lost releases. A disturbance
+takes keystrokes in the schema, the share of keystrokes to disturb, and a random generator. It returns
+modified keystrokes in the schema, divided into the same samples.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from keydyn.lab.transfer.claims import ROUNDING, known_keys, split, templates_of
 
 Disturbance = Callable[[pd.DataFrame, float, np.random.Generator], pd.DataFrame]
 
-# Milliseconds. One operating system reports Caps Lock as held for this long.
+# The hold in milliseconds that one operating system reports for Caps Lock.
 LOCK_HOLD = 0.5
-# A key that sticks is held for a time between these, uniform in its logarithm.
+# The range of holds of a sticking key, whose logarithm is uniform.
 STUCK = (500.0, 10_000.0)
-# How long a key is held before it repeats, how often it then does, and how many times.
+# The delay before a held key repeats, the time between repetitions, and their number.
 REPEAT_DELAY, REPEAT_STEP, REPEATS = 500.0, 33.0, 5
-# A remote desktop delivers what happened in this time at once, events this far apart.
+# A remote desktop collects the events of this time, and delivers them this far apart.
 BURST, BURST_STEP = 250.0, 1.0
-# Another keyboard: its keys stay down longer, and are sensed later.
+# On the other keyboard, keys stay down longer by this factor and are sensed later by this time.
 OTHER_HOLD, OTHER_DELAY = 1.3, 8.0
 
 
 def caps_lock(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Caps Lock is pressed before some keys, half-way from the press before, and let go at once."""
+    """Insert a press of Caps Lock before some keys, half-way after the previous press."""
     chosen = _chosen(keystrokes, share, rng)
     chosen[sample_starts(keystrokes)] = False
     places = np.flatnonzero(chosen)
@@ -52,26 +52,26 @@ def caps_lock(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) 
 def short_holds(
     keystrokes: pd.DataFrame, share: float, rng: np.random.Generator, hold: float = LOCK_HOLD
 ) -> pd.DataFrame:
-    """Some keys are reported as let go at once."""
+    """Report some keys as released at once."""
     return _released(keystrokes, _chosen(keystrokes, share, rng), np.full(len(keystrokes), hold))
 
 
 def stuck_keys(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Some keys stay down for up to ten seconds."""
+    """Hold some keys for up to ten seconds."""
     holds = np.exp(rng.uniform(np.log(STUCK[0]), np.log(STUCK[1]), len(keystrokes)))
     return _released(keystrokes, _chosen(keystrokes, share, rng), holds)
 
 
 def missing_releases(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Some releases are not seen."""
+    """Remove some releases."""
     return _released(keystrokes, _chosen(keystrokes, share, rng), np.full(len(keystrokes), np.nan))
 
 
 def repeated_keys(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Some keys are held until they repeat, and every repetition is recorded as a press without a release."""
+    """Hold some keys until they repeat; every repetition is recorded as a press without a release."""
     chosen = _chosen(keystrokes, share, rng)
     held = REPEAT_DELAY + REPEAT_STEP * REPEATS
-    # What follows in the sample comes later.
+    # Later keys of the sample are delayed.
     delay = _so_far(keystrokes, np.where(chosen, held, 0.0))
     moved = keystrokes.assign(
         timepress=keystrokes["timepress"] + delay, timerelease=keystrokes["timerelease"] + delay
@@ -91,7 +91,7 @@ def repeated_keys(keystrokes: pd.DataFrame, share: float, rng: np.random.Generat
 def coarse_clock(
     keystrokes: pd.DataFrame, share: float, rng: np.random.Generator, tick: float = 15.625
 ) -> pd.DataFrame:
-    """A share of samples has times of a clock that ticks seldom, in a phase of the sample's own."""
+    """Give a share of samples the times of a clock with coarse ticks, in a random phase per sample."""
     starts = sample_starts(keystrokes)
     sample = sample_of_row(starts, len(keystrokes))
     phase = rng.uniform(0.0, tick, len(starts))[sample]
@@ -105,13 +105,13 @@ def coarse_clock(
 
 
 def bursts(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Some presses, and all events in the quarter of a second after them, arrive together at its end."""
+    """Deliver some presses, and all events of the next quarter of a second, together at its end."""
     press, release = keystrokes["timepress"].to_numpy(), keystrokes["timerelease"].to_numpy()
     sample = sample_of_row(sample_starts(keystrokes), len(keystrokes))
-    # A burst befalls the press that it begins with, and as many more as people type in its time.
+    # A burst affects the press that it begins with, and as many more as people type in its time.
     per_burst = 1.0 + BURST / float(np.median(np.diff(press)[sample[1:] == sample[:-1]]))
     chosen = _chosen(keystrokes, share / per_burst, rng)
-    # The latest press, of those chosen, up to each: bursts begin at presses, so presses are in order.
+    # The latest chosen press up to each press; bursts begin at presses, so presses stay in order.
     last = np.maximum.accumulate(np.where(chosen, np.arange(len(press)), -1))
     begin = np.where((last >= 0) & (sample[last] == sample), press[last], -np.inf)
     end = begin + BURST
@@ -126,7 +126,7 @@ def bursts(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) -> 
 
 
 def other_keyboard(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Some keys are typed on another keyboard, which senses presses later and holds keys longer."""
+    """Type some keys on another keyboard, which senses presses later and holds keys longer."""
     chosen = _chosen(keystrokes, share, rng)
     press, release = keystrokes["timepress"].to_numpy(), keystrokes["timerelease"].to_numpy()
     sample = sample_of_row(sample_starts(keystrokes), len(keystrokes))
@@ -165,7 +165,7 @@ def _chosen(keystrokes: pd.DataFrame, share: float, rng: np.random.Generator) ->
 
 
 def _so_far(keystrokes: pd.DataFrame, values: Floats) -> Floats:
-    """Sum up the values before each row of its sample."""
+    """The sum of the values before each row in its sample."""
     starts = sample_starts(keystrokes)
     before = np.cumsum(values) - values
     sums: Floats = before - before[starts][sample_of_row(starts, len(values))]
@@ -173,18 +173,18 @@ def _so_far(keystrokes: pd.DataFrame, values: Floats) -> Floats:
 
 
 def _rising(times: Floats, sample: Integers) -> Floats:
-    """Times of presses, none before an earlier one of its sample."""
+    """Times of presses, raised where necessary so that they never decrease within a sample."""
     return np.asarray(pd.Series(times).groupby(sample).cummax(), dtype=np.float64)
 
 
 def _released(keystrokes: pd.DataFrame, chosen: Truths, holds: Floats) -> pd.DataFrame:
-    """Let some keys be held for other times."""
+    """Change the holds of some keys."""
     release = np.where(chosen, keystrokes["timepress"] + holds, keystrokes["timerelease"])
     return keystrokes.assign(timerelease=release)
 
 
 def _inserted(keystrokes: pd.DataFrame, rows: pd.DataFrame, places: Floats) -> pd.DataFrame:
-    """Insert rows at places between the present ones."""
+    """Insert rows at places between the existing ones."""
     both = pd.concat([keystrokes, rows], ignore_index=True)
     order = np.argsort(np.concatenate([np.arange(len(keystrokes)), places]), kind="stable")
     return both.iloc[order].reset_index(drop=True)
@@ -197,7 +197,7 @@ BOTH, AT_ENROLMENT, AFTERWARDS = "both", "at enrolment", "afterwards"
 
 
 class Case(NamedTuple):
-    """Something that goes wrong: its name, the share that it befalls, and on which side."""
+    """A disturbance with its name, the share of keys it affects, and the side on which it occurs."""
 
     name: str
     share: float
@@ -206,7 +206,7 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """Every disturbance in some of the keys; clocks, which befall all of them, on either side too."""
+    """All cases: disturbances of some keys, and clocks, which affect all keys, on either side or both."""
     for name, disturb in DISTURBANCES.items():
         for share in SHARES:
             yield Case(name, share, BOTH, disturb)
@@ -218,7 +218,7 @@ def cases() -> Iterator[Case]:
 
 
 def disturbed(background: Background, typed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Whether each sample asked about is accepted at the stated rate, in each case and without any."""
+    """Whether each query is accepted at the stated rate, in each case and without disturbances."""
     clean = recorded_samples(typed)
     parts = [_accepted(background, clean, clean).assign(case=CLEAN, share=0.0, side=BOTH)]
     for case in cases():
@@ -230,7 +230,7 @@ def disturbed(background: Background, typed: pd.DataFrame, seed: int = 0) -> pd.
 
 
 def _accepted(background: Background, enrolled: Samples, asked: Samples) -> pd.DataFrame:
-    """Own samples in each person's name."""
+    """Whether own samples are accepted in each person's name."""
     first, later = split(enrolled, ENROLLED), split(asked, ENROLLED)
     templates, keys = templates_of(background, first.enrol), known_keys(background, later.ask)
     rates = np.empty(len(later.ask))
@@ -242,7 +242,7 @@ def _accepted(background: Background, enrolled: Samples, asked: Samples) -> pd.D
 
 
 def disturbed_frame(accepted: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """The share accepted in each case, and by how much it differs from that without, over people."""
+    """The share accepted in each case, and its difference from that without disturbances, over people."""
     each = {
         key: rows.groupby("person")["accepted"].mean().to_numpy()
         for key, rows in accepted.groupby(["case", "share", "side"], sort=False)

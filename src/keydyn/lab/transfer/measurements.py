@@ -1,11 +1,11 @@
-"""What the transfer study measures: people of one place judged by what was learnt in another.
+"""The measurements of the transfer study: people of one place, judged by a background from another.
 
-Population, cohort and calibration of a place are those of `Background.learnt`: the calibration is learnt from
-claims among the place's own people, each in turn left out of the population, as a program that has recordings
-of one place would do it. What comes with keydyn is learnt from fable and essay, and its calibration across
-the two; it is tried on Aalto alone. "Shipped and 30 own people" has thirty further people of Aalto enrolled
-first. Password is another text: only its calibration is carried over, beside a population and a cohort of the
-other people of keypad or mobile.
+Population, cohort and calibration of a place come from `Background.learnt`: the calibration is learnt from
+claims among the place's own people, each in turn left out of the population, as a program with recordings of
+one place would do it. The shipped background is learnt from fable and essay, with a calibration across the
+two, and is tested on Aalto only. "Shipped and 30 own people" first enrols thirty further people of Aalto.
+Password is another text: only its calibration is transferred, and is combined with a population and a cohort
+of other people of keypad or mobile.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from keydyn.lab.transfer.watching import watched
 
 SHIPPED, WITH_OWN = "shipped", f"shipped and {OWN} own people"
 CALIBRATION_ALONE = "password, calibration alone"
-# Samples that the own people enrol with.
+# The number of samples that own people enrol with.
 OWN_SAMPLES = 5
 FOLDS = 4
 CLAIMS, WATCHING, DISTURBED, REPEATS = "claims", "watching", "disturbed", "repeats"
-# What the shipped background was not learnt from.
+# Places that the shipped background was not learnt from.
 STRANGE = ("aalto", *SIMULATED)
 
 Measured = dict[str, pd.DataFrame]
 
 
 def run_transfer(places: Sequence[Place], seed: int, parts: Parts) -> Measured:
-    """All measurements; parts that were made from the same inputs are read, not made again."""
+    """Run all measurements; parts that were made from the same inputs are reused."""
     pieces = pieces_of(places, seed)
     made = run_pieces(pieces, parts)
     found: dict[str, list[pd.DataFrame]] = {}
@@ -52,7 +52,7 @@ def run_transfer(places: Sequence[Place], seed: int, parts: Parts) -> Measured:
 
 
 def pieces_of(places: Sequence[Place], seed: int) -> list[Piece]:
-    """A piece per background: it is learnt once, and tried in every other place."""
+    """A piece per background, which is learnt once and tested in every other place."""
     free, fixed = ([place for place in places if place.fixed is which] for which in (False, True))
     pieces = []
     for source in free:
@@ -83,7 +83,7 @@ def pieces_of(places: Sequence[Place], seed: int) -> list[Piece]:
 def _piece(
     source: str, make: partial[Any], inputs: Sequence[Place], targets: Sequence[Place], seed: int
 ) -> Piece:
-    """What is tried with one background; the names of the parts that it makes end with what they hold."""
+    """A piece with the tests of one background; the names of its parts end with their contents."""
     stem = "-".join([source.replace(" ", "_").replace(",", ""), *(place.name for place in targets)])
     stem = stem.replace(" ", "_")
     texts = all(not place.fixed for place in targets)
@@ -100,7 +100,7 @@ def _piece(
 
 
 def _piece_of(target: Place, what: str, call: partial[Any], words: str, cost: float, **facts: Any) -> Piece:
-    """What is made of one place with what comes with keydyn."""
+    """A piece with results of one place under the shipped background."""
     inputs = {
         "data": target.checksums,
         "keystrokes": len(target.tried),
@@ -117,7 +117,7 @@ def _disturbed(target: Place, seed: int) -> pd.DataFrame:
 
 
 def repeats_of(place: Place) -> pd.DataFrame:
-    """Pairs of people who are tried and are likely the same person, by their numbers as in the claims."""
+    """Pairs of tested people who are likely the same person, numbered as in the claims."""
     numbers = {user: number for number, user in enumerate(pd.unique(place.samples.users).tolist())}
     pairs = find_twice(place.tried)
     one, other = ([numbers[user] for user in pairs[name].tolist()] for name in ("user", "other"))
@@ -125,7 +125,7 @@ def repeats_of(place: Place) -> pd.DataFrame:
 
 
 def learnt_from(place: Place) -> Background:
-    """Population, cohort and calibration from a place's people, left out in turn."""
+    """The background learnt from a place's people, left out in turn for the calibration."""
     return Background.learnt(PopulationDetector(), place.known)
 
 
@@ -139,7 +139,7 @@ def _shipped(own: int, targets: list[Place], name: str) -> tuple[pd.DataFrame, .
 
 
 def beside_own_people(samples: Samples, own: int) -> Background:
-    """What comes with keydyn, after some people of the place have been enrolled."""
+    """The shipped background after some people of the place have been enrolled."""
     verifier = Verifier.shipped()
     some = pd.unique(samples.users)[:own]
     early = samples.numbers < OWN_SAMPLES
@@ -174,7 +174,7 @@ def _calibration_alone(source: Place, targets: list[Place], name: str) -> pd.Dat
         numbers = np.unique(people[here])
         for amount in amounts_for(place.samples):
             claims = claims_of(background, place.samples[here], amount)
-            # People and samples keep their numbers within the place.
+            # Numbers of people and samples are those within the place.
             same = {column: numbers[claims[column]].astype(np.int32) for column in ("claimed", "typist")}
             apart = claims.assign(**same, sample=claims["sample"] * FOLDS + fold)
             parts.append(labelled({(name, place.name, amount): apart}))

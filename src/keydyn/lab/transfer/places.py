@@ -1,7 +1,7 @@
-"""Places: recordings of one kind, with people to learn from and people who are tried.
+"""Places: recordings of one kind, with people to learn from and people to test.
 
-Long texts are cut into pieces as long as a sentence. Of Aalto the reported people are tried, and some of the
-others are learnt from: nothing is ever learnt from a person who is tried in the same place.
+Long texts are cut into pieces as long as a sentence. In Aalto, the reported people are tested and some of the
+others are learnt from; a background is never tested on people that it was learnt from.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from keydyn.keystrokes.schema import COLUMNS, sample_lengths, sample_of_row, sam
 from keydyn.lab.frame.chosen import chosen
 
 FREE, FIXED = ("fable", "essay", "aalto"), ("password", "keypad", "mobile")
-# Simulated typists in place of all recordings: people of two places, with different keyboards and clocks.
+# Simulated typists that replace all recordings: people of two places, with different keyboards and clocks.
 SIMULATED = ("simulated", "simulated elsewhere")
 NAMES = (*FREE, *FIXED)
-# Keys of a piece of a long text.
+# The number of keys in a piece of a long text.
 PIECE = 50
-# People of Aalto who are learnt from, and those enrolled first where own people count.
+# The largest number of people of Aalto to learn from, and the number of own people enrolled first.
 MOST_LEARNT, OWN = 300, 30
-# Samples of each person that a fixed text is learnt from.
+# The number of samples per person used of a fixed text.
 REPETITIONS = 20
 TYPISTS, SENTENCES, SEED = 16, 12, 1
-# The column that says when a sample began.
+# The column with the time at which a sample began.
 STARTED = "started"
 
 
@@ -44,11 +44,11 @@ class Place:
 
     Attributes
     ----------
-    name : of the dataset
-    learnt : keystrokes of the people whom others may be judged by, as they were recorded
-    tried : keystrokes of the people who are tried, in pieces
-    checksums : of the files read
-    fresh : of further people, of whom nothing has been looked at; by default, of those who are tried
+    name : name of the dataset
+    learnt : keystrokes of the people to learn from, as they were recorded
+    tried : keystrokes of the people to test, in pieces
+    checksums : checksums of the files read
+    fresh : keystrokes of further people, on whom nothing has been examined before; by default `tried`
     """
 
     name: str
@@ -59,22 +59,22 @@ class Place:
 
     @cached_property
     def known(self) -> Samples:
-        """The samples of the people learnt from."""
+        """The samples of the people to learn from."""
         return recorded_samples(self.learnt)
 
     @cached_property
     def samples(self) -> Samples:
-        """The samples of the people who are tried."""
+        """The samples of the people to test."""
         return recorded_samples(self.tried)
 
     @cached_property
     def fresh_samples(self) -> Samples:
-        """The samples of further people; of those who are tried, where there are no others."""
+        """The samples of further people, or of the people to test if there are none."""
         return self.samples if self.fresh is None else recorded_samples(self.fresh)
 
     @property
     def same_people(self) -> bool:
-        """Whether the people who are tried are those learnt from, so that the place cannot try itself."""
+        """Whether some people would be both learnt from and tested."""
         return bool(set(self.learnt["user"]) & set(self.tried["user"]))
 
     @property
@@ -84,7 +84,7 @@ class Place:
 
 
 def load_place(name: str, data: str | PathLike[str] | None = None) -> Place:
-    """A place by its name."""
+    """Load a place by its name."""
     if name in SIMULATED:
         return _simulated(name)
     dataset = load_dataset(name, data)
@@ -98,7 +98,7 @@ def load_place(name: str, data: str | PathLike[str] | None = None) -> Place:
 
 
 def _of_aalto(typed: pd.DataFrame, checksums: dict[str, str]) -> Place:
-    """Reported people are tried, some of the others are learnt from, and some of the rest are fresh."""
+    """Aalto as a place: reported people to test, some of the others to learn from, some of the rest fresh."""
     users = pd.unique(typed["user"])
     reported = reported_people(users.tolist())
     others = np.array([user for user in users.tolist() if user not in reported])
@@ -112,7 +112,7 @@ def _of_aalto(typed: pd.DataFrame, checksums: dict[str, str]) -> Place:
 
 
 def _simulated(name: str) -> Place:
-    """Typists of a place; those elsewhere are other people, with longer holds and a coarser clock."""
+    """Simulated typists of a place; those elsewhere have longer holds and a coarser clock."""
     elsewhere = name != SIMULATED[0]
     first = 1000 if elsewhere else 0
     typed = make_typists(
@@ -130,7 +130,7 @@ def _simulated(name: str) -> Place:
 
 
 def pieces(typed: pd.DataFrame, keys: int = PIECE) -> pd.DataFrame:
-    """Samples cut into pieces of this many keystrokes, numbered within each user; shorter rests are left out.
+    """Cut samples into pieces of this many keystrokes, numbered within each user; shorter rests are left out.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def pieces(typed: pd.DataFrame, keys: int = PIECE) -> pd.DataFrame:
 
 
 def _numbers(typed: pd.DataFrame) -> Integers:
-    """(N,) the number of each keystroke's sample within its user, from 0."""
+    """The number of each keystroke's sample within its user, from 0, (N,)."""
     starts = sample_starts(typed.reset_index(drop=True))
     number = typed["user"].iloc[starts].groupby(typed["user"].iloc[starts].to_numpy()).cumcount().to_numpy()
     found: Integers = number.astype(np.int64)[sample_of_row(starts, len(typed))]
@@ -156,7 +156,7 @@ def _numbers(typed: pd.DataFrame) -> Integers:
 
 
 def with_keys_of(place: Place, other: Place) -> Place:
-    """A fixed text with the names that the keys have in another place, position by position."""
+    """A fixed text with the keys renamed as in another place, position by position."""
     texts = [_text(one.learnt) for one in (place, other)]
     if len(texts[0]) != len(texts[1]):
         raise ValueError(f"{place.name} and {other.name} are texts of different lengths")
@@ -176,12 +176,12 @@ def _text(typed: pd.DataFrame) -> Sequence[str]:
 
 
 def chosen_places(names: Sequence[str] | None, data: Path | None) -> tuple[list[Place], list[str]]:
-    """Load the places to study, and say which are not here."""
+    """Load the places to study, and return messages about missing ones."""
     return chosen(names, data, NAMES, load_place, simulated=SIMULATED)
 
 
 def free_places(names: Sequence[str] | None, data: Path | None) -> tuple[list[Place], list[str]]:
-    """The places of free text among the datasets named, or all, and messages about those not here."""
+    """Load the places of free text among the named datasets, or all, with messages about missing ones."""
     if names and SIMULATED[0] in names:
         return [load_place(name) for name in SIMULATED], []
     places, messages = [], []

@@ -1,4 +1,4 @@
-"""The transfer study from its scores to its tables, figures, report and page of results."""
+"""Writes tables, figures, the report and the page of results of the transfer study from its scores."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FIXED_NOTE = (
 
 
 def facts_of(places: Sequence[Place], seed: int) -> Facts:
-    """Say for run.json who was learnt from and who was tried."""
+    """Describe for run.json the people learnt from and the people tested."""
     return {
         "seed": seed,
         "data": {place.name: place.checksums for place in places},
@@ -67,7 +67,7 @@ def facts_of(places: Sequence[Place], seed: int) -> Facts:
 
 
 def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> list[Table]:
-    """Tables, figures and report; returns the tables, for the terminal."""
+    """Write tables, figures and the report; returns the tables for the terminal."""
     seed = int(facts.get("seed", 0))
     claims = measured[CLAIMS]
     outputs.scores(pa.Table.from_pandas(claims, preserve_index=False))
@@ -111,7 +111,7 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
 
 
 def read(folder: Path) -> Measured:
-    """What a run left in its folder."""
+    """Read all results that a run kept in its folder."""
     claims = read_table(folder / SCORES, ("dataset_from", "rate")).to_pandas()
     return {CLAIMS: claims, **read_frames(folder, (WATCHING, DISTURBED, REPEATS))}
 
@@ -138,7 +138,7 @@ def watching_frame(sessions: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def answer(values: Values) -> str:
-    """Whether the rate that is stated holds with what comes with keydyn, and between all places."""
+    """Whether stated rates hold with the shipped background, and between all places."""
     best = at_the_true_rate(values["transfer"])
     stated = percent(float(best["stated"].iloc[0]))
     words = [

@@ -1,4 +1,4 @@
-"""Runs all measurements of the verification study; the results are frames by name."""
+"""Runs all measurements of the verification study; the results are data frames by name."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ FORGED = (FORGERIES, FALSE_ALARMS)
 FRAMES = (CLAIMS, IDENTIFIED, WATCHING, CHOICES, SPEED, *SECURITY, *FORGED)
 
 
-# The frames of `FRAMES`, by name; those that these datasets do not allow are absent.
+# The frames named in `FRAMES`; those that cannot be made from the given datasets are absent.
 Measured = dict[str, pd.DataFrame]
 
 
 def run_verification(rows: Sequence[Row], places: Sequence[Place], seed: int, parts: Parts) -> Measured:
-    """All measurements; parts that were made from the same inputs are read, not made again."""
+    """Run all measurements; parts that were made from the same inputs are reused."""
     strangers = {row.name: [strangers_piece(row, pair, seed) for pair in pairs()] for row in rows}
     security = security_pieces(rows, seed)
     forged = forged_pieces(places, seed)
@@ -80,7 +80,7 @@ def run_verification(rows: Sequence[Row], places: Sequence[Place], seed: int, pa
 
 
 def protocols_of(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
-    """How each dataset is split, and who the impostors are."""
+    """Describe for each dataset how it is split and who the impostors are."""
     open_set = {
         "impostors": "open set: strangers, whom neither population nor cohort nor calibration has seen",
         "normalisation": "none: calibrated likelihood ratios against a cohort",
@@ -90,7 +90,7 @@ def protocols_of(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
 
 
 def choices_of(measured: Measured) -> dict[str, Any]:
-    """What was fixed in advance, and what was chosen on other people than those reported."""
+    """The settings fixed in advance, and those chosen on people other than those reported."""
     return {
         "operating point": asdict(Targets()),
         "watching": measured[CHOICES].to_dict("records") if CHOICES in measured else [],
@@ -98,7 +98,7 @@ def choices_of(measured: Measured) -> dict[str, Any]:
 
 
 def _speeds(row: Row, seed: int) -> pd.DataFrame:
-    """The median interval of each person, who is a number as in the claims."""
+    """The median interval of each person, numbered as in the claims."""
     people, _ = folds_of(row, seed)
     numbers = dict(zip(row.samples.users.tolist(), people.tolist(), strict=True))
     medians = median_intervals(row.samples)

@@ -1,7 +1,7 @@
-"""How many of an attacker's samples are accepted, and how many are noticed.
+"""Measures how many of an attacker's samples are accepted, and how many are noticed.
 
-Every attack takes genuine samples and returns as many with the same keys; who sends them is a matter of
-bookkeeping, and their index stays that of the genuine ones.
+Most attacks take genuine samples and return forged ones with the same keys. Forged samples keep the index of
+the genuine ones, so that it does not say who sends them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from keydyn.population import PopulationModel, Template
 
 
 def most_accepted(accepted: Truths) -> int:
-    """The entry of a dictionary to try first: the one that most people's templates accept, (entries, people).
+    """The entry of a dictionary to try first: the one accepted for most people, given (entries, people).
 
-    Those people are the attacker's own; the victim is not among them.
+    These are people known to the attacker; the victim is not among them.
     """
     return int(np.argmax(accepted.mean(axis=1)))
 
@@ -51,13 +51,13 @@ STOPPED_BY = {
     BEST: "the score, compared with other people's",
     TRIES: "a limit on the number of attempts",
 }
-# Not a secret: the fingerprints are made and forgotten here.
+# Need not be secret, because these fingerprints exist only during the study.
 SECRET = b"fingerprints of a study"
 
 
 @dataclass(frozen=True, eq=False)
 class Victim:
-    """A user with a template, what an attacker has recorded of them, and genuine samples yet unseen."""
+    """A user with a template, the samples an attacker has recorded of them, and unseen genuine samples."""
 
     user: Any
     template: Template
@@ -72,12 +72,12 @@ def attack_acceptance(
     seed: int = 0,
     entries: int = ENTRIES,
 ) -> pd.DataFrame:
-    """One row per attack and victim: tries, and the shares `accepted`, `noticed`, and `passed`.
+    """One row per attack and victim: tries, and the shares `accepted`, `noticed` and `passed`.
 
-    Accepted is by the score, noticed are copies and too regular times, passed is accepted and not noticed.
-    Attacks from a dictionary count differently. The best entry is the one that most other victims accept, and
-    is tried once. Of a thousand tries it is counted whether any was accepted, the share of the accepted ones
-    that was noticed, and whether any passed.
+    Samples are accepted by the score; copies and samples with too regular times are noticed; samples that are
+    accepted and not noticed pass. Attacks from a dictionary are counted differently. The best entry is the
+    one that is accepted for most other victims, and is tried once. Of a thousand tries, the row says whether
+    any was accepted, the share of the accepted ones that was noticed, and whether any passed.
     """
     rows = []
     for n, victim in enumerate(victims):
@@ -94,7 +94,7 @@ def attack_acceptance(
 def sent_samples(
     population: PopulationModel, victim: Victim, other: Victim, random: np.random.Generator
 ) -> Iterator[tuple[str, Samples]]:
-    """What each attack sends, genuine samples and strangers' among them; `other` is another person."""
+    """The samples that each attack sends, including genuine ones and a stranger's, `other`."""
     queries, recorded = victim.queries, victim.recorded
     some = recorded[np.linspace(0, len(recorded) - 1, min(len(recorded), len(queries))).astype(np.int64)]
     yield "genuine", queries
@@ -120,7 +120,7 @@ def _from_dictionary(
     random: np.random.Generator,
     entries: int,
 ) -> list[tuple[Any, ...]]:
-    """The entry that most other victims accept, and all entries in turn."""
+    """Rows for the entry accepted for most other victims, and for all entries tried in turn."""
     victim, users = victims[n], [one.user for one in victims]
     known = Fingerprints.of(victim.recorded, SECRET)
     typists = population.draw(entries, random)
@@ -136,7 +136,7 @@ def _from_dictionary(
 
 
 def noticed(sent: Samples, known: Fingerprints) -> Truths:
-    """Which samples are called copies or too regular."""
+    """Whether each sample is recognised as a copy or as too regular."""
     evidence: Floats = copy_evidence(sent, known, SECRET)
     reasons = (
         copy_reason(one) or regularity_reason(two) for one, two in zip(evidence, spreads(sent), strict=True)
@@ -152,15 +152,15 @@ def shares(accepted: Truths, alarms: Truths) -> tuple[int, float, float, float]:
 
 FRESH, COPY, ROBOT = "fresh", "copy", "robot"
 COPY_JITTERS = (0.0, 1.0, 5.0, 10.0)
-# Fresh samples of each user, and copies and robots of each jitter, evenly spread.
+# At most this many fresh samples per user, and copies or robots per user and jitter, evenly spread.
 MOST_FRESH, MOST_MADE = 50, 10
 
 
 def copy_rates(samples: Samples, n_known: int, seed: int = 0) -> pd.DataFrame:
-    """kind, jitter, user, tries, and how many were called `copies` and `regular`.
+    """A frame of kind, jitter, user, tries, and how many were recognised as `copies` or as `regular`.
 
-    The first `n_known` samples of each user are known, the later ones are fresh. Copies are of known samples;
-    robots type the fresh ones' keys in the user's median times. Either is displaced by the jitter, in ms.
+    The first `n_known` samples of each user are known, the later ones are fresh. Copies repeat known samples;
+    robots type the keys of fresh ones with the user's median times. Both are displaced by the jitter, in ms.
     """
     rows = []
     for user in dict.fromkeys(samples.users.tolist()):

@@ -1,9 +1,10 @@
-"""What the verification study measures: claims of strangers and of the people themselves, decided.
+"""Measures decisions on claims of strangers and of enrolled people in the verification study.
 
-People are in five folds. For every two folds, the population, the cohort and the calibration are learnt from
-the people of the other three, by folds over these people in turn. Ten people of one of the two are enrolled
-and those of the other are strangers, then the other way round: no one who types or is claimed was learnt
-from, and strangers are known to nothing. The operating point is the default one, fixed in advance.
+People are divided into five folds. For every pair of folds, the population, the cohort and the calibration
+are learnt from the people of the other three, themselves divided into folds. Ten people of one fold of the
+pair are enrolled and those of the other are strangers, and vice versa. Nothing is learnt from anyone who
+types or is claimed, and the strangers are entirely unknown. The operating point is the default one, fixed in
+advance.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 
 FOLDS = 5
-# People enrolled at a time.
+# Number of people enrolled at a time.
 ENROLLED = 10
-# Of each person, evenly spread: samples that the background learns from, enrolments, and queries of each.
+# Evenly spread: samples per person that the background learns from, enrolments, and queries per person.
 BACKGROUND, SPLITS, QUERIES = 40, 4, 10
-# Samples that enrol: all that the protocol has, or a single one.
+# Samples to enrol with: all training samples of the protocol, or a single one.
 ALL, ONE = "all", "one"
 WHOLE = 0
 TARGETS = (0.001, 0.01, 0.05, 0.1)
@@ -44,7 +45,7 @@ TARGETS = (0.001, 0.01, 0.05, 0.1)
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A background, and the people who are asked; all are numbers of people."""
+    """A background, the people enrolled and the strangers; people are given by their numbers."""
 
     background: Background
     enrolled: Integers
@@ -52,13 +53,13 @@ class Setting:
 
 
 def folds_of(row: Row, seed: int) -> tuple[Integers, Integers]:
-    """The number of the person of each sample, and the fold of each person."""
+    """The person's number for each sample, and the fold of each person."""
     people, users = pd.factorize(row.samples.users)
     return people, stream(seed, "strangers", row.name).permutation(len(users)) % FOLDS
 
 
 def pairs() -> list[tuple[int, int]]:
-    """Every two folds."""
+    """All pairs of folds."""
     return list(combinations(range(FOLDS), 2))
 
 
@@ -71,14 +72,14 @@ def background_of(row: Row, seed: int, held_out: Sequence[int]) -> Background:
 
 
 def background_samples(row: Row, people: Integers, folds: Integers, held_out: Sequence[int]) -> Integers:
-    """Some samples of each person outside these folds, of those that the protocol uses."""
+    """Some samples of each person outside these folds, among those that the protocol uses."""
     used = np.any([split.train | split.query for split in row.protocol.splits(row.samples)], axis=0)
     others = used & ~np.isin(folds[people], held_out)
     return _spread(np.flatnonzero(others), people, BACKGROUND)
 
 
 def strangers_piece(row: Row, pair: tuple[int, int], seed: int) -> Piece:
-    """Claims and identifications with the people of two folds held out."""
+    """A piece with the claims and identifications made while the people of two folds are held out."""
     stem = f"{row.name}-strangers-{pair[0]}{pair[1]}"
     names = (f"{stem}-claims", f"{stem}-identified")
     inputs = inputs_of(row, PopulationDetector()) | {
@@ -96,7 +97,7 @@ def _strangers(row: Row, pair: tuple[int, int], seed: int) -> tuple[pd.DataFrame
     people, folds = folds_of(row, seed)
     claims, identified = [], []
     for own, other in (pair, pair[::-1]):
-        # Of a large fold, other people are enrolled for other strangers.
+        # In a large fold, different people are enrolled for different strangers.
         enrolled = np.sort(np.roll(np.flatnonzero(folds == own), other)[:ENROLLED])
         setting = Setting(background, enrolled, np.flatnonzero(folds == other))
         for number, (train, ask) in enumerate(_asked(row, people, setting)):
@@ -109,7 +110,7 @@ def _strangers(row: Row, pair: tuple[int, int], seed: int) -> tuple[pd.DataFrame
 
 
 def _asked(row: Row, people: Integers, setting: Setting) -> Iterator[tuple[Truths, Integers]]:
-    """Some enrolments of the protocol: which samples enrol, and which are asked."""
+    """Some splits of the protocol: a mask of the samples that enrol, and the numbers of the queries."""
     splits = row.protocol.splits(row.samples)
     for n in np.unique(np.linspace(0, len(splits) - 1, SPLITS).round().astype(np.int64)).tolist():
         split = splits[n]
@@ -121,7 +122,7 @@ def _asked(row: Row, people: Integers, setting: Setting) -> Iterator[tuple[Truth
 def _claims(
     row: Row, people: Integers, setting: Setting, train: Truths, ask: Integers
 ) -> Iterator[pd.DataFrame]:
-    """The claims of those who are asked: their own name or, of strangers, that of each enrolled person."""
+    """The claims of the queries: the typist's own name or, for strangers, that of each enrolled person."""
     samples, background = row.samples, setting.background
     query, lengths = samples[ask], lengths_for(samples)
     for with_samples, n in ((ALL, None), (ONE, 1)):
@@ -137,7 +138,7 @@ def _claims(
 
 
 class AskedSamples(NamedTuple):
-    """Samples that are asked about: by whom they are, and with how many keys the people claimed enrolled."""
+    """Queries with their typists, and the number of keys that the claimed people enrolled with."""
 
     setting: Setting
     typist: Integers
@@ -148,7 +149,7 @@ class AskedSamples(NamedTuple):
 def _decided(asked_of: AskedSamples, scores: Floats, keys: Integers) -> pd.DataFrame:
     setting, typist, query, enrolled = asked_of
     own = typist[:, None] == setting.enrolled[None, :]
-    # Enrolled people claim only their own names here, because they are no strangers.
+    # Enrolled people claim only their own names, because they are not strangers.
     asked = own | np.isin(typist, setting.strangers)[:, None]
     n, u = np.nonzero(asked & (keys > 0)[:, None])
     chosen = scores[n, u]
@@ -169,7 +170,7 @@ def _decided(asked_of: AskedSamples, scores: Floats, keys: Integers) -> pd.DataF
 
 
 def _identified(row: Row, people: Integers, setting: Setting, train: Truths, ask: Integers) -> pd.DataFrame:
-    """The answer of identification for each sample, among the people enrolled."""
+    """The result of identifying each sample among the enrolled people."""
     verifier = Verifier.of(setting.background)
     verifier.enrol_many({str(u): row.samples[train & (people == u)] for u in setting.enrolled.tolist()})
     found = verifier.identify_many(row.samples[ask])
@@ -185,7 +186,7 @@ def _identified(row: Row, people: Integers, setting: Setting, train: Truths, ask
 
 
 def _after(events: Floats, query: Samples, length: int) -> tuple[Floats, Integers]:
-    """Log-likelihoods of each sample's first keys, and how many; 0 keys where the sample is shorter."""
+    """Log-likelihoods of each sample's first keys, and their number; 0 if the sample is too short."""
     offsets, lengths = query.sequences.offsets, query.sequences.lengths
     if length == WHOLE:
         return sums_after(events, offsets), lengths
@@ -193,6 +194,6 @@ def _after(events: Floats, query: Samples, length: int) -> tuple[Floats, Integer
 
 
 def _spread(chosen: Integers, people: Integers, most: int) -> Integers:
-    """At most this many of each person's, from the first to the last."""
+    """At most this many samples of each person, evenly spread from the first to the last."""
     of_each = [spread(chosen[people[chosen] == u], most) for u in np.unique(people[chosen])]
     return np.sort(np.concatenate(of_each))

@@ -1,4 +1,4 @@
-"""Decisions: tables, figures and report from what the verification study measured."""
+"""Writes tables, figures and the report from the measurements of the verification study."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ NESTED = (
 
 
 def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> list[Table]:
-    """Tables, figures and report; what the terminal shows."""
+    """Write tables, figures and the report; returns the tables for the terminal."""
     seed = facts.get("seed", 0)
     outputs.frames(**measured)
     claims = measured[CLAIMS]
@@ -110,7 +110,7 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
 
 
 def read(folder: Path) -> Measured:
-    """All that a run kept in its folder."""
+    """Read all frames that a run kept in its folder."""
     return read_frames(folder, FRAMES)
 
 
@@ -144,7 +144,7 @@ def _det(outputs: Outputs, claims: pd.DataFrame) -> Picture:
 
 
 def _by_keys(outputs: Outputs, frame: pd.DataFrame) -> Picture:
-    # A short text has one length only, and no curve; it is shown if nothing else is there.
+    # Short texts have a single length and hence no curve; they are shown only if there is nothing else.
     several = frame[frame.groupby("dataset")["keys"].transform("size") > 1]
     frame = several if len(several) else frame
     figures = {"genuine accepted": "genuine_accepted", "strangers accepted": "fmr"}
@@ -201,7 +201,7 @@ GENUINE, REPLAY = "genuine", "replay"
 
 
 def answer(values: Values) -> str:
-    """The error rates at the default operating point, and which attacks succeed."""
+    """A summary of the error rates at the default operating point and of the most successful attacks."""
     decisions = values["decisions"]
     rows = decisions.to_dict("records")
     strangers = {row["dataset"]: rate_of(row, "fmr", "false_claims") for row in rows}
@@ -227,7 +227,7 @@ def answer(values: Values) -> str:
 
 
 def _attacks(attacks: Sequence[tuple[str, str, Rate]]) -> str:
-    """`attacks` are datasets, attacks and how often these get through."""
+    """A sentence about attacks, given as datasets, names of attacks and their success rates."""
     dataset, attack, worst = max(attacks, key=lambda one: size_of(one[2]))
     replayed = {dataset: rate for dataset, attack, rate in attacks if attack == REPLAY}
     copies = (

@@ -1,8 +1,8 @@
-"""Attacks and ageing templates, measured on people from whom nothing was learnt.
+"""Attacks and ageing templates, measured on people who are not in the training data.
 
-How templates age over sittings, and whether an impostor can take over one that is updated, is asked of any
-scheme: a function says how well each sample fits each template, (n, T), given templates and the numbers of
-samples. `accept` and `confident` are the scores above which a sample is accepted and may update a template.
+The functions about templates that age, or that an impostor may take over by updates, work with any scoring
+scheme: a function that returns scores (n, T), given templates and the numbers of samples. `accept` and
+`confident` are the scores above which a sample is accepted and may update a template.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from keydyn.population import PopulationModel, Template
 Score = Callable[[Sequence[Template], Integers], Floats]
 
 STATIC, RETRAINED, UPDATED, FREE = "static", "retrained", "updated", "updated without bound"
-# Larger than any drift.
+# A bound larger than any drift.
 UNBOUND = 1e6
-# One in this number of the others' samples of a sitting is a false claim.
+# One in this many samples of others in a sitting is used as a false claim.
 EVERY = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """People who typed in several sittings, and how their samples are judged.
+    """People who typed in several sittings, and the scoring of their samples.
 
     Attributes
     ----------
-    population, samples : the samples are of people that the population was not learnt from
-    sittings : (n,) in which sitting each sample was typed, from 0
-    score, accept, confident : as described above
+    population, samples : a population, and samples of people that it was not learnt from
+    sittings : (n,) the sitting in which each sample was typed, from 0
+    score, accept, confident : as described for the module
     """
 
     population: PopulationModel
@@ -63,24 +63,24 @@ class Course:
         return list(dict.fromkeys(self.samples.users.tolist()))
 
     def of(self, user: Any, sittings: Truths) -> Integers:
-        """The numbers of a user's samples in some sittings, given as a mask over samples."""
+        """The numbers of a user's samples in some sittings, which are given as a mask over samples."""
         return np.flatnonzero((self.samples.users == user) & sittings)
 
     def share_accepted(self, template: Template, which: Integers) -> float:
         return float((self.score([template], which)[:, 0] > self.accept).mean())
 
     def advanced(self, now: Updating, number: int, bound: float) -> tuple[Updating, float]:
-        """After one more sample; and its score before."""
+        """The template after one more sample, and the sample's score before the update."""
         score = float(self.score([now.template], np.array([number]))[0, 0])
         sample = self.samples[[number]]
         return now.updated(self.population, sample, score > self.confident, bound=bound), score
 
 
 def ageing(course: Course, enrolled: int) -> pd.DataFrame:
-    """kind, user, sitting, and the shares `genuine` and `impostor` accepted, after `enrolled` sittings.
+    """A frame of kind, user, sitting, and the shares of `genuine` and `impostor` samples accepted.
 
-    Static templates stay; retrained ones know all genuine samples of earlier sittings; updated ones saw each
-    sample once, after it was judged.
+    Users enrol in the first `enrolled` sittings. Static templates never change; retrained ones use all
+    genuine samples of earlier sittings; updated ones are updated with each sample once, after it was judged.
     """
     rows = []
     for user in course.users:
@@ -107,11 +107,11 @@ def ageing(course: Course, enrolled: int) -> pd.DataFrame:
 
 
 def poisoning(course: Course, bounds: Sequence[float], rounds: int) -> pd.DataFrame:
-    """bound, user, updates, and the shares of the impostor and of the owner accepted before and after.
+    """A frame of bound, user, updates, and the shares of impostor and owner accepted before and after.
 
-    Everybody is enrolled from the first sitting. The impostor is the other user with the most confident
-    accepts, and sends every other own sample, over and over; those in between are the ones counted.
-    A user in whose name no one else is ever accepted with confidence has no row.
+    All users enrol with the first sitting. The impostor is the other user with the highest share of confident
+    acceptances, and sends every second sample of their own, over and over; the shares are of the samples in
+    between. A user for whom no one else is ever accepted with confidence has no row.
     """
     first, next_one = course.sittings == 0, course.sittings == 1
     templates = {
@@ -144,18 +144,18 @@ def poisoning(course: Course, bounds: Sequence[float], rounds: int) -> pd.DataFr
 
 ATTACKED, SITTINGS = ("password", "fable"), "password"
 ATTACKS, COPIES, AGEING, POISONING = "attacks", "copies", "ageing", "poisoning"
-# The people of these folds are attacked, and age.
+# The people of these folds are attacked and grow older.
 HELD_OUT = (0, 1)
 VICTIMS, QUERIES = 20, 4
-# Samples of each of password's sittings that are looked at; repetitions of each sitting.
+# Samples used per sitting of password, and repetitions per sitting in the dataset.
 EACH, REPETITIONS = 10, 50
 ROUNDS = 100
-# Samples of each person whose copies are recognised, at most.
+# At most this many samples of each person are known, so that copies of them can be recognised.
 KNOWN = 20
 
 
 def security_pieces(rows: Sequence[Row], seed: int) -> list[Piece]:
-    """The pieces of work that these datasets allow."""
+    """The pieces of work that these datasets support."""
     pieces = []
     for row in rows:
         events = float(row.samples.sequences.n_events)
@@ -185,7 +185,7 @@ def _labelled(make: Any, row: Row, seed: int) -> pd.DataFrame:
 
 
 def _attacks(row: Row, seed: int) -> pd.DataFrame:
-    """As `attack_acceptance` has it: each attack on each victim, at the operating threshold."""
+    """The frame of `attack_acceptance`: each attack on each victim, at the operating threshold."""
     background, population = _with_population(row, seed)
     people, folds = folds_of(row, seed)
     split = row.protocol.splits(row.samples)[0]
@@ -208,13 +208,13 @@ def _attacks(row: Row, seed: int) -> pd.DataFrame:
 
 
 def _copies(row: Row, seed: int) -> pd.DataFrame:
-    """Fresh samples, copies and robots, where half of each person's samples are known, `KNOWN` at most."""
+    """The frame of `copy_rates`, with half of each person's samples known, but at most `KNOWN`."""
     counts = np.bincount(pd.factorize(row.samples.users)[0])
     return copy_rates(row.samples, min(KNOWN, int(np.median(counts)) // 2), seed)
 
 
 def _course(row: Row, seed: int) -> Course:
-    """Some samples of each held-out person in all sittings, and how they are judged."""
+    """Some samples of each held-out person in all sittings, and their scoring."""
     background, population = _with_population(row, seed)
     people, folds = folds_of(row, seed)
     numbers = row.samples.numbers
@@ -256,7 +256,7 @@ def _with_population(row: Row, seed: int) -> tuple[Background, PopulationModel]:
 def _scores(
     background: Background, population: PopulationModel, templates: Sequence[Template], samples: Samples
 ) -> Floats:
-    """(n, U) open-set scores under plain templates."""
+    """Open-set scores (n, U) under plain templates."""
     others = [one.template_ for one in background.others if isinstance(one, PopulationDetector)]
     raw = population.log_likelihoods([*templates, *others], samples, n_jobs=1)
     U = len(templates)

@@ -1,4 +1,4 @@
-"""keydyn study verification: strangers, watched sessions, attacks, forgeries, ageing, fairness."""
+"""The command `keydyn study verification`: strangers, watched sessions, attacks, ageing, fairness."""
 
 from __future__ import annotations
 

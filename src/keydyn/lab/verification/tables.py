@@ -35,12 +35,12 @@ OPEN_SET = (
     "Open set: impostors are strangers, from whom nothing was learnt and who are neither enrolled nor in the "
     f"cohort; at most {ENROLLED} people are enrolled at a time. Intervals are over people, in both roles."
 )
-# False claims and genuine ones: their figures, as columns of the CSV file.
+# Columns of the CSV file with the rates at which false and genuine claims are accepted.
 FALSE, GENUINE = "fmr", "genuine_accepted"
 
 
 def percent(rate: float) -> str:
-    """A round rate: 1 %."""
+    """A round rate in per cent: 1 %."""
     return f"{100 * rate:.3g} %"
 
 
@@ -48,7 +48,7 @@ TARGET = percent(Targets().false_match)
 
 
 def whole(claims: pd.DataFrame) -> pd.DataFrame:
-    """Claims with whole samples, after enrolment with all that there are."""
+    """Claims with whole samples, after enrolment with all training samples."""
     return claims[(claims["length"] == WHOLE) & (claims["enrolled"] == ALL)]
 
 
@@ -60,7 +60,7 @@ CLLR = number_column("Cllr", "cllr")
 
 
 def decisions_table(claims: pd.DataFrame, seed: int) -> Table:
-    """The main table: errors at the default operating point, and how good the ratios are."""
+    """The main table: errors at the default operating point, and the quality of the likelihood ratios."""
     rows = []
     for dataset, of in whole(claims).groupby("dataset", sort=False):
         errors, target = _errors(of, seed), Targets().false_match
@@ -90,7 +90,7 @@ def decisions_table(claims: pd.DataFrame, seed: int) -> Table:
 
 
 def targets_table(claims: pd.DataFrame, seed: int) -> Table:
-    """What other targets would have given."""
+    """The errors at other target rates."""
     rows = []
     for dataset, of in whole(claims).groupby("dataset", sort=False):
         for target in TARGETS:
@@ -103,7 +103,7 @@ def targets_table(claims: pd.DataFrame, seed: int) -> Table:
 
 
 def keys_table(claims: pd.DataFrame, seed: int) -> Table:
-    """Errors by the number of keys typed."""
+    """The errors by the number of keys typed."""
     rows = []
     some = claims[claims["enrolled"] == ALL]
     for (dataset, length), of in some.groupby(["dataset", "length"], sort=False):
@@ -124,7 +124,7 @@ def keys_table(claims: pd.DataFrame, seed: int) -> Table:
 
 
 def few_samples_table(claims: pd.DataFrame, seed: int) -> Table:
-    """What is lost if people enrol with a single sample."""
+    """The errors after enrolment with a single sample, compared with all training samples."""
     some = claims[claims["length"] == WHOLE]
     rows = [
         {"dataset": dataset, "enrolled": enrolled} | _errors(of, seed) | _ratios(of)
@@ -141,7 +141,7 @@ def few_samples_table(claims: pd.DataFrame, seed: int) -> Table:
 
 
 def identification_table(identified: pd.DataFrame, seed: int) -> Table:
-    """Who is named, when the answer may be nobody."""
+    """The results of identification when the answer may be that no enrolled person typed."""
     rows = []
     for dataset, of in identified.groupby("dataset", sort=False):
         own, strange = of[~of["stranger"]], of[of["stranger"]]
@@ -189,12 +189,12 @@ def _ratios(of: pd.DataFrame) -> dict[str, float]:
 
 
 def columns_of(rates: Mapping[str, Rate]) -> dict[str, float | None]:
-    """Of several rates, the columns of a CSV file."""
+    """The columns of a CSV file for several rates."""
     return {column: value for name, rate in rates.items() for column, value in rate.columns(name).items()}
 
 
 def attacks_table(attacks: pd.DataFrame, seed: int) -> Table:
-    """How often each attack gets through, and what stops it."""
+    """The success rate of each attack, and the defence that stops it."""
     rows = []
     for (dataset, attack), of in attacks.groupby(["dataset", "attack"], sort=False):
         tries = int(of["tries"].sum())
@@ -216,7 +216,7 @@ def attacks_table(attacks: pd.DataFrame, seed: int) -> Table:
 
 
 def copies_table(copies: pd.DataFrame, seed: int) -> Table:
-    """False alarms of the detection of copies and of regular times, and what it notices."""
+    """False alarms and detections of copies and of too regular times."""
     rows = []
     for (dataset, kind, jitter), of in copies.groupby(["dataset", "kind", "jitter"], sort=False):
         tries = int(of["tries"].sum())
@@ -241,7 +241,7 @@ def _samples(kind: str, jitter: float) -> str:
 
 
 def ageing_table(ageing: pd.DataFrame, seed: int) -> Table:
-    """Acceptance sitting by sitting after enrolment in the first."""
+    """Acceptance by sitting after enrolment in the first one."""
     rows = []
     for (kind, sitting), of in ageing.groupby(["kind", "sitting"], sort=False):
         labels = {"kind": kind, "sitting": int(str(sitting)) + 1, "people": len(of)}
@@ -261,7 +261,7 @@ def ageing_table(ageing: pd.DataFrame, seed: int) -> Table:
 
 
 def poisoning_table(poisoned: pd.DataFrame, seed: int) -> Table:
-    """What an impostor who is sometimes accepted makes of an updated template."""
+    """The effect of an impostor who is sometimes accepted on an updated template."""
     names = ("impostor_before", "impostor_after", "owner_before", "owner_after", "taken_over")
     poisoned = poisoned.assign(taken_over=poisoned["impostor_after"] > poisoned["owner_after"])
     rows = []
@@ -282,12 +282,12 @@ def poisoning_table(poisoned: pd.DataFrame, seed: int) -> Table:
 
 
 def means_over_people(of: pd.DataFrame, names: Iterable[str], trials: int, seed: int) -> dict[str, Any]:
-    """The means over rows of some columns with their intervals, as columns of a CSV file."""
+    """The means of some columns over rows, with their intervals, as columns of a CSV file."""
     return columns_of({name: mean_rate(of[name].to_numpy(np.float64), trials, seed=seed) for name in names})
 
 
 def fairness_rates(claims: pd.DataFrame, speed: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Errors by typing speed and of the worst tenth, of each dataset; `speed` has median intervals."""
+    """Errors by typing speed and for the worst tenth of users, by dataset; `speed` has median intervals."""
     speeds = speed.set_index(["dataset", "user"])["median_interval"]
     rates = []
     for dataset, of in whole(claims).groupby("dataset", sort=False):
@@ -297,7 +297,7 @@ def fairness_rates(claims: pd.DataFrame, speed: pd.DataFrame, seed: int) -> pd.D
 
 
 def fairness_table(rates: pd.DataFrame) -> Table:
-    """The rates as people read them, a group in each line."""
+    """The rates of `fairness_rates` as a table with one line per group."""
     note = (
         f"{OPEN_SET} Means over the users claimed, at the default operating point; unsure counts as refused. "
         "Thirds are of users by their median interval, so that the lowest third types fastest. The worst "

@@ -1,9 +1,9 @@
-"""Ways to watch a session, compared at equal false lock-outs.
+"""Compares ways to watch a session at equal rates of false lock-outs.
 
-Each way gives every key a level, the higher the less the claim is believed. Its limit is found on people of
-the other folds, so that they are locked out a stated number of times per hour of typing. What is reported is
-what that limit does to people on whom nothing was chosen: how often they are locked out themselves, and how
-soon it notices another person, from the first key or after a change of person in mid-session.
+Each way gives every key a level; the higher it is, the less credible the claim. Its limit is chosen on people
+of the other folds, so that they are locked out at a given rate per hour of typing. The limit is then applied
+to people on whom nothing was chosen. The results are how often they are locked out themselves, and how soon
+another person is noticed, who types from the first key or takes over in mid-session.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from keydyn.model.data.vocabulary import Types
 
 @dataclass(frozen=True)
 class NoticeTimes:
-    """Keys until an impostor is noticed.
+    """The number of keys until an impostor is noticed.
 
     Attributes
     ----------
-    median : keys until half of them are; infinite if that many never are
-    mean : mean keys, those beyond the horizon counted as the horizon
-    unnoticed : share not noticed by the horizon
-    sessions : how many there were
+    median : keys until half of the impostors are noticed; infinite if fewer ever are
+    mean : mean number of keys, counted up to the horizon
+    unnoticed : share of impostors not noticed by the horizon
+    sessions : number of sessions
     """
 
     median: Estimate
@@ -46,15 +46,18 @@ def notice_times(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> NoticeTimes:
-    """Of sessions (n,): keys until the impostor was noticed, or until the end where not; `people` are numbers
-    from 0, each that of the person whom the session is counted for.
+    """Summarise sessions (n,) by the number of keys until the impostor was noticed.
+
+    `keys` are counted to the end of a session if the impostor was not `noticed`. `people` are numbers from 0,
+    of the person that each session is counted for.
     """
     if len(keys) == 0:
         raise ValueError("there are no sessions")
     if horizon < 1 or (keys < 1).any():
         raise ValueError("the horizon and all keys must be 1 or more")
     n_people = int(people.max()) + 1
-    # Of each person, how many sessions end with a notice at key k, and how many last until key k.
+    # For each person, the number of sessions in which key k brings the notice, and of those that last until
+    # key k.
     at, lasting = np.zeros((n_people, horizon)), np.zeros((n_people, horizon))
     seen = noticed & (keys <= horizon)
     np.add.at(at, (people[seen], keys[seen] - 1), 1.0)
@@ -64,19 +67,19 @@ def notice_times(
     left = unnoticed_after(weights @ at, weights @ lasting)
     below = left <= 0.5
     median = np.where(below.any(axis=1), np.argmax(below, axis=1).astype(np.float64), np.inf)
-    # After k keys, k from 0, the next key is typed by those not yet noticed.
+    # After k keys, k from 0, the next key is typed only by impostors not yet noticed.
     mean = left[:, :-1].sum(axis=1)
     return NoticeTimes(estimate(median), estimate(mean), estimate(left[:, -1]), len(keys))
 
 
 def unnoticed_after(at: Floats, lasting: Floats) -> Floats:
-    """(R, H + 1) Kaplan and Meier's share not noticed after 0 … H keys, from counts (R, H)."""
+    """The Kaplan–Meier estimate (R, H + 1) of the share not noticed after 0 … H keys, from counts (R, H)."""
     hazard = np.divide(at, lasting, out=np.zeros_like(at), where=lasting > 0)
     return np.concatenate([np.ones((len(at), 1)), np.cumprod(1.0 - hazard, axis=1)], axis=1)
 
 
 def estimate(values: Floats) -> Estimate:
-    """The first value, and the percentile interval of the others, which may be infinite."""
+    """The first value as an estimate, with the percentile interval of the others, which may be infinite."""
     ordered = np.sort(values[1:])
     tail = (1.0 - CONFIDENCE) / 2.0
     places = np.clip(np.round(np.array([tail, 1.0 - tail]) * (len(ordered) - 1)).astype(int), 0, None)
@@ -87,7 +90,7 @@ def estimate(values: Floats) -> Estimate:
 def quotient(
     above: Floats, below: Floats, people: Integers, replicates: int = REPLICATES, seed: int = 0
 ) -> Estimate:
-    """Σ above / Σ below of sessions (n,), with its interval over people, who are numbers from 0."""
+    """Σ above / Σ below over sessions (n,), with an interval over people, who are numbered from 0."""
     n = int(people.max()) + 1
     weights = np.vstack([np.ones(n), user_weights(n, replicates, seed)])
     tops, bottoms = (weights @ np.bincount(people, part, n) for part in (above, below))
@@ -96,15 +99,15 @@ def quotient(
 
 @dataclass(frozen=True, eq=False)
 class TriedSessions:
-    """Watched sessions, and who typed them.
+    """Watched sessions, with the people who typed them.
 
     Attributes
     ----------
-    offsets : (n + 1,) where each begins
-    hours : (N,) hours of typing since its beginning
-    claimed : (n,) the person in whose name it is
-    changed : (n,) the key from which on another person types: 0 from the start, its length if none does
-    folds : (n,) the fold of the people in it, from 0; no person is in two
+    offsets : (n + 1,) where each session begins
+    hours : (N,) hours of typing since the beginning of the session, at each key
+    claimed : (n,) the person in whose name the session is
+    changed : (n,) the first key typed by another person: 0 for the whole session, its length if there is none
+    folds : (n,) the fold of the people in the session, from 0; no person is in two folds
     """
 
     offsets: Integers
@@ -120,7 +123,7 @@ class TriedSessions:
 
     @property
     def genuine(self) -> Truths:
-        """(n,) whether the claimed person types to the end."""
+        """Whether the claimed person types to the end, (n,)."""
         genuine: Truths = self.changed == self.lengths
         return genuine
 
@@ -132,12 +135,12 @@ class TriedSessions:
 
 @dataclass(frozen=True)
 class Compared:
-    """One way to watch, at a limit found on others.
+    """The performance of one way to watch, with a limit chosen on other people.
 
     Attributes
     ----------
-    way : its name
-    choices : the variant and the limit of each fold
+    way : name of the way
+    choices : the variant and the limit for each fold
     per_hour : false lock-outs per hour of typing
     locked : share of genuine sessions that were locked
     from_start : impostors from the first key on
@@ -160,10 +163,10 @@ def compare(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> list[Compared]:
-    """Each way at the same false lock-outs per hour of typing; a way is the level (N,) of every key.
+    """Compare ways at the same rate of false lock-outs per hour; a way is the level (N,) at every key.
 
-    A way may have variants: of these the one that notices a change soonest among the people of the other
-    folds is used. Keys are counted up to the horizon.
+    If a way has several variants, the one that notices a change soonest among the people of the other folds
+    is used. Keys are counted up to the horizon.
     """
     found = []
     for name, variants in ways.items():
@@ -177,7 +180,7 @@ def compare(
 def _locked(
     variants: Sequence[Floats], sessions: TriedSessions, per_hour: float, horizon: int
 ) -> tuple[Integers, tuple[tuple[int, float], ...]]:
-    """(n,) the key at which each session is locked; and the variant and limit that the other folds choose."""
+    """The key at which each session is locked, (n,), and each fold's choice of variant and limit."""
     changes = ~sessions.genuine & ~sessions.from_start
     at, choices = np.empty(len(sessions.lengths), dtype=np.int64), []
     for fold in np.unique(sessions.folds):
@@ -199,7 +202,7 @@ def _locked(
 def _outcome(
     at: Integers, sessions: TriedSessions, horizon: int, replicates: int, seed: int
 ) -> tuple[Estimate, Estimate, NoticeTimes, NoticeTimes]:
-    """What locking sessions at these keys does to genuine people, and to impostors of either kind."""
+    """The effect of locking sessions at these keys on genuine people, and on impostors of either kind."""
     lengths, genuine = sessions.lengths, sessions.genuine
     keys, noticed = keys_until(at, lengths, sessions.changed)
     people = pd.factorize(sessions.claimed)[0].astype(np.int64)
@@ -223,7 +226,7 @@ def _outcome(
 
 
 def keys_until(at: Integers, lengths: Integers, changed: Integers) -> tuple[Integers, Truths]:
-    """(n,) the impostor's keys until the lock-out, or to the end, and whether there was one.
+    """The number of the impostor's keys until the lock-out or the end, and whether there was one, (n,) each.
 
     The level of a key is known when the next one is pressed.
     """

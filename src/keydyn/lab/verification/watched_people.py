@@ -1,4 +1,4 @@
-"""Sessions to compare ways of watching on: genuine ones, impostors', and changes of person in mid-session."""
+"""Sessions for the comparison of ways to watch: genuine ones, impostors', and changes in mid-session."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from keydyn.lab.verification.watch_comparison import TriedSessions
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 
-# The number of impostors who type in each person's name from the start; as many take over in mid-session.
+# The number of impostors who type in each person's name from the start, and of those who take over in
+# mid-session.
 OTHERS = 3
 
-# The claimed person, the key at which another takes over, terms (N, 1 + C) and hours (N,).
+# The claimed person, the key at which another person takes over, terms (N, 1 + C) and hours (N,).
 _Session = tuple[Any, int, Floats, Floats]
 
 
@@ -33,11 +34,11 @@ def watched_people(
 ) -> tuple[TriedSessions, Floats]:
     """Sessions of people from whom neither the population nor the cohort was learnt, and their terms.
 
-    Each session in turn is watched, and the template of the claimed person is enrolled from that person's
+    Each session is watched in turn, and the template of the claimed person is enrolled from that person's
     other sessions. There are three kinds of sessions for each claimed person: one that this person types;
     some that another person types from the start; and some that another person takes over in the middle.
-    `others` is the number of other people. What is typed after a change is scored with all that was carried
-    over from before it. `terms` are (N, 1 + C), the claimed person's first.
+    `others` is the number of other people. Keys after a change are scored with the state carried over from
+    before it. The terms are (N, 1 + C), the claimed person's first.
     """
     samples = recorded_samples(keystrokes)
     parts: list[_Session] = []
@@ -76,7 +77,7 @@ def watched_people(
 
 
 def together(parts: Sequence[tuple[TriedSessions, Floats]]) -> tuple[TriedSessions, Floats]:
-    """The sessions of several folds, one after the other."""
+    """Concatenate the sessions of several folds, and their terms."""
     several = [sessions for sessions, _ in parts]
     lengths = np.concatenate([sessions.lengths for sessions in several])
     return TriedSessions(
@@ -91,7 +92,7 @@ def together(parts: Sequence[tuple[TriedSessions, Floats]]) -> tuple[TriedSessio
 def _scored(
     typed: pd.DataFrame, templates: Sequence[Template], model: PopulationModel, cohort: Sequence[Template]
 ) -> Iterator[tuple[Floats, Floats]]:
-    """The terms of each sample under all templates, then the cohort, and the hours at its keys."""
+    """The terms of each sample under all templates and then the cohort, and the hours at its keys."""
     samples = recorded_samples(typed)
     terms = model.event_log_likelihoods([*templates, *cohort], samples)
     press = typed["timepress"].to_numpy(dtype=np.float64)
@@ -103,11 +104,11 @@ Sample = tuple[Any, Any]
 
 
 def swapped(keystrokes: pd.DataFrame, pairs: Sequence[tuple[Sample, Sample]], keys: int) -> pd.DataFrame:
-    """One session for each pair of samples, (user, session) each: the first `keys` keystrokes of the first,
-    then the second from there on.
+    """Sessions in which the second person of each pair takes over after the first `keys` keystrokes.
 
-    The second person's first interval is the one that they typed, as if they had come without a pause: a
-    pause would give the change away. `user` is the first person, `session` the number of the pair.
+    `pairs` are two samples, (user, session) each. In the result, `user` is the first person and `session` the
+    number of the pair. The second person's first interval is the one they typed in their own session, as if
+    there had been no pause at the change, because a pause would give it away.
     """
     if not pairs:
         raise ValueError("there are no pairs of samples")

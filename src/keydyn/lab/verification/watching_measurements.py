@@ -1,9 +1,9 @@
-"""What the verification study measures of watched sessions: ways to watch, at equal false lock-outs.
+"""Measures ways to watch sessions at equal rates of false lock-outs, for the verification study.
 
-People are in five folds. The population, the cohort and the calibration of a fold are learnt from the people
-of the other four, and so are the limits and settings of each way to watch: nothing is chosen on those who are
-reported. A part keeps, for each way and setting, the highest level so far at each key, which is all that it
-takes to say when a limit is first exceeded.
+People are divided into five folds. The population, the cohort and the calibration of a fold are learnt from
+the people of the other four, and so are the limits and settings of each way to watch, so that nothing is
+chosen on the people reported. A part keeps, for each way and setting, the highest level so far at each key,
+which is enough to find the key at which a limit is first exceeded.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from keydyn.lab.verification.watch_comparison import Compared, TriedSessions, co
 from keydyn.lab.verification.watched_people import OTHERS, together, watched_people
 
 DATASETS = ("fable", "essay")
-# False lock-outs per hour of typing at which the ways are compared: rates that the hours there are support.
+# False lock-outs per hour of typing at which the ways are compared; the hours of typing support these rates.
 PER_HOUR: Mapping[str, tuple[float, ...]] = {"fable": (3.0,), "essay": (1.0, 0.5)}
 OTHERWISE = (3.0,)
-# Figures of each way, in the order of the frame.
+# The figures of each way, in the order of the frame's columns.
 FIGURES = (
     "lockouts_per_hour",
     "genuine_locked",
@@ -46,7 +46,7 @@ FIGURES = (
 
 
 def watching_pieces(row: Row, seed: int) -> list[Piece]:
-    """One piece per fold: the sessions in it, and the levels of every way to watch them."""
+    """One piece per fold, with its sessions and their levels under every way to watch."""
     pieces = []
     for fold in range(FOLDS):
         names = _names(row.name, fold)
@@ -61,9 +61,10 @@ def watching_pieces(row: Row, seed: int) -> list[Piece]:
 
 
 def watching_frame(tables: Mapping[str, pa.Table], name: str, seed: int) -> tuple[pd.DataFrame, list[Any]]:
-    """One row per rate and way of a dataset, with intervals over people; and what each fold chose.
+    """One row per rate and way for a dataset, with intervals over people; and the choices of each fold.
 
-    `tables` are those of its pieces. An impostor types from the `start`, or takes over: a `change`.
+    `tables` are those of the dataset's pieces. In the columns, an impostor types from the `start`, or takes
+    over after a `change`.
     """
     sessions, ways = _joined(tables, name)
     rows, choices = [], []
@@ -107,7 +108,7 @@ def _watched(row: Row, fold: int, seed: int) -> tuple[pa.Table, pa.Table]:
 
 
 def keystrokes_of(samples: Samples) -> pd.DataFrame:
-    """Samples as keystrokes in the schema, each beginning at 0 ms."""
+    """Samples as keystrokes in the schema, each starting at 0 ms."""
     lengths, press = samples.sequences.lengths, hours_of(samples) * MS_PER_HOUR
     columns = {name: np.repeat(samples.index.get_level_values(name), lengths) for name in SAMPLE}
     return pd.DataFrame(
@@ -121,7 +122,7 @@ def keystrokes_of(samples: Samples) -> pd.DataFrame:
 
 
 def highest_so_far(levels: Floats, offsets: Integers) -> Floats:
-    """(N,) the highest level (N,) of the session up to each key."""
+    """The running maximum (N,) of the levels (N,) within each session."""
     highest = np.array(levels)
     for begin, end in pairwise(offsets.tolist()):
         np.maximum.accumulate(highest[begin:end], out=highest[begin:end])
@@ -129,7 +130,7 @@ def highest_so_far(levels: Floats, offsets: Integers) -> Floats:
 
 
 def _joined(tables: Mapping[str, pa.Table], name: str) -> tuple[TriedSessions, dict[str, list[Floats]]]:
-    """The sessions of all folds, and the ways as they were kept."""
+    """The sessions of all folds, and the levels of the ways as stored."""
     parts, columns = [], []
     for fold in range(FOLDS):
         about, levels = (tables[part] for part in _names(name, fold))
@@ -147,7 +148,7 @@ def _joined(tables: Mapping[str, pa.Table], name: str) -> tuple[TriedSessions, d
 
 
 def _figures(one: Compared) -> dict[str, float | None]:
-    """All figures of a way with the ends of their intervals."""
+    """All figures of a way, with the bounds of their intervals."""
     estimates = [one.per_hour, one.locked]
     for times in (one.from_start, one.after_change):
         estimates += [times.median, times.mean, times.unnoticed]
@@ -159,10 +160,11 @@ WINDOWS = (10, 25, 50)
 TURNING = (0.5, 0.6, 0.7)
 RATIO_KEEPS = (0.9, 0.95, 0.98)
 KEEPS, LEASTS = (0.8, 0.9, 0.95), (-2.0, -3.0)
-# Wald's test begins again where strangers would be accepted this often; its other bound is the limit sought.
+# Wald's test restarts at the bound at which strangers would be accepted this often; its other bound is the
+# limit to be found.
 FALSE_ACCEPTS = (0.1, 0.01)
 _STEPS = [f"keep {keep:g}, least {least:g}" for keep in KEEPS for least in LEASTS]
-# The variants of each way in words, in their order.
+# Descriptions of the variants of each way, in their order.
 SETTINGS = {
     "rank penalty": [f"window {window}" for window in WINDOWS],
     "trust": [f"turning {turning:g}" for turning in TURNING],
@@ -175,7 +177,7 @@ SETTINGS = {
 def ways_to_watch(
     terms: Floats, offsets: Integers, evidence: Callable[[Floats, Floats], Floats]
 ) -> dict[str, list[Floats]]:
-    """All of them, by their names, from the terms (N, 1 + C) of all sessions, the claimed person's first."""
+    """All ways by name, from the terms (N, 1 + C) of all sessions, the claimed person's first."""
     ranked = ranks(terms)
     return {
         "rank penalty": [window_penalty(ranked, offsets, window)[:, 0] for window in WINDOWS],

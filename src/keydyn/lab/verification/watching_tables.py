@@ -1,4 +1,4 @@
-"""What the ways to watch a session achieve, as a table, as panels of a figure, and in words."""
+"""The results of watching sessions as a table, as panels of a figure, and as sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keydyn.lab.drawing.panels import Estimates, estimates_of
 from keydyn.lab.frame.names import dataset_name, listed
 from keydyn.lab.frame.tables import DATASET, Column, Line, Table, estimate_column, estimate_of
 
-# Figure of the frame → heading, decimals, scale
+# Column of the frame → heading, decimals, scale
 HEADINGS = {
     "lockouts_per_hour": ("False lock-outs per hour", 2, 1.0),
     "genuine_locked": ("Genuine sessions locked, %", 1, 100.0),
@@ -22,7 +22,7 @@ HEADINGS = {
     "change_unnoticed": ("After a change: never noticed, %", 1, 100.0),
 }
 WHO = {"start": "from the start", "change": "after a change"}
-# Of the two figures: which of the frame's it shows, the axis, and its scale
+# Name of the figure → column of the frame, label of the axis, scale
 DRAWN = {
     "watching_delay": ("mean", "mean keys until an impostor is noticed", 1.0),
     "watching_unnoticed": ("unnoticed", "impostors never noticed, %", 100.0),
@@ -34,7 +34,7 @@ OPEN_SET = (
 
 
 def watching_table(frame: pd.DataFrame) -> Table:
-    """All figures of each way; the fewest mean keys after a change are bold."""
+    """All results of each way; the fewest mean keys after a change are in bold."""
     soonest = frame.groupby(["dataset", "target_per_hour"])["change_mean"].min()
 
     def is_soonest(row: Line) -> bool:
@@ -67,7 +67,7 @@ def watching_table(frame: pd.DataFrame) -> Table:
 
 
 def watching_panels(frame: pd.DataFrame, name: str) -> Estimates:
-    """For `intervals_figure`: a panel per dataset and rate, a row per way; `name` is one of `DRAWN`."""
+    """Data for `intervals_figure`: a panel per dataset and rate, a row per way; `name` is one of `DRAWN`."""
     what, _, scale = DRAWN[name]
     panels = frame.assign(dataset=[_panel(row) for row in _rows(frame)])
     series = {title: f"{who}_{what}" for who, title in WHO.items()}
@@ -75,7 +75,7 @@ def watching_panels(frame: pd.DataFrame, name: str) -> Estimates:
 
 
 def watching_words(frame: pd.DataFrame) -> list[str]:
-    """Which way notices a change of person soonest, and what must be kept in mind: a paragraph each."""
+    """Paragraphs that say which way notices a change of person soonest, and what to keep in mind."""
     sentences = [_soonest(of) for _, of in frame.groupby(["dataset", "target_per_hour"], sort=False)]
     above = int((frame["lockouts_per_hour"] > frame["target_per_hour"]).sum())
     share = frame["lockouts_per_hour"] / frame["target_per_hour"]

@@ -1,1 +1,1 @@
-"""Questions to a model: likelihood, hidden states, what comes next, joint likelihood, samples."""
+"""Queries of a fitted model: likelihood, hidden states, the next emission, joint likelihood, samples."""

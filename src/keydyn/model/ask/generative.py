@@ -1,9 +1,9 @@
-"""The event types themselves: joint likelihood, key recovery, what comes next, and drawing samples.
+"""Queries about the event types themselves: joint likelihood, key recovery, the next event, and samples.
 
-Where an event type is not given it is summed over exactly, in the lattice of all m·M pairs of type and
-state. That lattice is an HMM with m·M states and one transition table, so the same kernels serve. Time
-grows with N·(mM)², memory with N·mM. A model of text may take the place of the event chain: then the lattice
-has the pairs of its contexts and a state.
+Missing event types are summed over exactly, in the lattice of all m·M pairs of type and state. That lattice
+is an HMM with m·M states and one transition table, so the same kernels apply. Time grows with N·(mM)², memory
+with N·mM. A model of text can replace the event chain; the lattice then has all pairs of a text context and
+a state.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from keydyn.model.theta.parameters import Parameters
 
 
 def draw_events(parameters: Parameters, offsets: Integers, generator: np.random.Generator) -> Integers:
-    """Codes of event types from the event chain."""
+    """Draw codes of event types from the event chain."""
     startprob, pair_prob = parameters.chain.known()
     m = parameters.n_types
     start = generator.choice(m, size=len(offsets) - 1, p=startprob / startprob.sum())
-    # A pair can be listed without having occurred; a type with such pairs only is a dead end.
+    # A pair can be listed without having occurred; a type that has only such pairs is a dead end.
     pairs, pair_prob = parameters.pairs[pair_prob > 0], pair_prob[pair_prob > 0]
     first = np.searchsorted(pairs[:, 0], np.arange(m + 1))
-    # Cumulative within each row of the chain; a row's last bound is one whatever the rounding.
+    # Cumulative probabilities within each row of the chain.
     running = np.cumsum(pair_prob)
     before_row = np.concatenate([[0.0], running])[first[:-1]]
     bounds = running - before_row[pairs[:, 0]]
@@ -50,7 +50,7 @@ def draw_events(parameters: Parameters, offsets: Integers, generator: np.random.
 
 
 def draw_states(parameters: Parameters, index: EventIndex, generator: np.random.Generator) -> Integers:
-    """Hidden states along given event types."""
+    """Draw hidden states along given event types."""
     states = np.empty(len(index.codes), dtype=np.int64)
     walks.walk_states(walked(parameters, index), generator.random(len(states)), states)
     return states
@@ -59,17 +59,17 @@ def draw_states(parameters: Parameters, index: EventIndex, generator: np.random.
 def draw_emissions(
     parameters: Parameters, codes: Integers, states: Integers, generator: np.random.Generator
 ) -> Floats:
-    """Emissions of given event types and states, from the plain density whatever the floor in scoring."""
+    """Draw emissions given event types and states, ignoring any density floor used in scoring."""
     tables = parameters.emission_tables
     return np.stack([e.distribution.draw(generator, e.at((codes, states))) for e in tables], axis=1)
 
 
-# (mM)² entries of eight bytes: half a gigabyte.
+# Most entries, (mM)², of a joint transition table: half a gigabyte.
 LARGEST_JOINT_TABLE = 2**26
 
 
 def interpolated_chain(parameters: Parameters) -> Floats:
-    """a[ψ, ω] with a share 1/(1 + f(ψ,·)) of Π[ω], so that an unseen pair is improbable, not impossible."""
+    """a[ψ, ω] mixed with a share 1/(1 + f(ψ,·)) of Π[ω], so that unseen pairs are not impossible."""
     share = (1.0 / (1.0 + parameters.chain.leaving))[:, None]
     observed = parameters.dense_event_transmat()
     if not share.any():
@@ -78,7 +78,7 @@ def interpolated_chain(parameters: Parameters) -> Floats:
 
 
 def log_event_probability(parameters: Parameters, codes: Integers, offsets: Integers) -> Floats:
-    """ln P(Ω) of sequences whose types are all known, one per sequence, over observed pairs only."""
+    """ln P(Ω) of sequences without missing types, one per sequence, without a table of all pairs."""
     chain, (before, after) = parameters.chain, (codes[:-1], codes[1:])
     startprob, _ = chain.known()
     observed = parameters.event_prob_of(before, after)
@@ -123,14 +123,14 @@ def joint_lattice(
 
 
 class Generative(Estimator):
-    """Questions that need the event chain."""
+    """Mixin with the queries that need the event chain."""
 
     def score_joint(
         self, X: Any, *, events: Any = None, lengths: Given = None, text: NGrams | None = None
     ) -> Floats:
-        """ln P(x, Ω), one per sequence; a missing event type is summed over, an unseen one refused.
+        """ln P(x, Ω), one per sequence; missing event types are summed over, unseen ones refused.
 
-        `text`, a model of n-grams, takes the place of the event chain.
+        `text`, an n-gram model, replaces the event chain.
 
         Examples
         --------
@@ -156,10 +156,9 @@ class Generative(Estimator):
     def predict_events(
         self, X: Any, *, events: Any = None, lengths: Given = None, text: NGrams | None = None
     ) -> tuple[Types, Floats]:
-        """Event types from emissions: the most probable at each event, and all probabilities (N, m).
+        """Recover event types from emissions: the most probable at each event, and all probabilities (N, m).
 
-        `events` may give the types that are known. `text`, a model of n-grams, takes the place of the event
-        chain.
+        `events` may give the types that are known. `text`, an n-gram model, replaces the event chain.
 
         Examples
         --------
@@ -190,7 +189,7 @@ class Generative(Estimator):
     def decode_events(
         self, X: Any, *, events: Any = None, lengths: Given = None
     ) -> tuple[Floats, Types, Integers]:
-        """The most probable types and states together: ln P(x, Ω, z) of each sequence, types, states.
+        """The most probable types and states jointly: ln P(x, Ω, z) of each sequence, types, and states.
 
         Examples
         --------
@@ -211,8 +210,8 @@ class Generative(Estimator):
     ) -> NextEmission:
         """The distribution of the emission that follows each sequence.
 
-        `next_event` is the type of the next event, one for all or one per sequence; without it types are
-        mixed by the event chain.
+        `next_event` is the type of the next event, one for all or one per sequence. Without it the event
+        chain gives the probabilities of types, and the result is a mixture over them.
 
         Examples
         --------
@@ -238,10 +237,10 @@ class Generative(Estimator):
     def sample(
         self, n_events: int = 100, events: Any = None, random_state: Any = None, *, lengths: Given = None
     ) -> tuple[Floats, Types, Integers]:
-        """Draw `X` (N, K), event types (N,) and hidden states (N,).
+        """Draw values `X` (N, K), event types (N,) and hidden states (N,) from the model.
 
-        Types come from the event chain unless `events` gives them; `lengths` makes it several sequences,
-        otherwise it is one of `n_events`.
+        Types come from the event chain unless `events` gives them. With `lengths` several sequences are
+        drawn, otherwise one of `n_events` events.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Likelihood and hidden states (Sections 3.2 and 3.3), for any model that can lay out its lattice."""
+"""Likelihood and hidden states (Sections 3.2 and 3.3) for any model that can lay out a lattice."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from keydyn.model.theta.marginals import normalised
 class Criterion(float):
     """A value of AIC or BIC that remembers whether it is approximate.
 
-    The criteria assume maximum likelihood. Smoothed parameters and floored densities are no such estimates;
-    the value says so when printed.
+    The criteria assume maximum-likelihood estimates. With smoothed parameters or floored densities they are
+    only approximate, and the value says so when printed.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Criterion(float):
 
 
 class Inference(FitReport, ABC):
-    """The questions one asks of a fitted model. Nothing here changes it.
+    """The queries of a fitted model. None of them changes it.
 
     `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`; `events` has the
     same form. Results are flat arrays in input order.
@@ -55,11 +55,11 @@ class Inference(FitReport, ABC):
     @property
     @abstractmethod
     def n_parameters_(self) -> int:
-        """Free parameters that the likelihood depends on."""
+        """The number of free parameters that the likelihood depends on."""
 
     @abstractmethod
     def _lattice(self, X: Any, events: Any, lengths: Given) -> Lattice:
-        """What the kernels see of these sequences, under the state that the model has now."""
+        """The lattice of these sequences for the kernels, under the model's current state."""
 
     @abstractmethod
     def _as_sequences(self, X: Any, events: Any, lengths: Given) -> Sequences:
@@ -67,7 +67,7 @@ class Inference(FitReport, ABC):
 
     @abstractmethod
     def _approximate(self) -> bool:
-        """Whether the parameters are not those of the largest likelihood, as criteria assume."""
+        """Whether AIC and BIC are approximate, because parameters are not maximum-likelihood estimates."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -77,7 +77,7 @@ class Inference(FitReport, ABC):
     def score(
         self, X: Any, y: Any = None, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
     ) -> float:
-        """ln P(x | Ω) of all sequences together, each times its weight if there are any. `y` is ignored.
+        """The sum of ln P(x | Ω) over all sequences, weighted by `sample_weight` if given. `y` is ignored.
 
         Examples
         --------
@@ -97,11 +97,11 @@ class Inference(FitReport, ABC):
         return lattices.per_sequence(lattices.filtered(lattice)[1], lattice.offsets)
 
     def score_samples(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
-        """ln P(x_n | x_1..n−1, Ω), one per event (Eq. 43, corrected). They add up to `score`."""
+        """ln P(x_n | x_1..n−1, Ω), one per event (Eq. 43, corrected); their sum is `score`."""
         return lattices.filtered(self._lattice(X, events, lengths))[1]
 
     def predict_proba(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
-        """γ (Eq. 10): probability of each state at each event, given the whole sequence; (N, M).
+        """The probability of each state at each event given the whole sequence, γ (Eq. 10), (N, M).
 
         Examples
         --------
@@ -112,11 +112,11 @@ class Inference(FitReport, ABC):
         lattice = self._lattice(X, events, lengths)
         posterior = lattices.posterior(lattice)
         lattices.check_posterior(posterior, lattice)
-        # Rounding adds up along a sequence; a certain state is to have probability one.
+        # Rounding errors accumulate along a sequence; a certain state should have probability one.
         return normalised(posterior.states)
 
     def filter_proba(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
-        """Probability of each state given the events up to and including this one; (N, M).
+        """The probability of each state given the events up to and including this one, (N, M).
 
         Examples
         --------
@@ -141,7 +141,7 @@ class Inference(FitReport, ABC):
         return states
 
     def decode(self, X: Any, *, events: Any = None, lengths: Given = None) -> tuple[Floats, Integers]:
-        """Viterbi: ln P(x, z | Ω) of each sequence's most probable states, and these states.
+        """The most probable state sequences by Viterbi: ln P(x, z | Ω) of each, and the states (N,).
 
         Examples
         --------
@@ -152,13 +152,13 @@ class Inference(FitReport, ABC):
         return lattices.most_probable(self._lattice(X, events, lengths))
 
     def aic(self, X: Any, *, events: Any = None, lengths: Given = None) -> Criterion:
-        """Akaike's information criterion, lower is better."""
+        """Akaike's information criterion; lower is better."""
         own = self._as_it_is()
         score = own.score(X, events=events, lengths=lengths)
         return Criterion(2.0 * own.n_parameters_ - 2.0 * score, own._approximate())
 
     def bic(self, X: Any, *, events: Any = None, lengths: Given = None) -> Criterion:
-        """Bayesian information criterion, lower is better; N counts events with a value.
+        """Bayesian information criterion; lower is better. N counts events with a value.
 
         Examples
         --------

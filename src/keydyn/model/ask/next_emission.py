@@ -1,4 +1,4 @@
-"""The distribution of the next emission: a mixture over states, and over types if the next is not known."""
+"""The distribution of the next emission: a mixture over states, and over types if the next is unknown."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from keydyn.short_repr import short_repr
 
 @dataclass(frozen=True)
 class NextEmission:
-    """What comes after each of S sequences.
+    """The distribution of the next emission after each of S sequences.
 
     Attributes
     ----------
     weights : (S, C) probabilities of the mixture's components
     emission : for each of the K features a family with parameters of shape (S, C) or (C,)
-    density_floor : the model's
+    density_floor : the density floor of the model, or None
 
     Examples
     --------
@@ -42,7 +42,7 @@ class NextEmission:
     __repr__ = short_repr
 
     def mean(self) -> Floats:
-        """Expected value of each feature, (S, K); a `ValueError` where a family has no finite mean."""
+        """The expected value of each feature, (S, K); raises `ValueError` if a family has no finite mean."""
         columns = []
         for k, emission in enumerate(self.emission):
             means = emission.distribution.mean(emission.params)
@@ -60,7 +60,7 @@ class NextEmission:
         return np.stack([self._cdf(k, values[:, k]) for k in range(len(self.emission))], axis=1)
 
     def logpdf(self, x: ArrayLike) -> Floats:
-        """ln density of the features together, (S,); a NaN in `x` drops its feature."""
+        """The joint log-density of all features, (S,); a NaN in `x` leaves out its feature."""
         values = self._as_table(x)
         with np.errstate(divide="ignore"):
             total = np.log(self.weights)
@@ -79,7 +79,7 @@ class NextEmission:
         return logs
 
     def quantile(self, q: ArrayLike) -> Floats:
-        """The value of each feature below which it falls with probability q (0 < q < 1), (S, K)."""
+        """The q-quantile of each feature (0 < q < 1), (S, K)."""
         wanted = self._as_table(q)
         if not ((wanted > 0.0) & (wanted < 1.0)).all():
             raise ValueError("q must lie between 0 and 1, both excluded")
@@ -92,7 +92,7 @@ class NextEmission:
             used = self.weights > 0.0
             low = np.min(np.where(used, ends, np.inf), axis=1)
             high = np.max(np.where(used, ends, -np.inf), axis=1)
-            # With jumps the lower end itself may be the answer.
+            # If the distribution function has jumps, the lower end itself may be the quantile.
             high = np.where(self._cdf(k, low) >= q_k, low, high)
             for _ in range(2000):
                 middle = low + 0.5 * (high - low)
@@ -125,14 +125,14 @@ class NextEmission:
 def after(
     parameters: Parameters, filtered: Floats, last: Integers, following: Integers, floor: float | None
 ) -> NextEmission:
-    """The next emission given its event type, m where that is unknown; one row per sequence."""
+    """The next emission given its event type (m if unknown), with one row per sequence."""
     steps = parameters.transmat_of(last, following)
     weights = np.einsum("si,sij->sj", filtered, steps)
     return NextEmission(weights, [e.replace(e.at(following)) for e in parameters.emission_tables], floor)
 
 
 def after_any(parameters: Parameters, filtered: Floats, last: Integers, floor: float | None) -> NextEmission:
-    """The next emission with its event type mixed over the event chain."""
+    """The next emission of unknown event type, mixed over the types with the event chain's probabilities."""
     m, n_states, n_sequences = parameters.n_types, parameters.n_states, len(last)
     _, pair_prob = parameters.chain.known()
     chances = np.zeros((n_sequences, m))

@@ -1,11 +1,12 @@
-"""A model of text: how probable each event type is after those before it, learnt from any text.
+"""An n-gram model of text: the probability of each event type given those before it, learnt from any text.
 
-The probability of a type after a context of n − 1 types leans on that after the last n − 2 of them, and so on
-down to equal shares, as T. C. Bell, J. G. Cleary and I. H. Witten have it (*Text Compression*, 1990; method
-C): a context seen f times, with d different types after it, gives what is shorter a share d / (f + d).
-A context that was never seen is not kept: its probabilities are those of the longest end of it that was.
+The probability of a type after a context of n − 1 types is interpolated with that after the last n − 2 of
+them, and so on down to equal shares, by method C of T. C. Bell, J. G. Cleary and I. H. Witten (*Text
+Compression*, 1990): with a context seen f times, followed by d different types, the shorter context has the
+weight d / (f + d). Contexts that were never seen are not kept: they have the probabilities of their longest
+suffix that was seen.
 
-With such a model in the place of the event chain, event types follow from emissions too.
+In place of the event chain, such a model helps to recover event types from emissions.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from keydyn.model.theta.lattice import per_sequence
 from keydyn.model.theta.parameters import Parameters
 from keydyn.short_repr import short_repr
 
-# Table entries, a context times a type: a gigabyte with what is computed from them.
+# Most entries of the table of contexts and types: a gigabyte with everything computed from them.
 LARGEST = 2**25
-# Entries of a sequence's lattice, of eight bytes each: a gigabyte.
+# Most entries of a sequence's lattice, of eight bytes each: a gigabyte.
 LARGEST_LATTICE = 2**27
 
 
@@ -36,11 +37,11 @@ class NGrams:
 
     Attributes
     ----------
-    event_types : (m,) the types that it knows; order : n
-    prob : (C, m) the probability of each type after each context. The first context is the empty one, then
-        come the m types alone, then the longer ones that were seen
-    following : (C, m) the context that each type makes of each context
-    contexts : the lengths (C,) of the contexts, and their types as digits of a number to the base m, (C,)
+    event_types : (m,) the known types; order : n
+    prob : (C, m) the probability of each type after each context. The first context is the empty one,
+        followed by the m single types and then the longer contexts that were seen
+    following : (C, m) the context that results when a type follows a context
+    contexts : (C,) the lengths of the contexts, and (C,) their types as the digits of a number to the base m
 
     Examples
     --------
@@ -60,10 +61,10 @@ class NGrams:
 
     @classmethod
     def learn(cls, events: Any, order: int = 3, event_types: Any = None, lengths: Given = None) -> Self:
-        """Learn from texts: event types in any form that `fit` accepts, or `Sequences`.
+        """Learn a model from texts: event types in any form that `fit` accepts, or `Sequences`.
 
-        `event_types` are the types that there can be, those of the texts by default. Contexts do not reach
-        across a type that is none of them, a missing one, or the end of a text.
+        `event_types` is the vocabulary, by default the types in the texts. Contexts do not extend across a
+        type outside of it, a missing type, or the end of a text.
 
         Examples
         --------
@@ -83,9 +84,9 @@ class NGrams:
         codes = vocabulary.find(texts.codes, texts.event_types, types)[0]
         reach = _reach(codes, texts.offsets, m)
         reached, digits, prob = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)], [np.full((1, m), 1.0 / m)]
-        # The last type is a context even where nothing depends on it.
+        # The last type is a context even if no probability depends on it.
         for n in range(max(order, 2)):
-            # Events with n known types before them in the same text.
+            # Known events with n known types before them in the same text.
             counted = np.flatnonzero(reach > n) if n < order else np.empty(0, dtype=np.int64)
             before = _digits(codes, counted - 1, n, m)
             seen = np.arange(m**n) if n < 2 else np.unique(before)
@@ -108,7 +109,7 @@ class NGrams:
         return cls(types, int(order), np.concatenate(prob), following, contexts)
 
     def log_probability(self, events: Any, lengths: Given = None) -> Floats:
-        """ln P(Ω), one per text; −∞ for a text with a type that it does not know.
+        """ln P(Ω), one per text; −∞ for a text with an unknown type.
 
         Examples
         --------
@@ -119,7 +120,7 @@ class NGrams:
         return per_sequence(self.log_probabilities(texts), texts.offsets)
 
     def log_probabilities(self, events: Any, lengths: Given = None) -> Floats:
-        """ln P(Ω_n | Ω_1..n−1) of each event; −∞ for a type that it does not know, which ends the context.
+        """ln P(Ω_n | Ω_1..n−1) of each event; −∞ for an unknown type, after which contexts start anew.
 
         Examples
         --------
@@ -143,7 +144,7 @@ class NGrams:
 
     @property
     def last(self) -> Integers:
-        """(C,) the last type of each context; 0 for the empty one."""
+        """The last type of each context, (C,); 0 for the empty one."""
         return self.contexts[1] % len(self.event_types)
 
 
@@ -154,7 +155,7 @@ def _texts(events: Any, lengths: Given) -> Sequences:
 
 
 def _reach(codes: Integers, offsets: Integers, m: int) -> Integers:
-    """How many types in a row end at each event, within its text; 0 at one that is not known."""
+    """The number of successive known types that end with each event, within its text; 0 if it is unknown."""
     place = np.arange(len(codes))
     begins = np.zeros(len(codes), dtype=np.int64)
     begins[offsets[:-1]] = offsets[:-1]
@@ -164,7 +165,7 @@ def _reach(codes: Integers, offsets: Integers, m: int) -> Integers:
 
 
 def _digits(codes: Integers, ends: Integers, n: int, m: int) -> Integers:
-    """The n types up to each of these events, as digits of a number to the base m."""
+    """The n types up to each of these events, as the digits of a number to the base m."""
     number = np.zeros(len(ends), dtype=np.int64)
     for back in range(n - 1, -1, -1):
         number = number * m + codes[ends - back]
@@ -172,7 +173,7 @@ def _digits(codes: Integers, ends: Integers, n: int, m: int) -> Integers:
 
 
 def _place(contexts: tuple[Integers, Integers], n: int, digits: Integers) -> tuple[Integers, Integers]:
-    """Where the contexts of n types with these digits are, and which are there."""
+    """The places of the contexts of n types with these digits, and a mask of those that exist."""
     lengths, all_digits = contexts
     first, end = np.searchsorted(lengths, [n, n + 1])
     place = np.minimum(np.searchsorted(all_digits[first:end], digits), max(end - first - 1, 0)) + first
@@ -180,7 +181,7 @@ def _place(contexts: tuple[Integers, Integers], n: int, digits: Integers) -> tup
 
 
 def _following(contexts: tuple[Integers, Integers], m: int) -> Integers:
-    """(C, m) the longest context that is the end of each context and one type more."""
+    """The longest known suffix of each context extended by each type, (C, m)."""
     lengths, digits = contexts
     longer = digits[:, None] * m + np.arange(m)
     found = np.zeros(longer.shape, dtype=np.int64)
@@ -194,9 +195,9 @@ def _following(contexts: tuple[Integers, Integers], m: int) -> Integers:
 def smoothed(
     parameters: Parameters, text: NGrams, log_density: Floats, offsets: Integers
 ) -> tuple[Floats, Floats]:
-    """P(ω_n | x) of each event, (N, m), and ln P(x) of each sequence; densities are (N, m, M).
+    """P(ω_n | x) of each event, (N, m), and ln P(x) of each sequence, from densities (N, m, M).
 
-    Zeros and −∞ for a sequence that the model cannot produce.
+    A sequence that the model cannot produce gets zeros and −∞.
     """
     walk = _walk(parameters, text, offsets)
     largest = log_density.max(axis=(1, 2))
@@ -227,7 +228,7 @@ def _walk(parameters: Parameters, text: NGrams, offsets: Integers) -> TextWalk:
 
 
 def check_possible(scores: Floats) -> None:
-    """`ValueError` naming the first sequence that the model cannot produce."""
+    """Raise `ValueError` naming the first sequence that the model cannot produce."""
     impossible = np.flatnonzero(np.isneginf(scores))
     if len(impossible):
         raise ValueError(f"sequence {impossible[0]} has probability zero under the model")

@@ -1,4 +1,4 @@
-"""Log-likelihoods, straight from values and event types: the question that is asked most."""
+"""A fast path for the most frequent query, log-likelihoods, straight from values and event types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_STEPS = np.empty(0, dtype=np.int64)
 
 
 class Scoring(Estimator, Inference):
-    """The two scores that are asked for most, without laying out a lattice."""
+    """Mixin with the two most frequent scores, computed without laying out a lattice."""
 
     def score_sequences(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
         """ln P(x | Ω), one per sequence; −inf for one that the model cannot produce.
@@ -45,7 +45,7 @@ class Scoring(Estimator, Inference):
         return self._scores(X, events, lengths, of_events=False)
 
     def score_samples(self, X: Any, *, events: Any = None, lengths: Given = None) -> Floats:
-        """ln P(x_n | x_1..n−1, Ω), one per event (Eq. 43, corrected). They add up to `score`.
+        """ln P(x_n | x_1..n−1, Ω), one per event (Eq. 43, corrected); their sum is `score`.
 
         Examples
         --------
@@ -81,7 +81,7 @@ class Scoring(Estimator, Inference):
         return increments if of_events else scores
 
     def _score_lost(self, state: ModelState, sequences: Sequences, lost: Integers, room: ScoreRoom) -> None:
-        """Scores of sequences for which underflow threatens, by the lattice, which has a log domain."""
+        """Recompute scores of sequences for which underflow threatens, with a lattice and the log domain."""
         some = sequences[lost]
         of_events = lattices.filtered(self._lattice_of(state, some, None, None))[1]
         room.scores[lost] = lattices.per_sequence(of_events, some.offsets)
@@ -103,7 +103,7 @@ class Scoring(Estimator, Inference):
 
 
 def scored(theta: Parameters, places: Integers, sequences: Sequences, floor: float | None) -> Scored:
-    """A model as scoring these sequences sees it: with all pairs of types if these are few, or its own."""
+    """The model in the form for scoring, with transitions of all pairs of types if these are few enough."""
     steps = NO_STEPS
     if len(theta.start) ** 2 <= 4 * sequences.n_events + SMALL_TABLE:
         transitions = theta.all_steps
@@ -122,7 +122,7 @@ def scored(theta: Parameters, places: Integers, sequences: Sequences, floor: flo
 
 
 def check_known(theta: Parameters, sequences: Sequences, places: Integers, reject: bool) -> None:
-    """`ValueError` if an event type is unknown to a model that takes none (`reject`), or can take none."""
+    """Raise `ValueError` if a type is unknown and `reject` is true, or the model has no marginals for it."""
     unknown = places[sequences.codes] == theta.n_types
     unseen = unknown & (sequences.codes != vocabulary.MISSING)
     if reject and unseen.any():
@@ -132,7 +132,7 @@ def check_known(theta: Parameters, sequences: Sequences, places: Integers, rejec
 
 
 def places_of(theta: Parameters, source: vocabulary.Types) -> Integers:
-    """The model's code of each event type of the source, and of no type, last."""
+    """The model's code of each event type of the source, and lastly of events without a type."""
     if vocabulary.is_single(theta.event_types):
         return np.zeros(len(source) + 1, dtype=np.int64)
     return vocabulary.translation(source, theta.event_types, theta.type_places)
@@ -141,7 +141,7 @@ def places_of(theta: Parameters, source: vocabulary.Types) -> Integers:
 def _custom_densities(
     theta: Parameters, places: Integers, sequences: Sequences, floor: float | None
 ) -> Floats:
-    """What families that are not compiled contribute, (N, M, 1), or no rows."""
+    """The log-densities of features whose family is not compiled, (N, M, 1); no rows if there are none."""
     custom = custom_features(theta.families)
     total = np.zeros((sequences.n_events if custom else 0, theta.n_states, 1))
     for k in custom:

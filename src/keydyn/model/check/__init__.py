@@ -1,1 +1,1 @@
-"""Does the model fit? Goodness of fit, residuals."""
+"""Checks of how well a model fits: goodness of fit and residuals."""

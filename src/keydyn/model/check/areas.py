@@ -1,8 +1,8 @@
-"""The area between the empirical and a model's distribution function, exactly.
+"""The exact area between the empirical and a model's distribution function.
 
-Between two neighbouring values the empirical distribution function is constant and the model's rises, so that
-they cross once at most. Where they cross is found first; between crossings the difference has one sign, and
-the area is a difference of two integrals.
+Between two neighbouring values the empirical distribution function is constant and the model's rises, so they
+cross at most once. The crossings are found first; between them the difference has one sign, and the area is a
+difference of two integrals.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from keydyn.model.families.location_scale import exp_or_inf
 from keydyn.model.theta.lattice import EventIndex, walked
 from keydyn.model.theta.parameters import Parameters
 
-# ∫ F up to points (Y,), of C components (Y, C), and their means (C,).
+# The function that gives ∫ F of C components up to points (Y,), as (Y, C), and the components' means (C,).
 Integral = tuple[Callable[[Floats], Floats], Floats]
-# Beyond these standard normal scores lies a probability of 6e-16, less than a rounding error.
+# Beyond these standard normal scores the probability is 6e-16, about a rounding error.
 SCORES = np.linspace(-8.0, 8.0, 33)
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(10)
 
@@ -34,13 +34,13 @@ POINTS, WEIGHTS = np.polynomial.legendre.leggauss(10)
 class Mixture:
     """A mixture of distributions of one family.
 
-    ∫ F has a closed form for the normal, the log-normal, Student's t, the exponential and the gamma; that of
-    any other family is integrated between its own quantiles, where F is smooth whatever its scale.
+    ∫ F has a closed form for the normal, the log-normal, Student's t, the exponential and the gamma.
+    Otherwise it is integrated numerically between their own quantiles, where F is smooth whatever its scale.
 
     Attributes
     ----------
-    distribution : the family; params : of C components, each (C,); weights : (C,), adding up to one
-    over_log : whether points are ln x and integrals over it, or x itself
+    distribution : the family; params : (C,) each, of C components; weights : (C,), adding up to one
+    over_log : whether points are ln x, over which integrals are taken, rather than x
     """
 
     distribution: Family
@@ -49,7 +49,7 @@ class Mixture:
     over_log: bool
 
     def points(self, x: Floats) -> Floats:
-        """Values as points of the scale."""
+        """The values on the scale of points: x, or ln x."""
         return np.log(x) if self.over_log else x
 
     def cdf(self, y: Floats) -> Floats:
@@ -58,7 +58,7 @@ class Mixture:
         return values
 
     def integral(self) -> tuple[Callable[[Floats], Floats], float]:
-        """The function ∫ F up to y, and the mean, ∫ (1 − F) of which above y is ∫ F − y + mean."""
+        """The function ∫ F up to y, and the mean; ∫ (1 − F) above y is then ∫ F − y + mean."""
         closed = CLOSED_FORMS.get((type(self.distribution), self.over_log))
         each, means = self._by_quadrature() if closed is None else closed(self.params)
         return lambda y: each(y) @ self.weights, float(means @ self.weights)
@@ -67,7 +67,7 @@ class Mixture:
         return self.distribution.cdf(np.exp(y) if self.over_log else y, self.params)
 
     def _by_quadrature(self) -> Integral:
-        """Gauss and Legendre's rule between the components' quantiles."""
+        """The integral by Gauss–Legendre quadrature between the components' quantiles."""
         x = self.distribution.quantile(special.ndtr(SCORES)[:, None], self.params)
         x = np.clip(x, self.distribution.lowest, self.distribution.highest)
         nodes = self.points(x)
@@ -163,7 +163,7 @@ def _gamma(params: Params) -> Integral:
     return integral, shape * scale
 
 
-# By family and whether integrals are over ln x.
+# Closed forms by family, and by whether integrals are over ln x.
 CLOSED_FORMS: dict[tuple[type[Family], bool], Callable[[Params], Integral]] = {
     (Normal, False): _normal,
     (LogNormal, True): _normal,
@@ -177,14 +177,14 @@ CLOSED_FORMS: dict[tuple[type[Family], bool], Callable[[Params], Integral]] = {
 
 SCALES = ("auto", "linear", "log")
 MARGINALS = ("exact", "printed", "states")
-# The area is wrong by the square of the crossing's error.
+# The error of the area is of the order of the squared error of a crossing.
 CROSSING_TOLERANCE = 1e-10
 
 
 class Stretches(NamedTuple):
-    """Stretches of neighbouring values from `first` to `last`, by number, with the sign of F − F_D.
+    """Stretches of sorted values, from index `first` to index `last`, with the sign of F − F_D.
 
-    The sign is 0 where the two cross between a value and the next.
+    The sign is 0 if the two cross within a stretch, which then has two neighbouring values.
     """
 
     first: Integers
@@ -209,7 +209,7 @@ def area(values: Floats, mixture: Mixture) -> float:
 
 
 def _stretches(distinct: Floats, level: Floats, mixture: Mixture) -> Stretches:
-    """Halve the range until the sign is known: F rises, so that it is known over most of it at once."""
+    """Halve the range until all signs are known; as F rises, long stretches are settled at once."""
     first, last = np.array([0]), np.array([len(distinct) - 1])
     low, high = mixture.cdf(distinct[:1]), mixture.cdf(distinct[-1:])
     done: list[tuple[Integers, Integers, Integers]] = []
@@ -231,18 +231,18 @@ def _stretches(distinct: Floats, level: Floats, mixture: Mixture) -> Stretches:
 def _breaks(
     distinct: Floats, level: Floats, stretches: Stretches, mixture: Mixture
 ) -> tuple[Floats, Floats, Integers]:
-    """Where the sign changes, ∫ F_D up to there, and the sign between one such point and the next."""
+    """The points where the sign changes, ∫ F_D up to each, and the sign between neighbouring points."""
     up_to = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(distinct))])
     crossing = stretches.sign == 0
     place = stretches.first[crossing]
     crossed = _crossings(distinct[place], distinct[place + 1], level[place], mixture)
-    # A crossing splits its stretch: below the level before it, above after it.
+    # A crossing splits its stretch: F is below the level before it and above after it.
     points = np.concatenate([distinct[stretches.first], crossed, distinct[-1:]])
     empirical = np.concatenate(
         [up_to[stretches.first], up_to[place] + level[place] * (crossed - distinct[place]), up_to[-1:]]
     )
     sign = np.concatenate([np.where(crossing, -1, stretches.sign), np.ones(len(place), dtype=np.int64)])
-    # By number, not by value: a crossing can lie within rounding of the next value.
+    # Sorted by index, not by value, because a crossing can equal the next value up to rounding.
     order = np.argsort(np.concatenate([stretches.first, place + 0.5]))
     sign = sign[order]
     order = np.append(order, len(points) - 1)
@@ -251,7 +251,7 @@ def _breaks(
 
 
 def _crossings(low: Floats, high: Floats, level: Floats, mixture: Mixture) -> Floats:
-    """Where F reaches the level between low and high, by the Illinois variant of the false position."""
+    """The points between low and high where F reaches the level, by the Illinois method (regula falsi)."""
     middle, side = low, np.zeros(len(low))
     under, over = mixture.cdf(low) - level, mixture.cdf(high) - level
     for _ in range(100 if len(low) else 0):
@@ -259,7 +259,7 @@ def _crossings(low: Floats, high: Floats, level: Floats, mixture: Mixture) -> Fl
         error = mixture.cdf(middle) - level
         if (np.abs(error) < CROSSING_TOLERANCE).all():
             break
-        # An end that stays for the second time counts half, so that both ends move.
+        # The value at an end that stays for the second time is halved, so that both ends move.
         rising = error < 0.0
         over = np.where(rising, np.where(side > 0, 0.5, 1.0) * over, error)
         under = np.where(rising, error, np.where(side < 0, 0.5, 1.0) * under)
@@ -269,7 +269,7 @@ def _crossings(low: Floats, high: Floats, level: Floats, mixture: Mixture) -> Fl
 
 
 def over_log(emission: Emission, scale: str) -> bool:
-    """Whether areas are taken over ln x: as `scale` says, or, "auto", only if x has no finite mean."""
+    """Whether areas are taken over ln x: as `scale` says, or for "auto" only if x has no finite mean."""
     if scale not in SCALES:
         raise ValueError(f"scale must be {' or '.join(map(repr, SCALES))}, not {scale!r}")
     distribution = emission.distribution
@@ -285,7 +285,7 @@ def over_log(emission: Emission, scale: str) -> bool:
 
 
 def check_marginal(marginal: str) -> None:
-    """`ValueError` if this is no way to make the model's distribution."""
+    """Raise `ValueError` if this is not one of `MARGINALS`."""
     if marginal not in MARGINALS:
         raise ValueError(f"marginal must be {' or '.join(map(repr, MARGINALS))}, not {marginal!r}")
 
@@ -293,10 +293,10 @@ def check_marginal(marginal: str) -> None:
 def feature_mixture(
     parameters: Parameters, index: EventIndex, present: Floats, feature: int, over_log: bool, marginal: str
 ) -> Mixture:
-    """g (Eq. 41) of one feature as a mixture.
+    """The model's marginal density g (Eq. 41) of one feature, as a mixture.
 
     "exact" is the corrected equation, Σ Π[ω] Π[j | ω] f(x; b[j | ω]); "printed" has Π[j] for Π[j | ω];
-    "states" has one distribution per state, Σ Π[j] f(x; b[j]). Π is taken along these event sequences;
+    "states" has one distribution per state, Σ Π[j] f(x; b[j]). Π is computed along these event sequences;
     `present` (N,) is 1 where the feature has a value, else 0.
     """
     occupancy = np.empty((len(index.codes), parameters.n_states))
@@ -316,7 +316,7 @@ def feature_mixture(
 def feature_area(
     parameters: Parameters, index: EventIndex, x: Floats, feature: int, over_log: bool, marginal: str
 ) -> float:
-    """The area between the values (N,) of a feature, NaN where missing, and the model's marginal."""
+    """The area between the distribution of a feature's values (N,) and the model's marginal."""
     present = ~np.isnan(x)
     if not present.any():
         raise ValueError(f"there is no value of feature {feature}: no area can be taken")

@@ -1,4 +1,4 @@
-"""Questions about the fit itself: goodness of fit, residuals."""
+"""The queries of a model about its fit: goodness of fit and residuals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Diagnostics(Estimator):
-    """Whether a model fits, and where it does not."""
+    """Mixin with methods that show whether a model fits, and where it does not."""
 
     def goodness_of_fit(
         self,
@@ -36,17 +36,17 @@ class Diagnostics(Estimator):
     ) -> GoodnessOfFit:
         """Monte Carlo test by the area between the empirical and the model's distribution function.
 
-        A model with these settings is fitted to the data and to `n_surrogates` surrogates drawn from it along
-        the same event sequences, each with a random stream of its own. With `refit=False` the hypothesis is
-        this very model, parameters as they are.
+        A model with these settings is fitted to the data, and to `n_surrogates` surrogates drawn along the
+        same event sequences, each with its own random stream. With `refit=False` the hypothesis is this very
+        model with its current parameters.
 
-        `feature` is the one whose marginal is compared, the leading one by default. Areas are taken over x
-        (`scale="linear"`) or over ln x ("log"); "auto" is over x as in the paper, unless x has no finite
-        mean. `marginal` is how the model's distribution is made: "exact", Σ Π[ω] Π[j | ω] f(x; b[j | ω]);
+        `feature` is the feature whose marginal is compared, by default the leading one. Areas are taken over
+        x (`scale="linear"`) or over ln x ("log"); "auto" means over x, as in the paper, unless x has no
+        finite mean. `marginal` selects the model's distribution: "exact", Σ Π[ω] Π[j | ω] f(x; b[j | ω]);
         "printed", with Π[j] for Π[j | ω]; "states", Σ Π[j] f(x; b[j]), one distribution per state.
 
-        `n_second` surrogates of each surrogate, 2 or more, give a double-bootstrap p-value as well,
-        `p_double`; 4 are enough, and take five times the time. The result does not depend on `n_jobs`.
+        With `n_second` surrogates of each surrogate, 2 or more, there is also a double-bootstrap p-value,
+        `p_double`; 4 are enough, and take five times as long. The result does not depend on `n_jobs`.
         """
         n_surrogates = check_number("n_surrogates", n_surrogates, 1)
         if check_number("n_second", n_second, 0) == 1:
@@ -70,15 +70,16 @@ class Diagnostics(Estimator):
     ) -> Floats:
         """Φ⁻¹(F(x_n | x_1..n−1, Ω)), (N, K): independent and standard normal under the true model.
 
-        Several features are taken each given those before it (Rosenblatt), or, with `rosenblatt=False`, each
-        by itself. NaN where the value is. `keydyn.model.check_residuals` tests them.
+        With several features each is conditioned on those before it (Rosenblatt), or, with
+        `rosenblatt=False`, taken by itself. Missing values give NaN. `keydyn.model.check_residuals` tests the
+        residuals.
         """
         return self._residuals(X, events, lengths, False, rosenblatt)
 
     def ordinary_residuals(
         self, X: Any, *, events: Any = None, lengths: Given = None, rosenblatt: bool = True
     ) -> Floats:
-        """Φ⁻¹(F(x_n | all other events, Ω)), (N, K): standard normal, but dependent. They show outliers."""
+        """Φ⁻¹(F(x_n | all other events, Ω)), (N, K), to find outliers: standard normal, but dependent."""
         return self._residuals(X, events, lengths, True, rosenblatt)
 
     def _residuals(self, X: Any, events: Any, lengths: Given, from_later: bool, rosenblatt: bool) -> Floats:

@@ -1,7 +1,8 @@
 """Goodness of fit: a Monte Carlo test of whether a model could have produced the data (Section 5.1).
 
-The statistic is the area between the empirical and the model's marginal distribution function. What it would
-be if the model were right is found by drawing surrogates from the fitted model and fitting each again.
+The statistic is the area between the empirical and the model's marginal distribution function. Its
+distribution under the hypothesis that the model is right is estimated from surrogates, which are drawn from
+the fitted model and each fitted again.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ Fit = tuple[Any, Sequences]
 
 @dataclass(frozen=True)
 class GoodnessOfFit:
-    """What the test found. The p-values are small where the model does not fit.
+    """The result of a goodness-of-fit test; small p-values mean that the model does not fit.
 
     Attributes
     ----------
     areas : (K,) the statistic of each feature
-    surrogate_areas : (S, K) the same of the surrogates
-    second_areas : (D·S, K) of surrogates of the surrogates, one of each before the next of any; none unless
-        asked for
+    surrogate_areas : (S, K) the statistics of the surrogates
+    second_areas : (D·S, K) those of surrogates of the surrogates: the first of each surrogate, then the
+        second of each, and so on; empty unless requested
     scales : "linear" or "log" for each feature: whether its areas are over x, in its unit, or over ln x
-    feature : the feature that the properties speak of; `of` gives another's
-    not_converged : how many of the fits stopped at `max_iter`
+    feature : the feature to which the properties refer; `of` selects another
+    not_converged : number of fits that stopped at `max_iter`
 
     Examples
     --------
@@ -68,24 +69,24 @@ class GoodnessOfFit:
 
     @property
     def p_value(self) -> float:
-        """The paper's two-sided p-value (Eq. 42, with the sum): a distance from the mean as large as this.
+        """The paper's two-sided p-value (Eq. 42, with the sum), for the distance from the surrogates' mean.
 
-        An equal distance counts; the paper's strict inequality differs only where areas are tied.
+        Equal distances count as extreme; the paper's strict inequality differs only if areas are tied.
         """
         centre = self.surrogates.mean()
         return _share(np.abs(self.surrogates - centre) >= abs(self.statistic - centre))
 
     @property
     def p_one_sided(self) -> float:
-        """The p-value against misfit alone: an area as large as this."""
+        """The one-sided p-value, against misfit alone: the probability of an area at least as large."""
         return _share(self.surrogates >= self.statistic)
 
     @property
     def p_double(self) -> float:
-        """The one-sided p-value corrected by a double bootstrap. Needs `n_second`.
+        """The one-sided p-value, corrected by a double bootstrap; requires `n_second`.
 
-        Beran's prepivoting: the data's area is measured by its surrogates, that of each surrogate by
-        surrogates of its own, and the first is compared with the second (`measured_by_own_surrogates`).
+        Beran's prepivoting: the area of the data is taken relative to its surrogates, that of each surrogate
+        relative to its own surrogates, and the two are compared (`measured_by_own_surrogates`).
         """
         if len(self.second_areas) == 0:
             raise ValueError("there are no surrogates of surrogates: ask for them with n_second=2 or more")
@@ -94,7 +95,7 @@ class GoodnessOfFit:
         return _share(by_own >= _log(np.array(self.statistic)) - _log(self.surrogates).mean())
 
     def of(self, feature: int) -> GoodnessOfFit:
-        """Repeat the test with the marginal of another feature."""
+        """The result of the same test for another feature."""
         return replace(self, feature=check_feature(feature, len(self.areas)))
 
     def __repr__(self) -> str:
@@ -106,7 +107,7 @@ class GoodnessOfFit:
 
 
 class Refits(NamedTuple):
-    """Models fitted to the data, to its surrogates and to theirs, each with what it was fitted to."""
+    """Models fitted to the data, to surrogates and to surrogates of these, each with its data."""
 
     data: Fit
     first: list[Fit]
@@ -115,7 +116,7 @@ class Refits(NamedTuple):
 
 
 class SurrogatePlan(NamedTuple):
-    """How many surrogates are drawn, and how many of each of those; without `refit` nothing is fitted."""
+    """The number of surrogates, and of surrogates of each; without `refit` no model is fitted."""
 
     n_surrogates: int
     n_second: int = 0
@@ -124,7 +125,7 @@ class SurrogatePlan(NamedTuple):
 
 
 def refits(model: POHMM, sequences: Sequences, generator: np.random.Generator, plan: SurrogatePlan) -> Refits:
-    """The model fitted to the data, surrogates drawn from it and fitted, and the same again from those."""
+    """Fit the model to the data, draw and fit surrogates, and do the same from each of those models."""
     n_surrogates, n_second, refit, n_jobs = plan
     streams = generator.spawn(n_surrogates * (1 + n_second))
     fitted = surrogates.refit(model, [sequences], n_jobs)[0] if refit else model
@@ -149,7 +150,7 @@ def refits(model: POHMM, sequences: Sequences, generator: np.random.Generator, p
 
 
 def judged_by_areas(found: Refits, feature: int, scale: str, marginal: str) -> GoodnessOfFit:
-    """The areas of all fits, by one way to make the model's distribution."""
+    """The test result from the areas of all fits; `marginal` selects the model's distribution."""
     fitted, sequences = found.data
     over_log = [areas.over_log(emission, scale) for emission in fitted.emission_]
 
@@ -168,11 +169,11 @@ def judged_by_areas(found: Refits, feature: int, scale: str, marginal: str) -> G
 
 
 def measured_by_own_surrogates(first: Floats, second: Floats) -> Floats:
-    """How much larger each surrogate's area is, in logs, than those of surrogates of its own; (S,).
+    """The log-area of each surrogate relative to the mean of its own surrogates, (S,).
 
-    `first` (S,) holds their areas, `second` (D, S) those of D surrogates drawn from the model fitted to each.
-    The mean of so few is itself uncertain, which spreads the differences; they are drawn together so that
-    their variance is what it would be with D without limit.
+    `first` (S,) has the areas, `second` (D, S) those of D surrogates drawn from the model fitted to each. A
+    mean of so few is itself uncertain, which inflates the spread of the differences; they are shrunk towards
+    their mean so that their variance is what it would be for unlimited D.
     """
     logs = _log(second)
     difference: Floats = _log(first) - logs.mean(axis=0)
@@ -185,7 +186,7 @@ def measured_by_own_surrogates(first: Floats, second: Floats) -> Floats:
 def areas_of(
     parameters: Parameters, sequences: Sequences, over_log: Sequence[bool], marginal: str = "exact"
 ) -> Floats:
-    """The area statistic of each feature, (K,), over ln x where `over_log` says so."""
+    """The area statistic of each feature, (K,), over ln x for features with `over_log`."""
     index = surrogates.index_of(parameters, sequences)
     found = [
         areas.feature_area(parameters, index, sequences.X[:, k], k, log, marginal)
@@ -195,17 +196,17 @@ def areas_of(
 
 
 def check_feature(feature: int, n_features: int) -> int:
-    """The number of a feature, or a `ValueError`."""
+    """The number of a feature, checked."""
     if check_number("feature", feature, 0) >= n_features:
         raise ValueError(f"feature is {feature}, but features are numbered 0 to {n_features - 1}")
     return feature
 
 
 def _log(found: Floats) -> Floats:
-    """Logarithms of areas; one that rounding has made nothing is the least number there is."""
+    """Logarithms of areas; an area that is zero by rounding counts as the smallest positive number."""
     return np.log(np.maximum(found, np.finfo(float).tiny))
 
 
 def _share(as_extreme: Sequence[bool] | np.ndarray) -> float:
-    """The biased estimate of a p-value: the data count among the surrogates, so that it is never zero."""
+    """The biased estimate of a p-value, which counts the data among the surrogates and is never zero."""
     return float((np.sum(as_extreme) + 1) / (len(as_extreme) + 1))

@@ -1,8 +1,8 @@
-"""Pseudo-residuals of a model, and tests of what they should be.
+"""Pseudo-residuals of a model, and tests of their distribution.
 
-An event's forecast residual is Φ⁻¹(F(x_n | x_1..n−1, Ω)): under the true model these are independent and
-standard normal. The ordinary residual is taken given all *other* events: standard normal too, but dependent.
-Both rest on the plain density, whatever its floor in scoring.
+The forecast residual of an event is Φ⁻¹(F(x_n | x_1..n−1, Ω)); under the true model these are independent and
+standard normal. The ordinary residual is conditioned on all *other* events; it is standard normal too, but
+dependent. Both ignore any density floor used in scoring.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from keydyn.model.theta.lattice import EventIndex
 from keydyn.model.theta.parameters import Parameters
 from keydyn.short_repr import short_repr
 
-# 1 − F can be no smaller than this: a residual is at most 8.2 in size, and an outlier stays a number.
+# Bound for F and 1 − F: residuals are at most 8.2 in size, so that outliers stay finite.
 LEAST_PROBABILITY = 2.0**-53
-# Shapiro and Wilk's test is not made for more.
+# The Shapiro–Wilk test is not valid for more values.
 MOST_FOR_SHAPIRO = 5000
 
 
 def pseudo_residuals(
     parameters: Parameters, X: Floats, index: EventIndex, from_later: bool, rosenblatt: bool
 ) -> Floats:
-    """Residuals (N, K), NaN where the value is; forecast ones, or, `from_later`, ordinary ones.
+    """Forecast residuals (N, K), or ordinary ones if `from_later`; NaN where the value is missing.
 
-    With `rosenblatt` the features of an event are taken one given those before it.
+    With `rosenblatt` each feature of an event is conditioned on those before it.
     """
     lattice = lattices.build(parameters, X, index, None)
     log_weights, increments = lattices.forecasts(lattice, from_later)
@@ -54,12 +54,12 @@ def pseudo_residuals(
 
 @dataclass(frozen=True)
 class ResidualTest:
-    """Whether residuals of one feature are standard normal and independent; small p-values say no.
+    """Tests whether residuals of one feature are standard normal and independent; small p-values reject it.
 
     Attributes
     ----------
-    n : residuals tested
-    mean, deviation : 0 and 1 under the true model
+    n : number of residuals tested
+    mean, deviation : mean and standard deviation, 0 and 1 under the true model
     ks_statistic, ks_p : Kolmogorov and Smirnov's test of the standard normal distribution
     shapiro_statistic, shapiro_p : Shapiro and Wilk's test of any normal distribution
     ljung_box, ljung_box_p : Ljung and Box's test of independence
@@ -92,9 +92,9 @@ class ResidualTest:
 def check_residuals(residuals: ArrayLike, lengths: Given = None, n_lags: int = 10) -> ResidualTest:
     """Test the residuals of one feature, (N,) or (N, 1); NaN where there is none.
 
-    `lengths` tells sequences apart, so that no lag reaches from one into the next. The tests take the
-    model as given: with parameters fitted to the same data they reject somewhat less often than they say.
-    Ordinary residuals are dependent under the true model too; for them only the first two tests hold.
+    `lengths` separates sequences, so that no lag reaches from one into the next. The tests assume a given
+    model: with parameters fitted to the same data they reject somewhat less often than their level. Ordinary
+    residuals are dependent even under the true model; for them only the first two tests are valid.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def check_residuals(residuals: ArrayLike, lengths: Given = None, n_lags: int = 1
     if np.ptp(values) == 0.0:
         raise ValueError(f"every residual is {values[0]:g}: there is nothing to test")
     ks = stats.kstest(values, "norm")
-    # Evenly spaced events, if there are too many.
+    # If there are too many residuals, evenly spaced ones are tested.
     shapiro = stats.shapiro(values[:: -(-len(values) // MOST_FOR_SHAPIRO)])
     correlations, pairs = autocorrelation(z, offsets, n_lags)
     n, used = len(values), pairs > 0
@@ -133,9 +133,9 @@ def check_residuals(residuals: ArrayLike, lengths: Given = None, n_lags: int = 1
 
 
 def autocorrelation(z: Floats, offsets: Integers, n_lags: int) -> tuple[Floats, Integers]:
-    """The autocorrelation at lags 1 to L within sequences, and the pairs of values at each lag.
+    """The autocorrelation at lags 1 to L within sequences, and the number of pairs of values at each lag.
 
-    For one sequence without gaps it is the usual one. A lag without a single pair has 0.
+    For one sequence without gaps it is the usual autocorrelation. At a lag without any pair it is 0.
     """
     centred = np.nan_to_num(z - np.nanmean(z))
     there = ~np.isnan(z)

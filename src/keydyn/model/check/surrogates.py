@@ -1,4 +1,4 @@
-"""Surrogates of data: drawn from a model along the same event sequences, fitted again, states matched."""
+"""Surrogates of data: drawing them along the same event sequences, refitting, and matching of states."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 
 class Surrogate(NamedTuple):
-    """Drawn sequences and the hidden states (N,) behind them."""
+    """Drawn sequences and their hidden states (N,)."""
 
     sequences: Sequences
     states: Integers
 
 
 def index_of(parameters: Parameters, sequences: Sequences) -> EventIndex:
-    """Which of the model's tables each event uses."""
+    """The index of the model's tables that each event uses."""
     codes, _ = vocabulary.find(sequences.codes, sequences.event_types, parameters.event_types)
     return EventIndex.of(codes, sequences.offsets, parameters.n_types)
 
 
 def draw(parameters: Parameters, sequences: Sequences, generator: np.random.Generator) -> Surrogate:
-    """One surrogate: the same event types, and values missing where they were missing."""
+    """Draw one surrogate with the same event types, and with values missing where they were missing."""
     return draw_many(parameters, sequences, [generator])[0]
 
 
 def draw_many(
     parameters: Parameters, sequences: Sequences, generators: Sequence[np.random.Generator]
 ) -> list[Surrogate]:
-    """One surrogate per generator. They share their event arrays."""
+    """Draw one surrogate per generator. All of them share their event arrays."""
     index, missing, drawn = index_of(parameters, sequences), np.isnan(sequences.X), []
     for generator in generators:
         states = generative.draw_states(parameters, index, generator)
@@ -55,19 +55,19 @@ def draw_many(
 
 
 def refit(model: POHMM, data: Sequence[Sequences], n_jobs: int | None) -> list[Any]:
-    """A clone of the model fitted to each; that one of hundreds was not done at `max_iter` is no news."""
+    """Fit a clone of the model to each, without convergence warnings: of hundreds, some reach `max_iter`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit_many(model, list(data), n_jobs)
 
 
 def match_states(codes: Integers, n_types: int, states: Integers, posterior: Floats) -> Integers:
-    """The order (m, M) of the fitted states, type by type: order[ω, i] is the one that is state i.
+    """The order (m, M) of fitted states, type by type: fitted state order[ω, i] corresponds to state i.
 
-    Without smoothing the likelihood stays the same if the states of each type are renumbered apart, so that
-    they are matched type by type, to agree as often as they can with those that the data were drawn with.
-    `states` (N,) are those behind the data, `posterior` (N, M) is γ under the fitted model. Events of
-    unknown type (code m) count for none.
+    Without smoothing the likelihood does not change if the states of each type are renumbered separately.
+    They are therefore matched type by type, for the best agreement with the states that generated the data.
+    `states` (N,) are those states, `posterior` (N, M) is γ under the fitted model. Events of unknown type
+    (code m) are ignored.
     """
     n_states = posterior.shape[1]
     known = codes < n_types

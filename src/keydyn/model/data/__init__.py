@@ -1,1 +1,1 @@
-"""What goes in: ragged sequences, the event vocabulary and the settings; all input checking."""
+"""The input of a model: ragged sequences, the event vocabulary, the settings, and all input checking."""

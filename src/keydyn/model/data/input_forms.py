@@ -1,6 +1,6 @@
-"""The forms in which a caller may give values, event types, lengths and numbers, read into new flat arrays.
+"""Reading of values, event types, lengths and numbers, in all accepted forms, into new flat arrays.
 
-An error is a `ValueError` that names the place.
+Errors are `ValueError`s that name the place.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def read_arrays(
 
 
 def _names_of(X: Any) -> tuple[str, ...] | None:
-    """The columns of a data frame, if they are called by text."""
+    """The column names of a data frame, if all of them are text."""
     names = tuple(X.columns) if hasattr(X, "columns") else ()
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _shared_names(X: Sequence[Any]) -> tuple[str, ...] | None:
-    """The columns of the data frames in a list."""
+    """The column names of the data frames in a list, which must be the same in all."""
     first = _names_of(X[0])
     for s, item in enumerate(X):
         if hasattr(item, "columns") and _names_of(item) != first:
@@ -59,7 +59,7 @@ def _shared_names(X: Sequence[Any]) -> tuple[str, ...] | None:
 
 
 def _is_list_of_sequences(X: Any) -> bool:
-    """A list (or object array) of two-dimensional items; a list of rows is an array like any other."""
+    """Whether X is a list or object array of two-dimensional items; a list of rows counts as one array."""
     if isinstance(X, np.ndarray):
         return X.dtype == object and X.ndim == 1 and len(X) > 0 and np.ndim(X[0]) == 2
     if not isinstance(X, (list, tuple)) or len(X) == 0:
@@ -76,7 +76,7 @@ def _is_table(item: Any) -> bool:
 
 def _check_flat(X: Any) -> Floats:
     if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size:
-        # Nothing to convert: scikit-learn, which takes half a second to import, would only copy it.
+        # Nothing to convert: scikit-learn would only copy it, and takes half a second to import.
         return np.array(X, order="C")
     from sklearn.utils import check_array
 
@@ -118,7 +118,7 @@ def _stack(X: Sequence[Any]) -> tuple[Floats, Integers]:
 
 
 def refuse_lengths_as_y(X: Any, y: Any, lengths: Any) -> None:
-    """`ValueError` if `y` is the lengths of sequences, which other libraries take in its place."""
+    """Raise `ValueError` if `y` seems to be the lengths of sequences, which other libraries take there."""
     if y is None or lengths is not None or not hasattr(X, "__len__") or _is_list_of_sequences(X):
         return
     given = np.asarray(y)
@@ -131,7 +131,7 @@ def refuse_lengths_as_y(X: Any, y: Any, lengths: Any) -> None:
 
 
 def check_lengths(lengths: ArrayLike) -> Integers:
-    """Lengths of sequences, none of them empty, whose sum is a number of rows that there can be."""
+    """Lengths of sequences, checked: none is zero, and their sum is a possible number of rows."""
     given = whole_numbers("lengths", lengths)
     if (given <= 0).any():
         s = int(np.argmax(given <= 0))
@@ -212,13 +212,13 @@ LARGEST_TABLE_BYTES = 1 << 31
 
 
 class NotNumbersError(ValueError, TypeError):
-    """Values that cannot be read as numbers; also a `TypeError`, which scikit-learn expects of objects."""
+    """Raised for values that are not numbers; also the `TypeError` that scikit-learn expects."""
 
 
 def as_numbers(name: str, values: Any) -> Floats:
-    """A new array of real numbers; a `ValueError` that begins with the name if these are none.
+    """A new array of real numbers; raises a `ValueError` that begins with the name if that is impossible.
 
-    What is masked, None or pandas' NA is missing: NaN.
+    Masked values, None and pandas' NA become NaN.
     """
     refuse_times(name, values)
     try:
@@ -235,7 +235,7 @@ def as_numbers(name: str, values: Any) -> Floats:
 
 
 def refuse_times(name: str, values: Any) -> None:
-    """`ValueError` if these are dates or durations, which would be read as nanoseconds since 1970."""
+    """Raise `ValueError` for dates or durations, which would be read as numbers of nanoseconds."""
     first, kinds = values, [getattr(kind, "kind", "") for kind in getattr(values, "dtypes", ())]
     while isinstance(first, (list, tuple)) and len(first):
         first = first[0]
@@ -254,7 +254,7 @@ def refuse_times(name: str, values: Any) -> None:
 
 
 def unmasked(values: Any) -> Any:
-    """These values with NaN where an array, or one in a list at any depth, is masked."""
+    """The values with NaN in place of masked ones, in an array or in arrays in lists at any depth."""
     if isinstance(values, np.ma.MaskedArray):
         kept = values if values.dtype.kind == "c" else values.astype(np.float64)
         return np.ma.filled(kept, np.nan)
@@ -265,7 +265,7 @@ def unmasked(values: Any) -> Any:
 
 
 def whole_numbers(name: str, values: Any) -> Integers:
-    """A new array of whole numbers; a `ValueError` that begins with the name if these are none."""
+    """A new array of whole numbers; raises a `ValueError` that begins with the name if there are others."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -278,13 +278,13 @@ def whole_numbers(name: str, values: Any) -> Integers:
 
 
 def check_size(name: str, n_numbers: int, instead: str) -> None:
-    """`ValueError` if a table of `n_numbers` would be too large to build; it says what to do instead."""
+    """Raise `ValueError`, which says what to do `instead`, if a table of `n_numbers` would be too large."""
     if 8 * n_numbers > LARGEST_TABLE_BYTES:
         raise ValueError(f"{name} would take {8 * n_numbers / 2**30:,.1f} GiB of memory: {instead}")
 
 
 def first_odd(table: Any) -> str | None:
-    """Where a table first has a row of another length than the others, or text that is no number."""
+    """A description of the first row with another length, or the first text that is not a number, if any."""
     sized = (list, tuple, np.ndarray)
     if not isinstance(table, sized) or not all(isinstance(row, sized) for row in table):
         return None
@@ -304,15 +304,15 @@ def _short(values: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-# In nanoseconds.
+# Length of each unit in nanoseconds.
 UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0, "min": 6e10, "h": 3.6e12, "D": 8.64e13}
 
 
 def intervals(times: Any, lengths: Given = None, unit: str = "s") -> Floats:
-    """The time since the event before in the same sequence, (N, 1); NaN at each sequence's first event.
+    """The time since the previous event of the same sequence, (N, 1); NaN at each sequence's first event.
 
     `times` are numbers, or dates with a time of day (datetime, `datetime64`, pandas' Timestamp or ISO text),
-    whose differences are given in `unit`: "s", "ms", "us", "ns", "min", "h" or "D".
+    whose differences are returned in `unit`: "s", "ms", "us", "ns", "min", "h" or "D".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From the label of an event to its code, quickly, for events that come one at a time."""
+"""Fast lookup of the codes of event labels, one at a time or many, for online scoring."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from keydyn.model.data.vocabulary import Types
 
 
 class LabelCodes:
-    """The codes of a vocabulary of V types: 0 … V − 1, then `missing` = V and `unseen` = V + 1."""
+    """The codes of labels in a vocabulary of V types: 0 … V − 1, `missing` = V and `unseen` = V + 1."""
 
     def __init__(self, types: Types) -> None:
         self._types = types
         self._places = vocabulary.places_of(types)
-        # Only these are looked up as they are: True is no event type, though it equals 1.
+        # Only labels of this very type are looked up directly: True is no event type, though it equals 1.
         self._plain = str if types.dtype.kind == "U" else int
         self.missing, self.unseen = len(types), len(types) + 1
         self._texts: TextCodes | None = None
@@ -33,7 +33,7 @@ class LabelCodes:
                 return code
         if event is None:
             return self.missing
-        # What no vocabulary could hold is refused with the general path's message.
+        # Labels that no vocabulary can hold are refused by the general path, with its message.
         if type(event) is str and not event.endswith("\0"):
             return self.unseen
         labels = np.empty(1, dtype=object)
@@ -46,16 +46,16 @@ class LabelCodes:
         found = self._of_texts(labels) if self._plain is str else None
         if found is not None:
             return found
-        # Some label is missing or no text: the general way takes it, or says what is wrong with it.
+        # Some label is missing or no text: the general path handles it or raises a clear error.
         codes, types = vocabulary.encode(vocabulary.as_labels(labels))
         found = vocabulary.translation(types, self._types, self._places)
         found[:-1][found[:-1] == self.missing] = self.unseen
         return found[codes]
 
     def _of_texts(self, labels: Any) -> Integers | None:
-        """The code of each label, if all are texts, or known ones and missing."""
+        """The code of each label if all are texts, or all are known or None; otherwise None."""
         if self._texts is None:
-            # Made when it is first needed: a single stream never does.
+            # Built on first use, because a single stream never needs it.
             self._texts = TextCodes(self._types, self.unseen)
         if isinstance(labels, list):
             found = self._texts.of_list(labels)
@@ -69,11 +69,11 @@ class LabelCodes:
         try:
             return np.fromiter(map(places.get, labels), np.int64, len(labels))
         except TypeError:
-            # A label that is not known has no place, and one that cannot be a key is none.
+            # Some label is unknown, or not hashable.
             return None
 
     def check(self, codes: Any, n: int, what: str) -> Integers:
-        """Codes that the caller gives: one for each of n streams or sessions (`what`), from `encode`."""
+        """The caller's codes, checked: one from `encode` for each of n streams or sessions (`what`)."""
         given = np.asarray(codes)
         if given.shape != (n,) or given.dtype.kind not in "iu":
             raise ValueError(f"codes must be one whole number per {what}: {n} are needed")
@@ -83,7 +83,7 @@ class LabelCodes:
 
 
 def translations(models: Sequence[Types], union: Types) -> Integers:
-    """(U, V + 2): the code in each model of each type of the union, of missing and of unseen ones."""
+    """The code in each model of each type of the union, of missing and of unseen types, (U, V + 2)."""
     table = np.empty((len(models), len(union) + 2), dtype=np.int64)
     for row, types in zip(table, models, strict=True):
         row[:] = 0 if vocabulary.is_single(types) else len(types)
@@ -98,28 +98,29 @@ Words = NDArray[np.uint64]
 BETWEEN = "\0"
 NATIVE = f"utf-32-{sys.byteorder[0]}e"
 EMPTY = -1
-# Bytes of a character in NumPy's arrays of texts.
+# Bytes per character in NumPy's arrays of texts.
 CHARACTER = 4
 UPPER = np.uint64(32)
 
 
 class TextCodes:
-    """A vocabulary of V texts; the code of a text is its place in it, that of any other text is `unseen`."""
+    """A hash table of V texts; the code of a text is its place in the vocabulary, or `unseen`."""
 
     def __init__(self, types: Types, unseen: int) -> None:
         self._unseen = unseen
-        # Two characters to a word. Two places more than any known text has: they tell a longer one.
+        # Two characters to a word. At least two places more than the longest known text, so that longer texts
+        # are recognised.
         longest = types.dtype.itemsize // CHARACTER
         self._width = longest + 2 + longest % 2
         self._known = _padded(types, self._width).view(np.uint64)
-        # A text's place in the table is a weighted sum of its words. Any weights will do.
+        # The hash of a text is a weighted sum of its words, with arbitrary weights.
         draw = np.random.default_rng(0)
         self._weights: Words = draw.integers(0, 2**64, (self._width // 2,), dtype=np.uint64)
         self._table = np.full(1 << (4 * len(types)).bit_length(), EMPTY, dtype=np.int64)
         fill_table(self._known, self._weights, self._table)
 
     def of_list(self, labels: list[Any]) -> Integers | None:
-        """The code of each text, (B,); None if something in the list is no text, or has a null character."""
+        """The code of each text, (B,); None if an item is not text or contains a null character."""
         try:
             joined = BETWEEN.join(labels)
         except TypeError:
@@ -139,7 +140,7 @@ class TextCodes:
 
 
 def _padded(texts: Types, width: int) -> Characters:
-    """(B, width) characters of texts, zeros behind each; the last place is not zero if a text is longer."""
+    """The characters of texts, padded with zeros, (B, width); the last is not zero if a text is longer."""
     own = texts.dtype.itemsize // CHARACTER
     together = np.ascontiguousarray(texts.astype(texts.dtype.newbyteorder("="), copy=False))
     characters = np.frombuffer(together, dtype=np.uint32).reshape(len(texts), own)
@@ -151,7 +152,7 @@ def _padded(texts: Types, width: int) -> Characters:
 
 @compiled
 def fill_table(known: Words, weights: Words, table: Integers) -> None:
-    """Every text of a vocabulary into the next empty slot from where its search begins."""
+    """Put each text of a vocabulary into the first empty slot at or after the one that its hash gives."""
     for code in range(len(known)):
         number = np.uint64(0)
         for n in range(len(weights)):
@@ -164,7 +165,7 @@ def fill_table(known: Words, weights: Words, table: Integers) -> None:
 
 @compiled
 def look_up(rows: Words, known: Words, weights: Words, table: Integers, codes: Integers) -> None:
-    """The code of each row; as it was where the text is not known."""
+    """Fill in the code of each row whose text is known; leave the others as they are."""
     for row in range(len(rows)):
         number = np.uint64(0)
         for n in range(len(weights)):
@@ -183,10 +184,10 @@ def look_up(rows: Words, known: Words, weights: Words, table: Integers, codes: I
 
 @compiled
 def lay_out(text: Characters, rows: Characters) -> bool:
-    """Texts that were joined by a null character, one per row of zeros; whether they are as many as rows.
+    """Split texts joined by null characters, one per row of zeros; return whether there is one for each row.
 
-    What is too long for its row is written over the row's last place. Where a text ends there is a choice by
-    value and no branch, for a processor cannot guess it.
+    The excess of a long text goes to the last place of its row. The ends of texts are handled without
+    branches, because a processor could not predict them.
     """
     width = rows.shape[1]
     places = rows.ravel()

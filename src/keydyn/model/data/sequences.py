@@ -1,7 +1,7 @@
 """Ragged sequences as one flat array plus offsets.
 
-Whatever form the caller has (a flat array with lengths, a list of arrays, a data frame) becomes a
-`Sequences` here, once, at the door. Everything behind it sees flat arrays.
+Every accepted form of input (a flat array with lengths, a list of arrays, a data frame) is converted to a
+`Sequences` here, once. All other code works on flat arrays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Sequences:
     """Sequences of feature vectors and event types, encoded.
 
-    The arrays are checked when the object is made; they are its own, and cannot be changed.
+    The arrays are checked, owned by the object, and read-only.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Sequences:
     event_types : (m,) the distinct event types, sorted; empty if no events were given
     offsets : (S + 1,) sequence s is rows offsets[s] to offsets[s + 1] − 1
     feature_names : the names of the features, or None
-    names : what each sequence is called in the data frame it came from, or None
+    names : the name of each sequence in the data frame it came from, or None
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Sequences:
     _owned: tuple[Any, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
-        """Check what was given; a `ValueError` says what makes no sequences."""
+        """Check and copy the arguments; raises `ValueError` if they do not form sequences."""
         X = as_numbers("X", self.X)
         if X.ndim != 2 or X.shape[1] == 0:
             raise ValueError(f"X must be an (N, K) array; its shape is {X.shape}")
@@ -101,7 +101,7 @@ class Sequences:
         feature_names: tuple[str, ...] | None,
         names: list[Any] | None = None,
     ) -> Self:
-        """Sequences of arrays that were checked and belong to no other object."""
+        """Sequences from arrays that were checked already and belong to no other object."""
         made = object.__new__(cls)
         made._take(X, codes, event_types, offsets)
         object.__setattr__(made, "feature_names", feature_names)
@@ -109,7 +109,7 @@ class Sequences:
         return made
 
     def _take(self, X: Floats, codes: Integers, event_types: Types, offsets: Integers) -> None:
-        # Compiled functions are compiled for arrays that can be written, though they never write these.
+        # Compiled functions expect writeable arrays, though they never write to these.
         owned = (X, codes, offsets)
         object.__setattr__(self, "_owned", owned)
         for name, array in zip(("X", "codes", "offsets"), owned, strict=True):
@@ -127,7 +127,7 @@ class Sequences:
         return type(self).of_checked, (X, codes, self.event_types, offsets, self.feature_names, self.names)
 
     def with_values(self, X: Floats) -> Sequences:
-        """Other values of the same shape with the same events; they share what is the same."""
+        """The same sequences with other values of the same shape; all else is shared."""
         X = as_numbers("X", X)
         if X.shape != self.X.shape:
             raise ValueError(f"the values must have shape {self.X.shape}, not {X.shape}")
@@ -141,7 +141,7 @@ class Sequences:
 
     @property
     def engine_arrays(self) -> tuple[Floats, Integers, Integers]:
-        """X, codes and offsets for the engine, which reads them only."""
+        """X, codes and offsets as writeable arrays for the engine, which only reads them."""
         X, codes, offsets = self._owned
         return X, codes, offsets
 
@@ -164,9 +164,9 @@ class Sequences:
     ) -> Sequences:
         """Encode a data frame with one row per event.
 
-        `features` names the columns of values, `event` that of the event types and `sequence` the column or
-        columns that tell sequences apart. Sequences come in order of first appearance, their rows in the
-        frame's order; rows of one sequence need not stand together.
+        `features` names the columns of values, `event` the column of event types, and `sequence` the column
+        or columns that identify sequences. Sequences are in order of first appearance, their rows in the
+        frame's order; rows of a sequence need not be contiguous.
         """
         features = [features] if isinstance(features, str) else list(features)
         keys = [] if sequence is None else [sequence] if isinstance(sequence, str) else list(sequence)
@@ -195,7 +195,7 @@ class Sequences:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Sequences]) -> Sequences:
-        """All sequences of several `Sequences`, vocabularies joined."""
+        """All sequences of several `Sequences`, with a joint vocabulary."""
         if len({part.n_features for part in parts}) > 1:
             raise ValueError(
                 f"these have different numbers of features: {sorted({p.n_features for p in parts})}"
@@ -226,23 +226,23 @@ class Sequences:
 
     @cached_property
     def lengths(self) -> Integers:
-        """Events in each sequence."""
+        """The number of events in each sequence, (S,)."""
         lengths: Integers = _read_only(self.offsets[1:] - self.offsets[:-1])
         return lengths
 
     @cached_property
     def longest(self) -> int:
-        """Events in the longest sequence."""
+        """The number of events in the longest sequence."""
         return int(self.lengths.max(initial=0))
 
     @cached_property
     def extremes(self) -> Floats:
-        """The least and the largest value of each feature, (2, K); NaN where there is none."""
+        """The smallest and the largest value of each feature, (2, K); NaN if it has no value."""
         return np.array([np.fmin.reduce(self.X, axis=0), np.fmax.reduce(self.X, axis=0)])
 
     @property
     def n_events(self) -> int:
-        """Events in all sequences together."""
+        """The total number of events."""
         return len(self.X)
 
     @property
@@ -256,9 +256,9 @@ class Sequences:
         return (self[s] for s in range(len(self)))
 
     def __getitem__(self, which: Any) -> Sequences:
-        """Some of the sequences: a number, a slice, an array of numbers or of truth values.
+        """The sequences selected by a number, a slice, or an array of numbers or truth values.
 
-        What stands together is not copied.
+        A single sequence or a contiguous slice is not copied.
         """
         if isinstance(which, (int, np.integer)) and not isinstance(which, bool):
             number = range(len(self))[which]
@@ -275,7 +275,7 @@ class Sequences:
         return self.of_checked(self.X[rows], self.codes[rows], types, offsets, features, names)
 
     def _run(self, first: int, end: int) -> Sequences:
-        """The sequences from the first up to the end, which is not one of them."""
+        """The sequences from `first` up to, but not including, `end`."""
         begin, stop = self.offsets[first], self.offsets[end]
         X, codes, offsets = self._owned
         return self.of_checked(
@@ -288,7 +288,7 @@ class Sequences:
         )
 
     def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
-        """Sequences differ in length and have event types: they are no array."""
+        """Refuse conversion to an array: sequences differ in length and have event types."""
         raise TypeError(
             "a Sequences is not an array: its attribute X has the values of all sequences, and with_values "
             "takes others, such as scaled ones"
@@ -301,16 +301,17 @@ class Sequences:
         )
 
     def without_events(self) -> Sequences:
-        """These values with every event type missing."""
+        """The same sequences with every event type missing."""
         X, codes, offsets = self._owned
         codes = np.full_like(codes, MISSING)
         return Sequences.of_checked(X, codes, self.event_types[:0], offsets, self.feature_names, self.names)
 
     @property
     def groups(self) -> Types:
-        """The first part of each sequence's name, (S,): the user, if they come from `sequences_of`.
+        """The first part of each sequence's name, (S,): the user, for sequences from `sequences_of`.
 
-        These are the labels of a classifier, or the groups of a cross-validation; `labels` has event types.
+        They serve as the labels for a classifier or the groups of a cross-validation. Not to be confused
+        with `labels`, which has event types.
         """
         if self.names is None:
             raise ValueError("these sequences have no names: make them with from_frame or sequences_of")
@@ -318,7 +319,7 @@ class Sequences:
         return np.array(first, dtype=None if len(set(map(type, first))) == 1 else object)
 
     def labels(self) -> Types:
-        """The event type of each event; None where it has none, and then an array of objects."""
+        """The event type of each event, (N,); an array of objects with None if some events have no type."""
         if (self.codes == MISSING).any():
             types = np.append(self.event_types.astype(object), [None])
             return types[self.codes]
@@ -326,7 +327,7 @@ class Sequences:
         return labels
 
     def place(self, row: int, column: int | None = None) -> str:
-        """How to tell a person where a value is."""
+        """A description of the place of a value, for messages."""
         text = place_of(self.offsets, row)
         if column is not None:
             name = f" ({self.feature_names[column]!r})" if self.feature_names else ""
@@ -335,7 +336,7 @@ class Sequences:
 
 
 def as_sequences(X: Any, events: Any = None, lengths: Given = None) -> Sequences:
-    """Any accepted form of input as `Sequences`; a `ValueError` that names the place if it is none."""
+    """Any accepted form of input as `Sequences`; raises a `ValueError` that names the place of an error."""
     if isinstance(X, Sequences):
         if events is not None or lengths is not None:
             raise ValueError("X is a Sequences, which holds its events and lengths: do not give them again")
@@ -352,7 +353,7 @@ def as_sequences(X: Any, events: Any = None, lengths: Given = None) -> Sequences
 
 
 def to_draw(n_features: int, n_events: int, events: Any, lengths: Given) -> Sequences:
-    """Sequences without a value, of the lengths asked for, with event types if they are given."""
+    """Sequences without values, of the requested lengths, with the given event types if any."""
     if events is None:
         total = check_number("n_events", n_events) if lengths is None else int(check_lengths(lengths).sum())
         return as_sequences(np.full((total, n_features), np.nan), None, lengths)
@@ -362,7 +363,7 @@ def to_draw(n_features: int, n_events: int, events: Any, lengths: Given) -> Sequ
 
 
 def check_weights(sample_weight: Given, n_sequences: int) -> Floats:
-    """One finite weight ≥ 0 per sequence, not all zero."""
+    """The weights of sequences, checked to be finite, not negative and not all zero; ones if None."""
     if sample_weight is None:
         return np.ones(n_sequences)
     weights = as_numbers("sample_weight", sample_weight)

@@ -1,4 +1,4 @@
-"""The estimator's parameters, validated once, in the form in which fitting uses them."""
+"""The settings of a fit: the estimator's parameters, validated and converted once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from keydyn.arrays import Floats
 
-# Bounds that no sensible setting reaches: memory grows with the square of the number of states,
-# iterations are counted in 64 bits, and start values beyond all data are none.
+# Bounds that no sensible setting reaches: memory grows with the square of the number of states, iterations
+# are counted in 64 bits, and start values must not lie beyond all data.
 MOST_STATES = 1000
 MOST_TIMES = 2**62
 WIDEST = 1e6
@@ -21,7 +21,7 @@ WIDEST = 1e6
 
 @dataclass(frozen=True)
 class Settings:
-    """See `POHMM` for what each means."""
+    """The settings of a fit; `POHMM` explains each."""
 
     n_states: int
     smoothing: Smoothing
@@ -44,7 +44,7 @@ class Settings:
 
 
 def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
-    """Settings from `get_params()`; a `ValueError` names the parameter that is wrong."""
+    """Settings from the dict of `get_params()`; raises `ValueError` naming a parameter that is wrong."""
     given = parameters
     for name in ("n_states", "max_iter", "n_init"):
         _check(given, name, is_whole(given[name]) and given[name] >= 1, "a whole number, 1 or more")
@@ -96,7 +96,7 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
 
 
 def checked_floor(floor: Any) -> float | None:
-    """The least density, which may be changed after fitting; a `ValueError` if it is none."""
+    """The density floor, checked on each use because it may be changed after fitting."""
     if floor is not None and not (is_number(floor) and floor > 0):
         raise ValueError(f"density_floor must be None or greater than zero, not {floor!r}")
     return None if floor is None else float(floor)
@@ -123,19 +123,19 @@ def _is_seed(value: Any) -> bool:
 
 
 def check_number(name: str, value: Any, least: int = 1) -> int:
-    """A whole number, or a `ValueError` that names it."""
+    """A whole number of at least `least`; raises a `ValueError` that names it otherwise."""
     if not is_whole(value) or value < least:
         raise ValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
     return int(value)
 
 
 def is_whole(value: Any) -> bool:
-    """Whether this is a whole number, and not a truth value."""
+    """Whether this is a whole number other than a truth value."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a finite number, and not a truth value."""
+    """Whether this is a finite number other than a truth value."""
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
@@ -148,12 +148,12 @@ PARTS = ("start", "transitions", "emission")
 
 @dataclass(frozen=True)
 class Smoothing:
-    """How each kind of parameter is smoothed.
+    """The smoothing of each kind of parameter.
 
-    Each of `start`, `transitions`, `emission` is "frequency" (the paper's weights), a fixed share between 0
-    and 1 that the marginal gets, or None. `weights` says what becomes of the transition weights 1/(1 + …)
-    when they add up to more than one: "proper" scales them to one, "published" lets the estimate's own
-    weight be negative and clips the result at zero.
+    Each of `start`, `transitions`, `emission` is "frequency" (the paper's weights), a fixed share of the
+    marginal between 0 and 1, or None. `weights` selects the handling of transition weights 1/(1 + …) whose
+    sum exceeds one: "proper" scales them to one, "published" lets the weight of the estimate itself be
+    negative and clips the result at zero.
     """
 
     start: Rule = "frequency"
@@ -163,7 +163,7 @@ class Smoothing:
 
     @classmethod
     def of(cls, smoothing: Any, weights: str = "proper") -> Smoothing:
-        """From the estimator's parameter: one rule for all, or a dict by kind."""
+        """The smoothing from the estimator's parameter: one rule for all kinds, or a dict by kind."""
         if weights not in ("proper", "published"):
             raise ValueError(f"transition_weights must be 'proper' or 'published', not {weights!r}")
         if isinstance(smoothing, Mapping):
@@ -186,10 +186,10 @@ class Smoothing:
     def transition_weights(
         self, pair_count: Floats, leaving: Floats, entering: Floats, limited: bool = True
     ) -> tuple[Floats, Floats]:
-        """What a[i, j | ψ] and a[i, j | ω] weigh in ã[i, j | ψ, ω] (Eq. 35, corrected), by pair.
+        """The weights of a[i, j | ψ] and a[i, j | ω] in ã[i, j | ψ, ω] (Eq. 35, corrected), for each pair.
 
-        `leaving` is f(ψ,·) and `entering` f(·,ω) of each pair. If `limited`, weights above one together are
-        scaled to one unless they are the published ones.
+        `leaving` is f(ψ,·) and `entering` f(·,ω) of each pair. If `limited`, weights whose sum exceeds one
+        are scaled to a sum of one, except with the published weights.
         """
         if isinstance(self.transitions, str):
             before, after = 1.0 / (1.0 + pair_count + entering), 1.0 / (1.0 + pair_count + leaving)
@@ -202,7 +202,7 @@ class Smoothing:
 
 
 def kept_shares(rule: Rule, counts: Floats) -> Floats:
-    """w_ω (Eq. 32), the weight of an estimate that rests on this many events."""
+    """w_ω (Eq. 32), the weight of each estimate, which rests on `counts` events."""
     if isinstance(rule, str):
         return 1.0 - 1.0 / (1.0 + counts)
     return np.full(len(counts), 1.0 - (rule or 0.0))

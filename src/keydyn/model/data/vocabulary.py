@@ -1,4 +1,4 @@
-"""Event types: from labels to codes and back."""
+"""Vocabularies of event types: encoding of labels as codes, and translation between vocabularies."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from keydyn.arrays import Integers, Truths
 Types = NDArray[Any]
 MISSING = -1
 WHOLE = np.iinfo(np.int64)
-# The one event type of a model that was fitted without any.
+# The only event type of a model that was fitted without event types.
 SINGLE_TYPE = "<any>"
-# Up to this number, labels are few.
+# Up to this number of labels, encoding does without pandas.
 FEW = 10_000
 
 
 class LabelError(ValueError):
-    """A label that is no event type, and the number of the event that has it."""
+    """The error for a label that cannot be an event type, with the number of its event."""
 
     def __init__(self, problem: str, event: int) -> None:
         super().__init__(f"event {event}: {problem}")
@@ -29,7 +29,7 @@ class LabelError(ValueError):
 
 
 def as_labels(events: Any) -> NDArray[Any]:
-    """One flat array of labels; what is no array yet keeps its Python objects, so that 1 and "1" stay two."""
+    """Labels as one flat array; items of a list stay Python objects, so that 1 and "1" remain different."""
     if isinstance(events, np.ma.MaskedArray):
         labels = np.asarray(np.ma.getdata(events)).astype(object)
         labels[np.ma.getmaskarray(events)] = None
@@ -49,10 +49,10 @@ def as_labels(events: Any) -> NDArray[Any]:
 
 
 def encode(labels: NDArray[Any]) -> tuple[Integers, Types]:
-    """Codes into the sorted distinct labels; `None`, NaN and NA are missing, −1.
+    """The codes of labels, and the sorted distinct labels; `None`, NaN and NA are missing and have code −1.
 
-    Labels are text or whole numbers, not both. Numbers that were turned into floats by a missing
-    neighbour are taken as the whole numbers they are.
+    Labels are text or whole numbers, not both. Whole numbers that are floats, as in an array with a missing
+    value, are accepted.
     """
     try:
         codes, distinct = _factorised(labels)
@@ -76,9 +76,9 @@ def encode(labels: NDArray[Any]) -> tuple[Integers, Types]:
 
 
 def _factorised(labels: NDArray[Any]) -> tuple[Integers, Any]:
-    """Codes into the distinct labels, in the order of first appearance; −1 where one is missing."""
+    """The codes of labels, −1 where missing, and the distinct labels in order of first appearance."""
     if len(labels) <= FEW:
-        # Without pandas, which takes longer to load than this.
+        # Avoids importing pandas, which takes longer than this.
         items = labels.tolist()
         if set(map(type, items)) <= {str, int}:
             places: dict[Any, int] = {}
@@ -91,12 +91,12 @@ def _factorised(labels: NDArray[Any]) -> tuple[Integers, Any]:
 
 
 def as_text(label: Any) -> str:
-    """A label that is text; a `ValueError` says why it can be no event type."""
+    """A label of a vocabulary of text; raises a `ValueError` that says why it cannot be an event type."""
     if not isinstance(label, str):
         raise ValueError(
             f"event types must be all text or all whole numbers; found {label!r} ({type(label).__name__})"
         )
-    # NumPy's strings do not tell "a" from "a\0".
+    # NumPy's strings do not distinguish "a" from "a\0".
     if label.endswith("\0"):
         raise ValueError(f"an event type cannot end in a null character; found {label!r}")
     return str(label)
@@ -115,7 +115,7 @@ def _as_number(label: Any) -> int:
 
 
 def check_types(event_types: Sequence[Any] | Types) -> Types:
-    """A vocabulary given by the caller, in the caller's order: distinct, none missing."""
+    """The caller's vocabulary, in the caller's order, checked: labels are distinct and none is missing."""
     codes, types = encode(as_labels(event_types))
     if len(codes) == 0:
         raise ValueError("event_types is empty")
@@ -129,14 +129,14 @@ def check_types(event_types: Sequence[Any] | Types) -> Types:
 
 
 def places_of(types: Types) -> dict[Any, int]:
-    """The place of each type."""
+    """A dict from each type to its place in the vocabulary."""
     return {label: n for n, label in enumerate(types.tolist())}
 
 
 def translation(source: Types, target: Types, places: Mapping[Any, int] | None = None) -> Integers:
-    """The place in `target` of each type of `source`, len(target) if it has none; a last entry for MISSING.
+    """The place in `target` of each type of `source`, len(target) if absent; the last entry is for MISSING.
 
-    `places` is `places_of(target)`, if it is at hand.
+    `places` is `places_of(target)`, if already known.
     """
     known = places_of(target) if places is None else places
     unknown = len(target)
@@ -144,16 +144,16 @@ def translation(source: Types, target: Types, places: Mapping[Any, int] | None =
 
 
 def is_single(types: Types) -> bool:
-    """Whether this is the vocabulary of a model without event types, to which all events are one."""
+    """Whether this is the vocabulary of a model without event types, for which all events are alike."""
     return len(types) == 1 and bool(types[0] == SINGLE_TYPE)
 
 
 def find(
     codes: Integers, source: Types, target: Types, places: Mapping[Any, int] | None = None
 ) -> tuple[Integers, Truths]:
-    """Codes into `target` of events coded into `source`, and which have a type that is not in `target`.
+    """Recode events from `source` to `target`; also return a mask of events whose type `target` lacks.
 
-    Both those and events without a type get the code len(target).
+    Those events, and events without a type, get the code len(target).
     """
     if is_single(target):
         return np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=bool)

@@ -1,1 +1,1 @@
-"""The compiled loops. They see arrays and know nothing of the classes above them."""
+"""The compiled loops, which work on arrays and know nothing about the classes above them."""

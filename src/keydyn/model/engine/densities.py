@@ -1,10 +1,10 @@
-"""Densities of the seven families (Eq. 16 and its relatives), and e^y, ln x and ψ, of which they are made.
+"""Densities of the seven families (Eq. 16 and its relatives), with the functions e^y, ln x and ψ they need.
 
-What depends on parameters alone is computed once for each iteration and kept in `cells` (m + 1, K, W, M, L):
-for every event type, feature and state four coefficients, or the logarithms of a categorical's probabilities.
+Terms that depend on parameters alone are computed once per iteration and kept in `cells` (m + 1, K, W, M, L):
+for each event type, feature and state four coefficients, or the logarithms of a categorical's probabilities.
 
-e^y and ln x are written out, so that a loop over them becomes vector instructions: a call of the mathematical
-library stands in the way of that. Measured: docs/decisions/0024.
+e^y and ln x are implemented here so that loops over them become vector instructions, which calls of the
+mathematical library would prevent. Measurements are in docs/decisions/0024.
 """
 
 from __future__ import annotations
@@ -18,50 +18,49 @@ from keydyn.arrays import Floats, Integers, compiled, inner
 from keydyn.model.engine.layout import ANY_FAMILY, Observed, Variant, fits, lanes_of, states_of
 
 NORMAL, STUDENT, GAMMA, EXPONENTIAL, CATEGORICAL, CUSTOM = range(6)
-# What stands in the coefficients of a cell: location (or shape), 1 / scale, ln f at the location (or the
-# constant of ln f), and for Student's t (ν + 1) / 2.
+# The coefficients of a cell: location (or shape), 1 / scale, ln f at the location (or the constant of ln f),
+# and for Student's t (ν + 1) / 2.
 LOC, INVERSE, HEIGHT, POWER = range(4)
 N_COEFFICIENTS = 4
 
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
-# A square above this is beyond all densities; it keeps the logarithm finite.
+# Squared deviations are cut off here, far out in the tails, to keep the logarithm finite.
 LARGEST_SQUARE = 1e300
-# From this shape on the next term of Stirling's series for the gamma function is below 1e-18.
+# From this shape on, the next term of Stirling's series for the gamma function is below 1e-18.
 STIRLING = 1e3
 
 
-# Columns of `features` (K, 4): the family of each feature, CUSTOM where only its own methods know it; whether
-# ln x has the family's distribution; where its parameters begin among those of all features, and where they
-# end.
+# Columns of `features` (K, 4): the family of each feature, CUSTOM if it is not compiled; whether ln x has the
+# family's distribution; where its parameters begin among those of all features, and where they end.
 KIND, ON_LOG_SCALE, FIRST, END = range(4)
 
 
-# y = k ln 2 + r. ln 2 is in two parts, the first with zeros at its end, so that k times it is exact.
+# y = k ln 2 + r. ln 2 is split into two parts; the first ends in zero bits, so that k times it is exact.
 LOG2_E = 1.4426950408889634
 LN2_HIGH = float.fromhex("0x1.62e42feep-1")
 LN2_LOW = 1.9082149292705877e-10
-# Added to a number below 2⁵¹ it rounds it to a whole one, which then stands in the last bits.
+# Adding this to a number below 2⁵¹ rounds the number to an integer, which is then in the last bits.
 ROUNDS = 1.5 * 2.0**52
 MANTISSA_BITS = 52
-# e^LEAST is about the smallest number that is held to full precision.
+# e^LEAST is about the smallest number with full precision.
 LEAST = -708.0
 # 1/2! to 1/13!: the next term is at most (½ ln 2)¹⁴ / 14! = 4e-18.
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(k) for k in range(2, 14))
 
-# The bits of √½: taken off those of x they leave the exponent k of x = 2^k m with m in [√½, √2).
+# The bits of √½: subtracted from those of x they leave the exponent k of x = 2^k m with m in [√½, √2).
 ROOT_HALF = np.int64(np.float64(0.5**0.5).view(np.int64))
 FULL_PRECISION, FURTHER = 2.0**-1022, 54
 ENLARGED = 2.0**FURTHER
 # ln m = 2 artanh s = 2s (1 + s²/3 + s⁴/5 + …) with s = (m − 1) / (m + 1), so that s² < 0.0295 and the first
-# term left out is below 1e-18.
+# omitted term is below 1e-18.
 T1, T2, T3, T4, T5, T6, T7, T8, T9, T10 = (2.0 / (2 * k + 1) for k in range(1, 11))
 
-# From here on ψ and its derivative follow from their asymptotic series.
+# From this argument on, ψ and its derivative are computed by their asymptotic series.
 ASYMPTOTIC = 20.0
 
 
 def _exponential(y: float) -> float:
-    """e^y for y ≤ 0, to the last bit or the one before; e^LEAST for all y below LEAST."""
+    """e^y for y ≤ 0, accurate to within the last two bits; e^LEAST for all y below LEAST."""
     value = max(y, LEAST)
     shifted = value * LOG2_E + ROUNDS
     whole = shifted - ROUNDS
@@ -84,8 +83,8 @@ def _exponential(y: float) -> float:
 
 
 def _logarithm(x: float) -> float:
-    """ln x of a positive number, to the last bit or the one before."""
-    # A number that is not held to full precision has no exponent of its own.
+    """ln x of a positive number, accurate to within the last two bits."""
+    # The exponent bits of a subnormal number do not tell its size.
     value = x * ENLARGED if x < FULL_PRECISION else x
     bits = np.float64(value).view(np.int64)
     exponent = (bits - ROOT_HALF) >> MANTISSA_BITS
@@ -102,12 +101,12 @@ def _logarithm(x: float) -> float:
     series = series * t + T3
     series = series * t + T2
     series = series * t + T1
-    # 2s is above − s·above, without the rounding of the quotient.
+    # 2s = above − s·above, which avoids the rounding error of the quotient.
     whole = np.float64(exponent - FURTHER if x < FULL_PRECISION else exponent)
     return whole * LN2_HIGH + (above - (s * (above - t * series) - whole * LN2_LOW))
 
 
-# A product and a sum may be rounded once instead of twice; no NaN or infinity depends on that.
+# A product and a sum may be fused (rounded once instead of twice), which is safe for NaN and infinity.
 exponential = inner(_exponential, fastmath={"contract"})
 logarithm = inner(_logarithm, fastmath={"contract"})
 
@@ -116,7 +115,7 @@ logarithm = inner(_logarithm, fastmath={"contract"})
 def log_minus_digamma(a: float) -> float:
     """ln a − ψ(a), by the recurrence of ψ up to where its asymptotic series holds.
 
-    The series is that of the difference, so that nothing cancels for large a.
+    The series is for the difference itself, so that nothing cancels for large a.
     """
     recurrence, shifted = 0.0, a
     while shifted < ASYMPTOTIC:
@@ -147,7 +146,7 @@ def trigamma(a: float) -> float:
 def log_density(kind: int, value: float, log_value: float, cell: tuple[float, float, float, float]) -> float:
     """ln f of a value on the family's own scale, for the families with four coefficients.
 
-    `log_value` is ln x for a gamma, for which it is the same in all states.
+    `log_value` is ln x, used for a gamma only; the caller computes it once for all states.
     """
     loc, inverse, height, power = cell
     if kind == NORMAL:
@@ -160,8 +159,8 @@ def log_density(kind: int, value: float, log_value: float, cell: tuple[float, fl
     ratio = value * inverse
     if kind == EXPONENTIAL:
         return height - ratio
-    # Gamma, with its shape in place of a location. Terms as large as the shape cancel; Stirling's series has
-    # them cancelled already.
+    # Gamma, with its shape in place of a location. Terms as large as the shape cancel in the direct formula;
+    # Stirling's series is free of them.
     if loc > STIRLING:
         relative = ratio / loc
         return height + loc * (logarithm(relative) - (relative - 1.0)) - log_value
@@ -172,7 +171,7 @@ def log_density(kind: int, value: float, log_value: float, cell: tuple[float, fl
 def prepare_cells(
     variant: Variant, first_row: int, last_row: int, features: Integers, emission: Floats, cells: Floats
 ) -> None:
-    """The coefficients of some rows from the parameters (R, F, M, L)."""
+    """Compute the coefficients of some rows from the parameters (R, F, M, L)."""
     n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
     if not (fits(n_states, n_lanes, emission.shape[2:]) and fits(n_states, n_lanes, cells.shape[3:])):
         return
@@ -209,7 +208,7 @@ def prepare_cells(
 
 
 class Densities(NamedTuple):
-    """How densities are taken: the features, ln of the least density, and the coefficients."""
+    """The definition of the densities: features, ln of the smallest density, and coefficients."""
 
     features: Integers
     log_floor: float
@@ -219,9 +218,9 @@ class Densities(NamedTuple):
 def _log_densities(
     variant: Variant, first: int, last: int, observed: Observed, how: Densities, density: Floats
 ) -> None:
-    """ln f(x_n; b[j | Ω_n]) of the events `first` … `last` − 1 into `density`, features multiplied.
+    """Write ln f(x_n; b[j | Ω_n]) of the events `first` … `last` − 1, summed over features, to `density`.
 
-    A missing value drops its factor; no single feature's density is below the floor.
+    A missing value is left out of the sum. The floor applies to the density of each single feature.
     """
     x, codes, given = observed
     features, log_floor, cells = how.features, how.log_floor, how.cells
@@ -275,11 +274,11 @@ def _log_densities(
                         density[n - first, j, lane] += of_feature if value == value else 0.0
 
 
-# A product and a sum may be rounded once instead of twice; no NaN or infinity depends on that.
+# A product and a sum may be fused (rounded once instead of twice), which is safe for NaN and infinity.
 log_densities = inner(_log_densities, fastmath={"contract"})
 
 
 @compiled
 def cells_of(variant: Variant, features: Integers, emission: Floats, cells: Floats) -> None:
-    """The coefficients of one model."""
+    """Compute the coefficients of one model; see `prepare_cells`."""
     prepare_cells(variant, len(emission) * 0, len(emission), features, emission, cells)

@@ -37,13 +37,13 @@ from keydyn.model.engine.layout import (
 )
 from keydyn.model.engine.recursions import backward, forward, scale_densities
 
-# This many events, or one sequence if that is longer, keep all that is known of them in a core's own cache.
+# Events per block, so that its data stay in a core's own cache; a longer sequence is a block of its own.
 BLOCK = 4096
-# Below this a sum of weights is nothing to divide by.
+# Sums of weights below this count as zero and are not divided by.
 NOTHING = 1e-280
-# What stands in the moments of a feature: Σγ; then of the normal and t families Σγ(x − loc) and Σγ(x − loc)²
-# around the current location, and of the t families, whose events have a weight beside γ, the sum of both; of
-# a gamma Σγx and Σγ ln x; of an exponential Σγx; of a categorical Σγ of each category.
+# The moments of a feature. All families: Σγ. Normal and t families: Σγ(x − loc) and Σγ(x − loc)² around the
+# current location; in the t families each γ here is multiplied by the event's precision, and PRECISION is the
+# sum of these products. Gamma: Σγx and Σγ ln x. Exponential: Σγx. Categorical: Σγ of each category.
 MASS, SUM, SQUARE, PRECISION = range(4)
 LOG_SUM = 2
 FIRST_CATEGORY = 1
@@ -51,11 +51,10 @@ FIRST_CATEGORY = 1
 
 @merged
 def posteriors(variant: Variant, span: Integers, job: FitJob) -> None:
-    """γ of every event and the score of every sequence into `work`; sums of ξ, and of features.
+    """Compute γ of every event, the score of every sequence, and the sums of ξ and of features.
 
-    A block of sequences at a time is dealt with while it is in the nearest cache. Sequences for which
-    underflow threatens have a score of NaN or −inf. They are left to the log domain, and the sums are no good
-    then.
+    Sequences are processed in blocks that stay in the nearest cache. A sequence for which underflow threatens
+    has a score of NaN or −inf; the sums are then invalid until it is redone in the log domain.
     """
     rules, _, events, _, tables, sums, work, _ = job
     row, end_row, first, last = span[ROW], span[ROW + 1], span[SEQUENCE], span[SEQUENCE + 1]
@@ -84,7 +83,7 @@ def posteriors(variant: Variant, span: Integers, job: FitJob) -> None:
 def sum_first_events(
     variant: Variant, span: Integers, events: FitEvents, every_type: bool, sums: Sums, work: FitRoom
 ) -> None:
-    """The sums of γ at the first events of sequences, and, `every_type`, at the first events of each type."""
+    """Sum γ at the first events of sequences and, if `every_type`, at the first event of each type."""
     row, end_row = span[ROW], span[ROW + 1]
     sums.start[row:end_row] = 0.0
     for s in range(span[SEQUENCE], span[SEQUENCE + 1]):
@@ -101,18 +100,18 @@ def sum_first_events(
                 if latest[events.codes[n]] != s:
                     latest[events.codes[n]] = s
                     add_states(variant, n, events.codes[n], work.states, sums.first_seen)
-        # Those without a type are not of one type.
+        # Events of unknown type do not form a type.
         sums.first_seen[end_row - 1] = 0.0
 
 
 def room_for(longest: int, n_events: int) -> int:
-    """How many events there must be room for: those of a block, or of the longest sequence."""
+    """The number of events for which workspace is needed: those of a block, or of the longest sequence."""
     return min(max(longest, BLOCK), n_events)
 
 
 @inner
 def end_of_block(offsets: Integers, first: int, last: int, room: int) -> int:
-    """The sequence up to which there is room for all events from the first sequence on; one at least."""
+    """The end of the block that begins with sequence `first`: the most sequences with room, at least one."""
     end = first + 1
     while end < last and offsets[end + 1] - offsets[first] <= room:
         end += 1
@@ -121,7 +120,7 @@ def end_of_block(offsets: Integers, first: int, last: int, room: int) -> int:
 
 @inner
 def add_states(variant: Variant, n: int, row: int, states: Floats, sums: Floats) -> None:
-    """γ of an event added to a row."""
+    """Add γ of an event to a row of the sums."""
     for j in range(states_of(variant, states.shape[1])):
         for lane in range(lanes_of(variant)):
             sums[row, j, lane] += states[n, j, lane]
@@ -129,7 +128,7 @@ def add_states(variant: Variant, n: int, row: int, states: Floats, sums: Floats)
 
 @inner
 def precision_of(standard: float, power: float) -> float:
-    """What an event weighs under Student's t (Liu and Rubin): (ν + 1) / (ν + z²) for z²/ν = `standard`²."""
+    """The weight of an event under Student's t (Liu and Rubin): (ν + 1) / (ν + z²) for z²/ν = `standard`²."""
     return 2.0 * power / ((2.0 * power - 1.0) * (1.0 + standard * standard))
 
 
@@ -142,12 +141,12 @@ def sum_moments(
     states: Floats,
     moments: Floats,
 ) -> None:
-    """Weights and sums of each feature by event type and state; a missing value weighs nothing.
+    """Sum weights and values of each feature by event type and state; missing values have no weight.
 
-    `block` is the first event, and the one after the last.
+    `block` is the first event and the one after the last.
 
-    The mean of the normal and t families comes ever nearer to the current location: with sums of deviations
-    from it one pass is enough, and next to nothing cancels.
+    In the normal and t families sums are of deviations from the current location. As the mean converges to
+    it, hardly anything cancels, and one pass is enough.
     """
     first, last = block
     x, codes, features, cells = observed.x, observed.codes, how.features, how.cells

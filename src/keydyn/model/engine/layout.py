@@ -1,15 +1,16 @@
-"""What the compiled loops see: a few named tuples of arrays, and the variants in which a loop is compiled.
+"""The data layout of the compiled loops: named tuples of arrays, and the variants that are compiled.
 
 The loops are written once. The last axis of their arrays is the lane: models that share their event sequences
 stand side by side in the lanes of the vector instructions, and a model on its own is a single lane. The axis
-before it is the state. Loops over lanes and states are unrolled where the compiler knows their number. It
-knows the length of a tuple, which is part of the tuple's type, so a variant is made of tuples: the first is
-empty for a single model, the second is empty for any number of states, and a third says that all families are
-normal or log-normal. What other families need is then not compiled, a quarter of a fit with two states.
+before it is the state. Loops over lanes and states are unrolled if the compiler knows their number. It knows
+the length of a tuple, which is part of the tuple's type, so a variant is made of tuples: the first is empty
+for a single model, the second is empty for any number of states, and a third says that all families are
+normal or log-normal. The code for other families, which costs a quarter of a fit with two states, is then
+left out.
 
-R, T and P are the rows of the tables, the steps and the pairs of event types of all models together; N, S and
-K are events, sequences and features; M states, L lanes. Python calls the `check` of a tuple before compiled
-code sees the arrays: a loop that runs beyond one would not say so.
+R, T and P are the numbers of table rows, steps and pairs of event types of all models together; N, S and K
+those of events, sequences and features; M is the number of states, L that of lanes. Python calls the `check`
+of a tuple before compiled code sees the arrays, because compiled loops do not check their bounds.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths, inner, plain
 
-# Models side by side.
+# Number of models side by side.
 LANES = 64
-# Columns of a span, the part of the arrays that belongs to one model: sequences, rows of the tables (the last
-# is that of unknown types), pairs of types, the first row of the transition table.
+# Columns of a span, the part of the arrays that belongs to one model: first and end of its sequences, of its
+# table rows (the last is for unknown types) and of its pairs of types, and its first row of transitions.
 SEQUENCE, ROW, PAIR, STEP, SPAN = 0, 2, 4, 6, 7
-# Columns of `of_types`: Π[ω], f(ψ,·), and what a type's own start and emission estimates weigh in smoothing.
+# Columns of `of_types`: Π[ω], f(ψ,·), and the weights of a type's own start and emission estimates in
+# smoothing.
 PROB, LEAVING, KEEP_START, KEEP_EMISSION, OF_TYPES = range(5)
-# Columns of `of_pairs`: a[ψ, ω], and what a[i, j | ψ] and a[i, j | ω] weigh in smoothing.
+# Columns of `of_pairs`: a[ψ, ω], and the weights of a[i, j | ψ] and a[i, j | ω] in smoothing.
 PAIR_PROB, WEIGHT_BEFORE, WEIGHT_AFTER, OF_PAIRS = range(4)
 
 Variant = tuple[tuple[int, ...], ...]
@@ -40,10 +42,11 @@ class FitEvents(NamedTuple):
 
     Attributes
     ----------
-    x : (N, K, L) values on the scale on which densities are taken
+    x : (N, K, L) values on the scale of their densities
     codes : (N,) the row of each event's type in the tables
-    steps : (N,) the row of the transition table that leads to each event; any at the start of a sequence
-    offsets : (S + 1,) sequences; weights : (S,); start_rows : (S,) the row of the first event's type
+    steps : (N,) the row of the transition table that leads to each event; any row at the start of a sequence
+    offsets : (S + 1,) bounds of the sequences; weights : (S,) their weights
+    start_rows : (S,) the row of each first event's type
     given : (N, M, L) ln f of the features whose family is not compiled; no rows if there are none
     """
 
@@ -56,7 +59,7 @@ class FitEvents(NamedTuple):
     given: Floats
 
     def check(self, n_features: int, n_states: int, n_lanes: int) -> None:
-        """`ValueError` if an array has a shape that does not fit the others."""
+        """Raise `ValueError` if an array has a shape that does not fit the others."""
         n, n_sequences = len(self.codes), len(self.weights)
         check_shape("x", self.x, (n, n_features, n_lanes))
         check_shape("steps", self.steps, (n,))
@@ -67,7 +70,7 @@ class FitEvents(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What densities are taken of: see `FitEvents`."""
+    """The part of `FitEvents` from which densities are computed."""
 
     x: Floats
     codes: Integers
@@ -75,7 +78,7 @@ class Observed(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """θ in lanes; the last row of a model is the marginal.
+    """The parameters θ in lanes; the last row of a model is the marginal.
 
     Attributes
     ----------
@@ -95,7 +98,7 @@ class Tables(NamedTuple):
     floored: Truths
 
     def check(self, n_features: int, n_parameters: int) -> None:
-        """`ValueError` if an array has a shape that does not fit the others."""
+        """Raise `ValueError` if an array has a shape that does not fit the others."""
         n_rows, n_states, n_lanes = self.start.shape
         check_shape("transitions", self.transitions, (len(self.transitions), n_states, n_states, n_lanes))
         check_shape("emission", self.emission, (n_rows, n_parameters, n_states, n_lanes))
@@ -109,10 +112,10 @@ class Sums(NamedTuple):
 
     Attributes
     ----------
-    start : (R, M, L) Σγ at the first events of sequences, by type; the last row of all types
+    start : (R, M, L) Σγ at the first events of sequences, by type; in the last row over all types
     first_seen : (R, M, L) Σγ at the first event of each type in each sequence
     transitions : (T, M, M, L) Σξ
-    moments : (R, K, W, M, L) of each feature, see `engine.expectation`
+    moments : (R, K, W, M, L) sums of each feature, see `engine.expectation`
     latest : (R,) the sequence in which a type was last seen
     """
 
@@ -123,7 +126,7 @@ class Sums(NamedTuple):
     latest: Integers
 
     def check(self, tables: Tables) -> None:
-        """`ValueError` if an array has a shape that does not fit the tables."""
+        """Raise `ValueError` if an array has a shape that does not fit the tables."""
         check_shape("sums of starts", self.start, tables.start.shape)
         check_shape("sums of first events", self.first_seen, tables.start.shape)
         check_shape("sums of steps", self.transitions, tables.transitions.shape)
@@ -132,13 +135,13 @@ class Sums(NamedTuple):
 
 
 class FitRoom(NamedTuple):
-    """Room for the recursions, used again at each iteration.
+    """Workspace of the recursions, reused in each iteration.
 
     Attributes
     ----------
-    density : (n, M, L), largest : (n, L) of a block of sequences; states : (N, M, L) α, then γ
-    inverse : (M, L); scores : (S, L) ln P(x | Ω); worst : (L,) the smallest probability, in lanes
-    increments : (N,) ln P of each event given those before it; no rows if not wanted
+    density : (n, M, L), largest : (n, L) densities of a block of sequences; states : (N, M, L) α, then γ
+    inverse : (M, L); scores : (S, L) ln P(x | Ω); worst : (L,) with lanes, the smallest probability in each
+    increments : (N,) ln P of each event given those before it; empty if not wanted
     """
 
     density: Floats
@@ -150,7 +153,7 @@ class FitRoom(NamedTuple):
     increments: Floats
 
     def check(self, events: FitEvents) -> None:
-        """`ValueError` if an array has a shape that does not fit the others, or a sequence has no room."""
+        """Raise `ValueError` if the shape of an array does not fit the others, or a sequence is too long."""
         n_states, n_lanes = self.density.shape[1:]
         check_shape("largest", self.largest, (len(self.density), n_lanes))
         check_shape("states", self.states, (len(events.codes), n_states, n_lanes))
@@ -163,12 +166,12 @@ class FitRoom(NamedTuple):
 
 
 class TypeChain(NamedTuple):
-    """What follows from the event types alone; models that share these share it.
+    """Quantities that depend on the event types alone, shared by models with the same event sequences.
 
     Attributes
     ----------
     pairs : (P, 2) the rows of the earlier and the later type
-    of_pairs : (P, 3) and of_types : (R, 4), see the columns above
+    of_pairs : (P, 3) and of_types : (R, 4), with the columns defined above
     """
 
     pairs: Integers
@@ -176,23 +179,23 @@ class TypeChain(NamedTuple):
     of_types: Floats
 
     def check(self, n_rows: int) -> None:
-        """`ValueError` if an array has a shape that does not fit the others."""
+        """Raise `ValueError` if an array has a shape that does not fit the others."""
         check_shape("pairs", self.pairs, (len(self.of_pairs), 2))
         check_shape("of_pairs", self.of_pairs, (len(self.of_pairs), OF_PAIRS))
         check_shape("of_types", self.of_types, (n_rows, OF_TYPES))
 
 
 class Rules(NamedTuple):
-    """The settings of a fit as numbers.
+    """The settings of a fit in the form that the engine takes.
 
     Attributes
     ----------
     features : (K, 4) the families, see `engine.densities`
-    log_floor : ln of the least density, −inf for none; count_floor : least divisor
-    fixed_start, fixed_transitions, fixed_emission : what is not estimated
-    exact : exact marginals; first_occurrence : how π is estimated
-    smooth_start, smooth_transitions, smooth_emission : what is smoothed
-    tol, max_iter : when to stop
+    log_floor : ln of the smallest density, −inf for none; count_floor : smallest divisor
+    fixed_start, fixed_transitions, fixed_emission : whether each part is kept instead of estimated
+    exact : whether marginals are exact; first_occurrence : whether π is estimated from first occurrences
+    smooth_start, smooth_transitions, smooth_emission : whether each part is smoothed
+    tol, max_iter : the stopping rule
     """
 
     features: Integers
@@ -211,12 +214,12 @@ class Rules(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How fits ended, one entry per model.
+    """The progress and outcome of fits, one entry per model.
 
     Attributes
     ----------
-    reason : of stopping, or `GOES_ON`; n_iter : expectation steps
-    log_likelihood : of the result; history : (B, n) at each expectation step
+    reason : why the fit stopped, or `GOES_ON`; n_iter : number of expectation steps
+    log_likelihood : the log-likelihood of the result; history : (B, n) that at each expectation step
     """
 
     reason: Integers
@@ -226,7 +229,7 @@ class Outcome(NamedTuple):
 
 
 class FitJob(NamedTuple):
-    """All that Algorithm 1 works on; `spans` (B, 7) tells which part of the arrays belongs to which model."""
+    """All data of Algorithm 1; `spans` (B, 7) has the part of the arrays that belongs to each model."""
 
     rules: Rules
     spans: Integers
@@ -238,7 +241,7 @@ class FitJob(NamedTuple):
     outcome: Outcome
 
     def check(self, n_parameters: int) -> None:
-        """`ValueError` if an array has a shape that does not fit the others."""
+        """Raise `ValueError` if an array has a shape that does not fit the others."""
         n_features, n_rows = len(self.rules.features), len(self.tables.start)
         _, n_states, n_lanes = self.tables.start.shape
         check_shape("spans", self.spans, (len(self.spans), SPAN))
@@ -250,11 +253,11 @@ class FitJob(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What the recursions walk along: sequences, and the rows of a model's tables that their events use.
+    """The path of the recursions: sequences, and the rows of a model's tables that their events use.
 
     Attributes
     ----------
-    offsets : (S + 1,) sequences; weights : (S,)
+    offsets : (S + 1,) bounds of the sequences; weights : (S,) their weights
     start_rows : (S,) the row of `start` for each sequence; steps : (N,) that of `transitions` for each event
     start : (R, M, L); transitions : (T, M, M, L)
     """
@@ -270,7 +273,7 @@ class Walk(NamedTuple):
     def along(
         cls, offsets: Integers, start_rows: Integers, start: Floats, steps: Integers, transitions: Floats
     ) -> Walk:
-        """Of a single model's tables without lanes; a `ValueError` if shapes do not fit each other."""
+        """A walk with a single model's tables, without lanes; raises `ValueError` if shapes do not fit."""
         n_states = start.shape[1]
         check_shape("start_rows", start_rows, (len(offsets) - 1,))
         check_shape("steps", steps, (int(offsets[-1]),))
@@ -280,19 +283,19 @@ class Walk(NamedTuple):
 
 
 def variant_of(n_states: int, *, in_lanes: bool = False) -> Variant:
-    """The variant for this number of states, with code for every family; see `families.compiled`, too."""
+    """The variant for this number of states, with code for every family; see also `families.compiled`."""
     return (LANES,) if in_lanes else (), (2,) if n_states == 2 else ()
 
 
 @inner
 def lanes_of(variant: Variant) -> int:
-    """The number of lanes, a constant to the compiler."""
+    """The number of lanes, as a constant for the compiler."""
     return LANES if len(variant[0]) > 0 else 1
 
 
 @inner
 def states_of(variant: Variant, n_states: int) -> int:
-    """The number of states, a constant to the compiler if it is two."""
+    """The number of states, as a constant for the compiler if it is two."""
     return 2 if len(variant[1]) > 0 else n_states
 
 
@@ -300,13 +303,13 @@ def states_of(variant: Variant, n_states: int) -> int:
 def fits(n_states: int, n_lanes: int, shape: tuple[int, ...]) -> bool:
     """Whether the last axes of an array are (M, L) or (M, M, L), whatever comes before.
 
-    A loop asks this first, though Python has checked it. Behind the answer the compiler knows these axes, so
-    that it can tell where the elements of an array lie: that halves the time of most loops.
+    Loops test this first, although Python has checked it: it tells the compiler the size of these axes and
+    thus where the elements of the array are, which halves the time of most loops.
     """
     return shape[0] == n_states and shape[-2] == n_states and shape[-1] == n_lanes
 
 
 def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
-    """`ValueError` if an array does not have this shape."""
+    """Raise `ValueError` if an array does not have this shape."""
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape} where {shape} is needed")

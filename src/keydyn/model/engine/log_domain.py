@@ -1,7 +1,7 @@
-"""The recursions in the log domain: slower, and right wherever scaled probabilities underflow.
+"""The recursions in the log domain, which are slower but correct where scaled probabilities underflow.
 
-They see one model, whose tables have a single lane, and one of its sequences, number `s`, whose n events have
-the log-densities `log_density` (n, M, 1).
+The functions take one model, whose tables have a single lane, and one of its sequences, number `s`, whose n
+events have the log-densities `log_density` (n, M, 1).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from keydyn.model.engine.layout import Walk
 
 @inner
 def log_sum_exp(values: Floats) -> float:
-    """ln Σ exp(v), −inf where every v is."""
+    """ln Σ exp(v); −inf if every v is −inf."""
     largest = -math.inf
     for value in values:
         largest = max(largest, value)
@@ -30,13 +30,13 @@ def log_sum_exp(values: Floats) -> float:
 
 @inner
 def safe_log(value: float) -> float:
-    """ln v, −inf at zero."""
+    """ln v; −inf at zero."""
     return math.log(value) if value > 0.0 else -math.inf
 
 
 @inner
 def log_predicted(log_before: Floats, transitions: Floats, step: int, j: int) -> float:
-    """ln Σ α[i] a[i, j]."""
+    """ln Σ α[i] a[i, j] over i, the log-probability of state j after a step."""
     terms = np.empty(len(log_before))
     for i in range(len(log_before)):
         terms[i] = log_before[i] + safe_log(transitions[step, i, j, 0])
@@ -45,7 +45,7 @@ def log_predicted(log_before: Floats, transitions: Floats, step: int, j: int) ->
 
 @inner
 def log_forward(s: int, walk: Walk, log_density: Floats, log_filtered: Floats, increments: Floats) -> None:
-    """ln α (n, M) of a sequence, normalised at each step, and ln P(x_n | x_1..n−1, Ω) (n,).
+    """Compute ln α (n, M) of a sequence, normalised at each step, and ln P(x_n | x_1..n−1, Ω) (n,).
 
     From the first impossible event on, every increment is −inf.
     """
@@ -66,7 +66,7 @@ def log_forward(s: int, walk: Walk, log_density: Floats, log_filtered: Floats, i
 
 @inner
 def log_backward(s: int, walk: Walk, log_density: Floats, increments: Floats, log_beta: Floats) -> None:
-    """ln β (n, M) of a sequence with the scale of the forward loop."""
+    """Compute ln β (n, M) of a sequence, scaled like ln α of `log_forward`."""
     n_states, first, last = log_density.shape[1], walk.offsets[s], walk.offsets[s + 1]
     terms = np.empty(n_states)
     log_beta[last - first - 1] = 0.0
@@ -83,9 +83,9 @@ def log_backward(s: int, walk: Walk, log_density: Floats, increments: Floats, lo
 
 @inner
 def posterior_in_logs(s: int, walk: Walk, log_density: Floats, states: Floats, step_sums: Floats) -> float:
-    """γ of a sequence times its weight into `states`, ξ added to `step_sums`; ln P(x | Ω).
+    """Write γ of a sequence times its weight to `states`, and add ξ to `step_sums`; return ln P(x | Ω).
 
-    A sequence that the model cannot produce has −inf, γ = 0 and adds nothing.
+    A sequence that the model cannot produce gives −inf and γ = 0, and adds nothing to the sums.
     """
     n_states, first, last, weight = (
         log_density.shape[1],

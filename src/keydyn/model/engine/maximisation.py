@@ -1,7 +1,7 @@
-"""The maximisation step (Eqs. 12, 14, 15), the marginals of what it finds (Section 3.6), and smoothing.
+"""The maximisation step (Eqs. 12, 14, 15), the marginals of its estimates (Section 3.6), and smoothing.
 
-What has no evidence is left as it stands. In smoothing (Eqs. 32–36, corrected) estimates that rest on few
-events lean on the marginals.
+Parameters without evidence are left unchanged. Smoothing (Eqs. 32–36, corrected) draws estimates towards the
+marginals, the more so the fewer events they rest on.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from keydyn.model.engine.layout import (
     states_of,
 )
 
-# Below this a sum of posterior probabilities is no evidence, and the parameter stays as it was: it is not for
-# underflow to decide.
+# A sum of posterior probabilities below this counts as no evidence, and the parameter stays as it was, so
+# that underflow does not decide it.
 NO_MASS = 1e-250
 
 
@@ -53,7 +53,7 @@ NO_MASS = 1e-250
 def maximisation(
     variant: Variant, span: Integers, rules: Rules, chain: TypeChain, sums: Sums, tables: Tables
 ) -> None:
-    """New parameters, nothing smoothed yet."""
+    """Compute new parameters and their marginals, without smoothing."""
     sizes = variant[:2]
     update_start(sizes, span, rules, sums, tables.start)
     update_transitions(sizes, span, rules, chain, sums.transitions, tables.transitions)
@@ -64,7 +64,7 @@ def maximisation(
 
 @inner
 def update_start(variant: Variant, span: Integers, rules: Rules, sums: Sums, start: Floats) -> None:
-    """π[j] into the last row, and π[j | ω] (Eq. 12); a type that starts no sequence has the marginal."""
+    """Update π[j | ω] (Eq. 12), and π[j] in the last row, which also serves types that start no sequence."""
     expected, floor = sums.first_seen if rules.first_occurrence else sums.start, rules.count_floor
     n_states, n_lanes = states_of(variant, start.shape[1]), lanes_of(variant)
     m = span[ROW + 1] - 1
@@ -83,23 +83,24 @@ def update_start(variant: Variant, span: Integers, rules: Rules, sums: Sums, sta
 def update_transitions(
     variant: Variant, span: Integers, rules: Rules, chain: TypeChain, expected: Floats, transitions: Floats
 ) -> None:
-    """a[i, j | ψ, ω] (Eq. 14) of the pairs, and a[i, j | ψ], a[i, j | ω] and a[i, j] in the rows after them.
+    """Update a[i, j | ψ, ω] (Eq. 14) of the pairs, and the marginals a[i, j | ψ], a[i, j | ω] and a[i, j].
 
-    Marginals as printed (Eqs. 26–28): every earlier type counts alike, whatever its share of the events; a
-    type that none follows is followed by any, each step uniform. Exact ones sum what occurred together, Σξ.
+    In the marginals as printed (Eqs. 26–28) all earlier types have equal weight, whatever their share of the
+    events; a type without successor counts as followed by any type, with uniform transitions. The exact
+    marginals are sums of Σξ.
     """
     fixed, exact, floor = rules.fixed_transitions, rules.exact, rules.count_floor
     n_states, n_lanes = states_of(variant, transitions.shape[1]), lanes_of(variant)
     m = span[ROW + 1] - span[ROW] - 1
     if not (fits(n_states, n_lanes, transitions.shape[1:]) and fits(n_states, n_lanes, expected.shape[1:])):
         return
-    # The first rows of the three kinds, less the first row of the types.
+    # The first row of each kind of marginal, less the first row of the types where rows are indexed by type.
     first, uniform, dead_ends = span[STEP] + span[PAIR + 1] - span[PAIR], 1.0 / n_states, 0.0
     of_earlier, of_later, everywhere = first - span[ROW], first + m - span[ROW], first + 2 * m
     for row in range(span[ROW], span[ROW + 1] - 1):
         dead_ends += 1.0 if chain.of_types[row, LEAVING] == 0.0 and not exact else 0.0
     for row in range(first, everywhere + 1):
-        # A dead end adds as much to every later type; its own row has no sum and becomes uniform.
+        # A dead end adds the same to every later type; its own row has no sum and becomes uniform.
         added = dead_ends / m * uniform if first + m <= row < everywhere else 0.0
         for i in range(n_states):
             for j in range(n_states):
@@ -127,7 +128,7 @@ def update_transitions(
                 total = 0.0
                 for j in range(n_states):
                     total += transitions[row, i, j, lane]
-                    # All steps are those to the later types together.
+                    # a[i, j] is the sum over all later types.
                     transitions[everywhere, i, j, lane] += (
                         transitions[row, i, j, lane] if first + m <= row < everywhere else 0.0
                     )
@@ -140,13 +141,13 @@ def update_transitions(
 def marginals_of_transitions(
     variant: Variant, span: Integers, rules: Rules, chain: TypeChain, transitions: Floats
 ) -> None:
-    """a[i, j | ψ], a[i, j | ω] and a[i, j], for Python; `rules` say that transitions are fixed."""
+    """Compute a[i, j | ψ], a[i, j | ω] and a[i, j] for Python; `rules` must have transitions fixed."""
     update_transitions(variant, span, rules, chain, transitions, transitions)
 
 
 @inner
 def update_emission(variant: Variant, span: Integers, rules: Rules, moments: Floats, tables: Tables) -> None:
-    """b[j | ω] (Eq. 15) of all types, feature by feature, and where the scale floor acted."""
+    """Update b[j | ω] (Eq. 15) of all types, feature by feature, and record where the scale floor acted."""
     features, count_floor = rules.features, rules.count_floor
     emission, least_scales, floored = tables.emission, tables.least, tables.floored
     n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
@@ -179,7 +180,7 @@ def update_emission(variant: Variant, span: Integers, rules: Rules, moments: Flo
                         if mass > enough:
                             mean = total / mass
                             excess = math.log(mean) - moments[row, k, LOG_SUM, j, lane] / mass
-                            # ln a − ψ(a) = excess; 1 / √a is the deviation of ln x that the floor is for.
+                            # ln a − ψ(a) = excess; the floor limits 1 / √a, about the deviation of ln x.
                             shape = 1.0 / max(least * least, 1e-200)
                             if excess <= log_minus_digamma(shape):
                                 deviation = 0.0
@@ -188,8 +189,8 @@ def update_emission(variant: Variant, span: Integers, rules: Rules, moments: Flo
                             emission[row, at, j, lane] = shape
                             emission[row, at + 1, j, lane] = mean / shape
                     else:
-                        # Sums are of deviations from the location that is there now. For Student's t, ν is
-                        # fixed (Liu and Rubin); for the log-normal these are Eqs. 17–18, corrected.
+                        # The sums are of deviations from the current location. For Student's t, ν is fixed
+                        # (Liu and Rubin); for the log-normal these are Eqs. 17–18, corrected.
                         student = len(variant) == ANY_FAMILY and kind == STUDENT
                         weight = moments[row, k, PRECISION, j, lane] if student else mass
                         apart = total / weight if weight > NOTHING else 0.0
@@ -228,9 +229,9 @@ def gamma_shape(excess: float) -> float:
 def marginal_emission(
     variant: Variant, span: Integers, rules: Rules, chain: TypeChain, moments: Floats, emission: Floats
 ) -> None:
-    """b[j] (Eqs. 29–31) into the last row: one distribution with the mixture's mean and variance.
+    """Write b[j] (Eqs. 29–31) to the last row: one distribution with the mean and variance of the mixture.
 
-    Types weigh Π[ω], or, exact, as often as they occur in the state.
+    Types are weighted by Π[ω], or, with exact marginals, by how often they occur in the state.
     """
     features, exact, of_types = rules.features, rules.exact, chain.of_types
     n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
@@ -256,7 +257,7 @@ def marginal_emission(
                             mean += weight * emission[row, p, j, lane]
                         emission[m, p, j, lane] = mean
                     continue
-                # The mean first, then the squares around it: the first time round there is no mean yet.
+                # Two passes: the mean first, then the squares around it.
                 for second in range(2):
                     for row in range(span[ROW], m):
                         weight = moments[row, k, MASS, j, lane] if exact else of_types[row, PROB]
@@ -282,7 +283,7 @@ def marginal_emission(
 
 @merged
 def smooth(variant: Variant, span: Integers, rules: Rules, chain: TypeChain, tables: Tables) -> None:
-    """All parameters towards the same, unsmoothed marginals, in one pass. A single type is its marginal."""
+    """Smooth all parameters towards the unsmoothed marginals; with a single type there is nothing to do."""
     m, start, n_lanes = span[ROW + 1] - 1, tables.start, lanes_of(variant)
     if m - span[ROW] == 1:
         return
@@ -300,7 +301,7 @@ def smooth(variant: Variant, span: Integers, rules: Rules, chain: TypeChain, tab
 
 @inner
 def smooth_transitions(variant: Variant, span: Integers, chain: TypeChain, transitions: Floats) -> None:
-    """ã[i, j | ψ, ω] (Eqs. 35–36, corrected) of the pairs; what is left below zero becomes zero."""
+    """Replace a[i, j | ψ, ω] of the pairs by ã (Eqs. 35–36, corrected); negative results become zero."""
     n_states, n_lanes = states_of(variant, transitions.shape[1]), lanes_of(variant)
     m = span[ROW + 1] - span[ROW] - 1
     if not fits(n_states, n_lanes, transitions.shape[1:]):
@@ -331,7 +332,7 @@ def smooth_transitions(variant: Variant, span: Integers, chain: TypeChain, trans
 def smooth_emission(
     variant: Variant, span: Integers, rules: Rules, chain: TypeChain, emission: Floats
 ) -> None:
-    """b̃[j | ω] (Eq. 34): parameters interpolated, variances for the t families, moments for the gamma."""
+    """Replace b[j | ω] by b̃ (Eq. 34): interpolate parameters, for t squared scales, for gamma moments."""
     features, of_types = rules.features, chain.of_types
     n_states, n_lanes = states_of(variant, emission.shape[2]), lanes_of(variant)
     m = span[ROW + 1] - 1

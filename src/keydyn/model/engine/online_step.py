@@ -1,12 +1,12 @@
-"""One event at a time: the forward step (Eqs. 3–4) of many filters, each with a model of its own.
+"""The forward step (Eqs. 3–4), one event at a time, of many filters, each with its own model.
 
 A filter is a row of `filters`, (M + 4) numbers: the states' probabilities, whether these are logarithms, the
-last event's type, how many events there were, and ln P of them. Probabilities are kept scaled to one. What
-came before cannot be done again, so a step that could lose a probability to underflow is taken in the log
-domain, and the filter stays there until nothing would be lost by coming back.
+type of the last event, the number of events so far, and their ln P. Probabilities are normalised in each
+step. Earlier steps cannot be repeated, so a step that could lose a probability to underflow is taken in the
+log domain, and the filter stays there until it can leave without loss.
 
-Filters are taken some at a time, in three passes: what is looked up, the arithmetic, whose loops over filters
-become vector instructions, and what is written. Between the passes a filter is a column of two small tables.
+Filters are processed in groups and in three passes: a lookup, the arithmetic, whose loops over filters become
+vector instructions, and the write-back. Between the passes a filter is a column of two small tables.
 """
 
 from __future__ import annotations
@@ -36,34 +36,35 @@ from keydyn.model.engine.pairs import Pair, Pairs, find_step, lay_out_unseen
 
 # Columns of a filter after its M probabilities.
 IN_LOGS, LAST, COUNT, TOTAL, EXTRA = range(5)
-# Columns of a feature's row: its family, whether ln x has that distribution, and the values x may have.
+# Columns of a feature's row: its family, whether ln x has that distribution, and the range of x.
 KIND, ON_LOG_SCALE, LOWEST, HIGHEST = range(4)
-# Rows of the table of places, a column per filter: the filter, its event, the row of the event's type, that
-# of its model's unknown types, the event's code, and the row of the transitions, or NOT_BEGUN.
+# Rows of the table of places, which has a column per filter: the number of the filter, its event, the row of
+# the event's type, the row of the model's unknown types, the event's code, and the row of the transitions or
+# NOT_BEGUN.
 FILTER, EVENT, ROW, UNKNOWN, CODE, STEP, N_PLACES = range(7)
 NOT_BEGUN = -1
-# Rows of the table of numbers, after the M probabilities and the M log-densities.
+# Rows of the table of numbers that follow the M probabilities and the M log-densities.
 FLOOR, SUM, LEAST, N_NUMBERS = range(4)
-# Filters at a time: their columns stay in a core's first-level cache.
+# Number of filters in a group, whose columns stay in a core's first-level cache.
 TOGETHER = 128
-# Underflow begins at 2.3e-308. What a probability of this size or more has lost to it cannot be seen.
+# Underflow begins at 2.3e-308. In a probability of this size or more the loss has no visible effect.
 COVERED = 1e-250
 LOG_COVERED = math.log(COVERED)
 
 
 class Models(NamedTuple):
-    """Models one after the other. Of each a row per type, R in all, the last of a model for unknown types.
+    """The tables of all models, one after the other; each has a row per type, then one for unknown types.
 
     Attributes
     ----------
     start : (R, M, 1) π[j | ω]
     cells : (R, K, W, M, 1) coefficients of the densities
-    transitions : (T, M, M, 1) a[i, j | ψ, ω] of all pairs of a model's types, in order; or, where these would
-        be too many, of the observed ones and then the marginals, as θ has them, and at the end TOGETHER rows
-        for the unseen pairs of the filters that are taken together
-    steps : (R,) the row of `transitions` where those from a type begin; where only observed pairs are there,
-        the steps of `engine.pairs`
-    weights : (R, 3) those of `engine.pairs`; no rows if all pairs are laid out
+    transitions : (T, M, M, 1) a[i, j | ψ, ω] of all pairs of a model's types, in order; or, if these are too
+        many, of the observed pairs and then the marginals, as in θ, followed by TOGETHER spare rows for the
+        unseen pairs of a group of filters
+    steps : (R,) the first row of `transitions` from each type; with observed pairs only, the `steps` of
+        `engine.pairs`
+    weights : (R, 3) the `weights` of `engine.pairs`; empty if all pairs are laid out
     """
 
     start: Floats
@@ -74,21 +75,21 @@ class Models(NamedTuple):
 
 
 class FilterColumns(NamedTuple):
-    """The tables between the passes, a column per filter: places (N_PLACES, n) and numbers."""
+    """The tables that connect the passes, with a column per filter: places (N_PLACES, n) and numbers."""
 
     places: Integers
     numbers: Floats
 
 
 class ArrivedEvents(NamedTuple):
-    """The values of events, (K, B), and what is to be known of their features, (K, 4)."""
+    """The values of events, (K, B), and the table of their features, (K, 4)."""
 
     x: Floats
     features: Floats
 
 
 def check_models(models: Models, features: Floats, filters: Floats) -> None:
-    """`ValueError` if arrays have shapes that do not fit each other."""
+    """Raise `ValueError` if the arrays have shapes that do not fit each other."""
     (n_rows, n_states, _), n_features = models.start.shape, len(features)
     check_shape("features", features, (n_features, 4))
     check_shape("filters", filters, (len(filters), n_states + EXTRA))
@@ -98,9 +99,9 @@ def check_models(models: Models, features: Floats, filters: Floats) -> None:
 
 @inner
 def scale_values(x: Floats, features: Floats) -> int:
-    """x (K, B) on the scale of the families, in place; or the number of a feature that cannot have its value.
+    """Take x (K, B) to the scale of the families, in place, and return −1; NaN is missing.
 
-    −1 if there is none. NaN is missing.
+    If a feature cannot have one of its values, return the number of the feature and change nothing.
     """
     for k in range(len(features)):
         lowest, highest, outside = features[k, LOWEST], features[k, HIGHEST], 0
@@ -128,9 +129,9 @@ def _look_up(
     models: Models,
     filters: Floats,
 ) -> None:
-    """P(z_n | x_1..n−1, Ω) of each filter, and ln f of its event added to what there is, by state.
+    """Write P(z_n | x_1..n−1, Ω) of each filter to `numbers`, and add ln f of its event by state.
 
-    A missing value drops its factor.
+    A missing value adds nothing.
     """
     places, numbers = columns
     x, features = arrived
@@ -193,9 +194,9 @@ def _look_up(
 
 
 def _normalise(variant: Variant, n_filters: int, n_states: int, numbers: Floats) -> None:
-    """Predicted to filtered probabilities, in place; ln P(x_n | x_1..n−1, Ω) goes to SUM.
+    """Turn predicted into filtered probabilities, in place, and write ln P(x_n | x_1..n−1, Ω) to row SUM.
 
-    LEAST is the smallest product of a probability and a density, by which underflow is seen.
+    Row LEAST receives the smallest product of a probability and a density, which reveals underflow.
     """
     n_states = states_of(variant, n_states)
     for place in range(n_filters):
@@ -215,15 +216,15 @@ def _normalise(variant: Variant, n_filters: int, n_states: int, numbers: Floats)
         numbers[2 * n_states + LEAST, place] = least
 
 
-# A product and a sum may be rounded once instead of twice; no NaN or infinity depends on that. References to
-# arrays are not counted, which would take as long as much of a step.
+# A product and a sum may be fused (rounded once instead of twice), which is safe for NaN and infinity.
+# Reference counting of arrays is off, because it would take a large part of the time of a step.
 look_up = inner(_look_up, fastmath={"contract"}, _nrt=False)
 normalise = inner(_normalise, fastmath={"contract"}, _nrt=False)
 
 
 @inner
 def step_in_logs(place: int, columns: FilterColumns, models: Models, filters: Floats) -> None:
-    """The step of one filter again, in the log domain. Rare, so that it may allocate."""
+    """Repeat the step of one filter in the log domain. This is rare, so allocating memory is acceptable."""
     places, numbers = columns
     start, transitions = models.start, models.transitions
     n_states, number, step = start.shape[1], places[FILTER, place], places[STEP, place]
@@ -257,7 +258,7 @@ def advance(
     models: Models,
     filters: Floats,
 ) -> None:
-    """One step of as many filters as have a column; ln P(x_n | x_1..n−1, Ω) is left in the row SUM."""
+    """Take one step of the filters in the first `n_filters` columns; row SUM then has their increments."""
     places, numbers = columns
     n_states = states_of(variant, models.start.shape[1])
     if filters.shape[1] != n_states + EXTRA:
@@ -290,9 +291,9 @@ def update_one(
     weights: Floats,
     filters: Floats,
 ) -> float:
-    """The next event `x` (K,) of the only filter of a model; NaN if it has no K values that fit the families.
+    """Advance the only filter of a model by an event `x` (K,); return the increment, NaN if x does not fit.
 
-    A Python call costs more than all else here, and less for arrays one by one than for a tuple of them.
+    The call from Python is the most expensive part, and cheaper with single arrays than with a tuple of them.
     """
     if len(x) != len(features):
         return math.nan
@@ -329,13 +330,13 @@ def update_many(
     filters: Floats,
     increments: Floats,
 ) -> int:
-    """One event in each of B sessions, `x` (K, B), used up, for each of the C filters of a session.
+    """Advance the C filters of each of B sessions by one event, whose values `x` (K, B) are overwritten.
 
-    Session s has the filters s·C … and `chosen` (S, C) tells the model of each, `first_row` (U + 1,) where
-    the rows of a model begin. `translation` (U, V) turns `codes` (B,) into each model's own. `given`
-    (B·C, M) has ln f of features that are not compiled; it has no rows where all are. ln P goes into
-    `increments` (B·C,). If a feature's family cannot have some value, nothing is done, and the answer is the
-    feature's number; otherwise −1. Arrays come one by one for the reason given at `update_one`.
+    Session s has the filters from s·C on; `chosen` (S, C) has the model of each, and `first_row` (U + 1,) the
+    first row of each model. `translation` (U, V) turns `codes` (B,) into each model's own. `given` (B·C, M)
+    has ln f of features that are not compiled; it is empty if all are. `increments` (B·C,) receives ln P.
+    Returns −1, or, if a feature's family cannot have some value, the feature's number, with no filter
+    changed. Arrays are passed one by one for the reason given in `update_one`.
     """
     bad = scale_values(x, features)
     if bad >= 0:

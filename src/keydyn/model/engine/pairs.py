@@ -1,9 +1,9 @@
-"""The transitions of a pair of event types: where they are found, and those of a pair that never occurred.
+"""Lookup of the transitions of a pair of event types, and their construction for pairs that never occurred.
 
 A table of transitions has the observed pairs of a model, sorted by the earlier and the later type; then
 a[i, j | ψ] of each earlier type, a[i, j | ω] of each later one, and a[i, j]. Tables of several models stand
-one after the other. Types are given by their rows in the models' tables, in which the last row of a model,
-its `unknown`, stands for any other type.
+one after the other. Types are given by their rows in the models' tables; the last row of a model, `unknown`,
+stands for all types that the model does not know.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from keydyn.model.engine.layout import check_shape
 
 
 class Pairs(NamedTuple):
-    """Which pairs a table of transitions has, R rows of event types and T of transitions.
+    """The index of a table of transitions, with R rows of event types and T of transitions.
 
     Attributes
     ----------
-    steps : (R + T,) the row of the transitions where those from a type begin, and, for unknown types, where
-        the marginals begin; then the later type's code of each pair, ascending for each earlier one
-    weights : (R, 3) what a[i, j | ψ] weighs in an unseen pair that leads to a type, a[i, j | ω] in one that
-        leaves it, and what both may add up to
+    steps : (R + T,) for each type the first row of the transitions from it, and for unknown types the first
+        row of the marginals; then for each pair the code of its later type, ascending per earlier type
+    weights : (R, 3) the weight of a[i, j | ψ] in an unseen pair that leads to the type, that of a[i, j | ω]
+        in one that leaves it, and the largest allowed sum of both
     """
 
     steps: Integers
@@ -32,7 +32,7 @@ class Pairs(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two types by their rows, the row of their model's unknown types, and the later type's code in it."""
+    """The rows of a model's unknown types and of two of its types, and the code of the later type."""
 
     unknown: int
     earlier: int
@@ -41,9 +41,9 @@ class Pair(NamedTuple):
 
 
 def between(pairs: Pairs, transitions: Floats, before: Integers, after: Integers) -> tuple[Integers, Floats]:
-    """The row of each pair in the transitions of a single model, −1 if it never occurred; and a[i, j | ψ, ω].
+    """The row of each pair in a single model's transitions, −1 if it never occurred, and its a[i, j | ψ, ω].
 
-    `transitions` is (T, M, M), `before` and `after` (U,) are codes, the answers (U,) and (U, M, M).
+    `transitions` is (T, M, M), `before` and `after` (U,) are codes; the results are (U,) and (U, M, M).
     """
     n_types, n_states = len(pairs.weights) - 1, transitions.shape[1]
     check_shape("pairs", pairs.steps, (n_types + 1 + len(transitions),))
@@ -62,7 +62,7 @@ def between(pairs: Pairs, transitions: Floats, before: Integers, after: Integers
 def find_steps(
     pairs: Pairs, transitions: Floats, before: Integers, after: Integers, rows: Integers, table: Floats
 ) -> None:
-    """The row of each pair of a single model, −1 for one that never occurred, whose transitions are made."""
+    """Find the row of each pair of a single model; for a pair that never occurred −1, and fill `table`."""
     unknown = len(pairs.weights) - 1
     for n in range(len(before)):
         pair = Pair(unknown, before[n], after[n], after[n])
@@ -80,7 +80,7 @@ def find_step(pairs: Pairs, pair: Pair) -> int:
         return int(marginals + unknown - later + 2 * code)
     if later == unknown:
         return int(marginals + earlier - later + code)
-    # Halving without a branch on what is found: types come in no order that a processor could guess.
+    # Binary search without branches, because a processor could not predict them.
     first, size = n_rows + steps[earlier], steps[earlier + 1] - steps[earlier]
     while size > 1:
         half = size >> 1
@@ -91,7 +91,7 @@ def find_step(pairs: Pairs, pair: Pair) -> int:
 
 @inner
 def lay_out_unseen(pairs: Pairs, pair: Pair, transitions: Floats, table: Floats, row: int) -> None:
-    """a[i, j | ψ, ω] of a pair that never occurred into a row of a table: a uniform estimate, smoothed."""
+    """Write a[i, j | ψ, ω] of a pair that never occurred, a smoothed uniform estimate, to a table row."""
     unknown, earlier, later, code = pair
     n_states, first, marginals = transitions.shape[1], later - code, pairs.steps[unknown]
     from_earlier, to_later = marginals + earlier - first, marginals + unknown - first + code
@@ -106,6 +106,6 @@ def lay_out_unseen(pairs: Pairs, pair: Pair, transitions: Floats, table: Floats,
             table[row, i, j, 0] = mixed
             total += mixed
         for j in range(n_states):
-            # Without marginals all this is NaN.
+            # Without marginals all of this is NaN.
             share = table[row, i, j, 0] / total
             table[row, i, j, 0] = share if total > 0.0 else 1.0 / n_states

@@ -1,15 +1,15 @@
-"""Forward and backward along sequences (Eqs. 3–4, 8–13): the recursion of everything that is not online.
+"""The forward and backward recursions along sequences (Eqs. 3–4, 8–13), for everything that is not online.
 
-α is not normalised at each step, only kept in range: γ and ξ are ratios in which its scale cancels, and a
-logarithm is taken where a sequence ends or where α has become small. Backward there is no β: given the state
-that follows, the state before it has the probabilities α[i] a[i, j] / Σ α[i] a[i, j], so that γ goes back
-from the end without any density and without underflow of its own (docs/decisions/0024).
+α is not normalised at each step but only kept in range: γ and ξ are ratios in which its scale cancels, and a
+logarithm is taken only where a sequence ends or α has become small. The backward pass needs no β: given the
+state that follows, the state before it has the probabilities α[i] a[i, j] / Σ α[i] a[i, j], so γ is computed
+from the end backwards without densities and without underflow of its own (docs/decisions/0024).
 
-Where a probability that may matter could have been lost to underflow the score of a sequence is NaN. It then
-goes to the log domain (`log_domain`); a model that stands in a lane beside others is fitted alone.
+If underflow may have lost a probability that matters, the score of a sequence is NaN. The sequence is then
+computed in the log domain (`log_domain`); a model in a lane is fitted alone instead.
 
-A function here deals with the sequences `first` … `last` − 1, those of a block. The arrays `density` and
-`largest` hold the events of the block, all others those of all sequences.
+The functions work on a block, the sequences `first` … `last` − 1. The arrays `density` and `largest` hold
+the events of the block; all other arrays hold those of all sequences.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from keydyn.arrays import Floats, inner
 from keydyn.model.engine.densities import exponential, logarithm
 from keydyn.model.engine.layout import FitRoom, Variant, Walk, fits, lanes_of, states_of
 
-# α of a single model is scaled back to one when its sum is below SMALL, that of lanes at regular intervals.
+# α of a single model is rescaled to a sum of one when its sum falls below SMALL, α of lanes at regular
+# intervals.
 SMALL = 1e-60
 RESCALE_EVERY = 16
-# A probability below LOST may have lost digits to underflow; thirty digits above it, at COVERED, that cannot
-# be seen.
+# A probability below LOST may have lost digits to underflow; next to one above COVERED, thirty digits larger,
+# the loss has no visible effect.
 LOST = 1e-300
 THIRTY_DIGITS = 1e30
 COVERED = LOST * THIRTY_DIGITS
-# A smaller sum of α, or in lanes a smaller probability, is not to be trusted.
+# Sums of α below this, or in lanes probabilities, are not trusted.
 FAINT = 1e-200
 
 
 @inner
 def scale_densities(variant: Variant, n_events: int, density: Floats, largest: Floats) -> None:
-    """Densities divided by the largest of their event, in place of their logarithms; `largest` is its log."""
+    """Replace log-densities by densities relative to the event's largest, whose log goes to `largest`."""
     n_states, n_lanes = states_of(variant, density.shape[1]), lanes_of(variant)
     if not fits(n_states, n_lanes, density.shape[1:]) or largest.shape[1] != n_lanes:
         return
@@ -47,7 +48,7 @@ def scale_densities(variant: Variant, n_events: int, density: Floats, largest: F
     for n in range(n_events):
         for lane in range(n_lanes):
             if n_states == 2:
-                # One exponential less than there are states.
+                # One state has the largest density, so one exponential is enough for two states.
                 gap = density[n, 1, lane] - density[n, 0, lane]
                 smaller = exponential(-abs(gap)) if abs(gap) < math.inf else 0.0
                 density[n, 0, lane] = smaller if gap > 0.0 else 1.0
@@ -60,9 +61,9 @@ def scale_densities(variant: Variant, n_events: int, density: Floats, largest: F
 
 @inner
 def forward(variant: Variant, first: int, last: int, walk: Walk, work: FitRoom) -> None:
-    """α (Eqs. 3–4) of every event into `states`; ln P(x | Ω) of every sequence, or NaN, into `scores`.
+    """Write α (Eqs. 3–4) of every event to `states`, and ln P(x | Ω) of every sequence, or NaN, to `scores`.
 
-    `increments`, if it has rows, gets ln P(x_n | x_1..n−1, Ω) of every event.
+    `increments`, if it has rows, receives ln P(x_n | x_1..n−1, Ω) of every event.
     """
     offsets, start_rows, steps = walk.offsets, walk.start_rows, walk.steps
     start, transitions, density, largest = walk.start, walk.transitions, work.density, work.largest
@@ -93,7 +94,7 @@ def forward(variant: Variant, first: int, last: int, walk: Walk, work: FitRoom) 
             step, before = steps[n], total
             if (n - offsets[s]) % RESCALE_EVERY == 0 if n_lanes > 1 else total < SMALL:
                 rescale(variant, n - 1, s, states, scores, worst)
-                # What was lost is as much larger now as all else.
+                # Rescaling magnifies what was lost by the same factor as everything else.
                 before, lost = 1.0, lost / total
             total = 0.0
             for lane in range(n_lanes):
@@ -122,7 +123,7 @@ def forward(variant: Variant, first: int, last: int, walk: Walk, work: FitRoom) 
 
 @inner
 def reachable(n_states: int, n: int, step: int, j: int, states: Floats, transitions: Floats) -> bool:
-    """Whether some step leads to a state; if none does, its probability is zero and not an underflow."""
+    """Whether some step leads to state `j`; if none does, its probability is truly zero, not an underflow."""
     possible = False
     for i in range(n_states):
         possible = possible or (states[n - 1, i, 0] > 0.0 and transitions[step, i, j, 0] > 0.0)
@@ -131,7 +132,7 @@ def reachable(n_states: int, n: int, step: int, j: int, states: Floats, transiti
 
 @inner
 def rescale(variant: Variant, n: int, s: int, states: Floats, scores: Floats, worst: Floats) -> None:
-    """α of an event divided by its sum, whose logarithm is added to the sequence's score."""
+    """Divide α of an event by its sum, whose logarithm is added to the score of the sequence."""
     n_states, n_lanes = states_of(variant, states.shape[1]), lanes_of(variant)
     if not fits(n_states, n_lanes, states.shape[1:]) or scores.shape[1] != n_lanes:
         return
@@ -150,9 +151,9 @@ def rescale(variant: Variant, n: int, s: int, states: Floats, scores: Floats, wo
 
 @inner
 def backward(variant: Variant, first: int, last: int, walk: Walk, work: FitRoom, step_sums: Floats) -> None:
-    """γ (Eq. 10) times its sequence's weight in place of α; ξ (Eq. 13, corrected) added to `step_sums`.
+    """Replace α by γ (Eq. 10) times the sequence's weight, and add ξ (Eq. 13, corrected) to `step_sums`.
 
-    Sequences whose score is NaN are left out.
+    Sequences whose score is NaN or −inf are left out.
     """
     offsets, weights, steps, transitions = walk.offsets, walk.weights, walk.steps, walk.transitions
     states, scores, inverse = work.states, work.scores, work.inverse
@@ -173,7 +174,7 @@ def backward(variant: Variant, first: int, last: int, walk: Walk, work: FitRoom,
         for n in range(offsets[s + 1] - 1, offsets[s], -1):
             step = steps[n]
             for lane in range(n_lanes):
-                # Quotients that wait for no later event; γ itself then takes a product and a sum per step.
+                # These quotients do not depend on later events; γ then takes a product and a sum per step.
                 for j in range(n_states):
                     predicted = 0.0
                     for i in range(n_states):

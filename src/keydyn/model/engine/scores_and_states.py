@@ -1,4 +1,4 @@
-"""Likelihood and hidden states of sequences under one model."""
+"""Compiled likelihoods and hidden states of sequences under one model."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from keydyn.model.engine.recursions import backward, forward, scale_densities
 
 
 class GivenSequences(NamedTuple):
-    """Sequences as they were given.
+    """Sequences in the caller's own coding.
 
     Attributes
     ----------
     values : (N · K,) of all events, one after the other; codes : (N,) into the source's own event types
-    offsets : (S + 1,) sequences
+    offsets : (S + 1,) bounds of the sequences
     given : (N, M, 1) ln f of the features whose family is not compiled; no rows if there are none
     """
 
@@ -39,13 +39,14 @@ class GivenSequences(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """A model as scoring sees it.
+    """A model in the form that scoring takes.
 
     Attributes
     ----------
-    places : (V + 1,) the model's code of each event type of the source, and of no type, last
-    steps : (N,) the row of `transitions` that leads to each event; none if these are of all pairs, in order
-    features, log_floor, cells : how densities are taken; start : (R, M, 1); transitions : (T, M, M, 1)
+    places : (V + 1,) the model's code of each event type of the source, and lastly of events without a type
+    steps : (N,) the row of `transitions` that leads to each event; empty if `transitions` has all pairs in
+        order
+    features, log_floor, cells : see `Densities`; start : (R, M, 1); transitions : (T, M, M, 1)
     """
 
     places: Integers
@@ -58,9 +59,9 @@ class Scored(NamedTuple):
 
 
 class ScoreRoom(NamedTuple):
-    """Where scores go: (S,) of sequences, and (N,) of events or no rows; and room for a block of events.
+    """Output of scoring, `scores` (S,) and `increments` (N,) or empty, and workspace for a block of events.
 
-    `x` (n, K, 1) and `flat_x` (n · K,) are the same memory, for the longest sequence at least.
+    `x` (n, K, 1) and `flat_x` (n · K,) share their memory, which must hold the longest sequence.
     """
 
     scores: Floats
@@ -70,7 +71,7 @@ class ScoreRoom(NamedTuple):
 
 
 def check_scoring(source: GivenSequences, model: Scored, room: ScoreRoom) -> None:
-    """`ValueError` if arrays have shapes that do not fit each other."""
+    """Raise `ValueError` if the arrays have shapes that do not fit each other."""
     n, n_states, n_features = len(source.codes), model.start.shape[1], len(model.features)
     check_shape("values", source.values, (n * n_features,))
     check_shape("start", model.start, (len(model.start), n_states, 1))
@@ -103,11 +104,11 @@ def score(
     x: Floats,
     flat_x: Floats,
 ) -> None:
-    """ln P(x | Ω) of each sequence, and of each event given those before it if there are `increments`.
+    """ln P(x | Ω) of each sequence, and of each event given those before it if `increments` is not empty.
 
-    NaN or −inf where underflow threatens: that is for the log domain. The arguments are the arrays of
-    `GivenSequences`, of a `Scored` and of a `ScoreRoom`, one by one: Numba takes three times as long to take
-    in a tuple, a fifth of the time of a short score.
+    The score is NaN or −inf where underflow threatens; the caller then uses the log domain. The arguments are
+    the fields of `GivenSequences`, `Scored` and `ScoreRoom`, one by one: Numba needs three times as long to
+    unpack tuples, a fifth of the time of a short score.
     """
     how, n_room = Densities(features, log_floor, cells), len(x)
     n_codes, n_states, n_features = len(start), start.shape[1], len(features)
@@ -118,7 +119,7 @@ def score(
     scores, of_events = np.empty((n_room, 1)), np.empty(n_room if len(increments) else 0)
     walk = Walk(own, worst, rows, steps, start, transitions)
     work = FitRoom(density, largest, states, largest, scores, worst, of_events)
-    # Numbers that the compiler does not know: a constant would be a variant of its own.
+    # A zero that the compiler does not know: with a constant it would compile another variant.
     none = len(offsets) * 0
     first = none
     while first < len(offsets) - 1:
@@ -147,7 +148,7 @@ def score(
 
 @inner
 def scaled_values(begin: int, n_values: int, values: Floats, features: Integers, scaled: Floats) -> None:
-    """Values on the scale that densities are taken on; a missing one stays NaN."""
+    """Write values on the scale of their densities to `scaled`; a missing value stays NaN."""
     n_features, on_log_scale = len(features), 0
     for k in range(n_features):
         on_log_scale += features[k, ON_LOG_SCALE]
@@ -155,27 +156,27 @@ def scaled_values(begin: int, n_values: int, values: Floats, features: Integers,
         value = values[begin + n]
         scaled[n] = logarithm(value) if value == value else value
     if on_log_scale < n_features:
-        # All of them in one loop above, in vector instructions; these are put back.
+        # The loop above takes all logarithms, in vector instructions; here linear values are restored.
         for n in range(n_values):
             if features[n % n_features, ON_LOG_SCALE] == 0:
                 scaled[n] = values[begin + n]
 
 
 class Lattice(NamedTuple):
-    """Sequences laid out for the functions below: log-densities (N, M, 1), and what recursions walk along."""
+    """Sequences laid out for the recursions below: log-densities (N, M, 1), and the walk along them."""
 
     log_density: Floats
     walk: Walk
 
     @classmethod
     def of(cls, log_density: Floats, walk: Walk) -> Lattice:
-        """With densities (N, M); a `ValueError` if their shape does not fit the walk."""
+        """A lattice from log-densities (N, M); raises `ValueError` if their shape does not fit the walk."""
         check_shape("log_density", log_density, (len(walk.steps), walk.start.shape[1]))
         return cls(plain(log_density)[..., None], walk)
 
     @property
     def offsets(self) -> Integers:
-        """(S + 1,) where each sequence begins, and the last ends."""
+        """The bounds of the sequences, (S + 1,)."""
         return self.walk.offsets
 
     @property
@@ -183,14 +184,14 @@ class Lattice(NamedTuple):
         return len(self.walk.offsets) - 1
 
     def weighted(self, weights: Floats) -> Lattice:
-        """Sequences that weigh differently, (S,)."""
+        """The same lattice with other weights (S,) of the sequences."""
         check_shape("weights", weights, (self.n_sequences,))
         return self._replace(walk=self.walk._replace(weights=plain(weights)))
 
 
 @compiled
 def filter_states(variant: Variant, lattice: Lattice, states: Floats, increments: Floats) -> None:
-    """P(z_n | x_1..n, Ω) into `states` (N, M, 1), not normalised, and ln P(x_n | x_1..n−1, Ω).
+    """Write P(z_n | x_1..n, Ω), not normalised, to `states` (N, M, 1), and ln P(x_n | x_1..n−1, Ω).
 
     Where underflow threatens, the increments of a sequence are NaN.
     """
@@ -206,7 +207,7 @@ def filter_states(variant: Variant, lattice: Lattice, states: Floats, increments
 def smooth_states(
     variant: Variant, lattice: Lattice, states: Floats, scores: Floats, step_sums: Floats
 ) -> None:
-    """γ (Eq. 10), times the weight, into `states` (N, M, 1), ln P(x | Ω) (S, 1), and Σ ξ by row (T, M, M, 1).
+    """Compute γ (Eq. 10) times the weight (N, M, 1), ln P(x | Ω) (S, 1), and Σ ξ by row (T, M, M, 1).
 
     Where underflow threatens, the score of a sequence is NaN or −inf, and the sequence adds nothing.
     """
@@ -217,7 +218,7 @@ def smooth_states(
 
 @inner
 def work_for(lattice: Lattice, states: Floats, scores: Floats, increments: Floats) -> FitRoom:
-    """Room for the recursions along all sequences."""
+    """Workspace for the recursions along all sequences."""
     density, largest = lattice.log_density.copy(), np.empty((len(states), 1))
     inverse = np.empty((states.shape[1], 1))
     return FitRoom(density, largest, states, inverse, scores, np.empty(1), increments)
@@ -225,14 +226,14 @@ def work_for(lattice: Lattice, states: Floats, scores: Floats, increments: Float
 
 @inner
 def forward_all(variant: Variant, lattice: Lattice, work: FitRoom) -> None:
-    """`forward` along all sequences."""
+    """Run `forward` along all sequences."""
     scale_densities(variant, len(work.states), work.density, work.largest)
     forward(variant, len(work.scores) * 0, len(work.scores), lattice.walk, work)
 
 
 @compiled
 def filter_in_logs(which: Integers, lattice: Lattice, states: Floats, increments: Floats) -> None:
-    """`filter_states` for some sequences, in the log domain."""
+    """Do the work of `filter_states` for some sequences in the log domain."""
     log_density, walk = lattice
     for s in which:
         first, last = walk.offsets[s], walk.offsets[s + 1]
@@ -247,9 +248,9 @@ def filter_in_logs(which: Integers, lattice: Lattice, states: Floats, increments
 def smooth_in_logs(
     which: Integers, lattice: Lattice, states: Floats, scores: Floats, step_sums: Floats
 ) -> None:
-    """`smooth_states` for some sequences, in the log domain.
+    """Do the work of `smooth_states` for some sequences in the log domain.
 
-    A sequence that the model cannot produce has a score of −inf, γ = 0 and adds nothing to the sums.
+    A sequence that the model cannot produce has a score of −inf and γ = 0, and adds nothing to the sums.
     """
     walk = lattice.walk
     for s in which:
@@ -301,10 +302,10 @@ def viterbi(lattice: Lattice, states: Integers, log_probability: Floats) -> None
 
 @compiled
 def forecast_states(lattice: Lattice, from_later: bool, log_weights: Floats, increments: Floats) -> None:
-    """ln P(z_n | x_1..n−1, Ω) into `log_weights` (N, M), or, `from_later`, given all events but the n-th.
+    """Write ln P(z_n | x_1..n−1, Ω), or with `from_later` given all events but the n-th, to `log_weights`.
 
-    In the log domain throughout: the posterior divided by the event's own density would be 0/0 just where
-    it matters, at an outlier. `increments` (N,) gets ln P(x_n | x_1..n−1, Ω).
+    The log domain is used throughout: the posterior divided by the event's own density would be 0/0 exactly
+    where it matters, at an outlier. `increments` (N,) receives ln P(x_n | x_1..n−1, Ω).
     """
     log_density, walk = lattice
     offsets, _, start_rows, steps, start, transitions = walk

@@ -1,4 +1,4 @@
-"""Sums over events by event type and state, and moments of parts put together."""
+"""Sums over events by event type and state, and merging of moments."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers, compiled
 
-# Below this a sum of weights is nothing to divide by.
+# Sums of weights below this count as zero and are not divided by.
 NOTHING = 1e-280
 
 
 def weighted_sums(rows: Integers, n_rows: int, weights: Floats) -> Floats:
-    """Σ of the weights (N, M) by row index, (n_rows, M); an index of n_rows or more is left out."""
+    """Sums of the weights (N, M) by row index, (n_rows, M); indices of n_rows or more are left out."""
     sums = np.zeros((n_rows, weights.shape[1]))
     add_weights(rows, weights, sums)
     return sums
@@ -25,8 +25,7 @@ def weighted_moments(
 ) -> tuple[Floats, Floats, Floats]:
     """Weight, mean and sum of squared deviations by row index and state, in two passes.
 
-    A NaN among the values has no weight; an index of n_rows or more is left out. Where a cell has no
-    weight, its mean is 0.
+    NaN values have no weight; indices of n_rows or more are left out. A cell without weight has mean 0.
     """
     count, mean, square = np.zeros((3, n_rows, weights.shape[1]))
     add_moments(rows, weights, values, count, mean, square)
@@ -35,7 +34,7 @@ def weighted_moments(
 
 @compiled
 def add_weights(rows: Integers, weights: Floats, sums: Floats) -> None:
-    """`weighted_sums` into sums that are zero."""
+    """The compiled part of `weighted_sums`: add the weights to `sums`, which must be zero."""
     for n in range(len(rows)):
         if rows[n] < len(sums):
             for j in range(weights.shape[1]):
@@ -46,7 +45,7 @@ def add_weights(rows: Integers, weights: Floats, sums: Floats) -> None:
 def add_moments(
     rows: Integers, weights: Floats, values: Floats, count: Floats, mean: Floats, square: Floats
 ) -> None:
-    """`weighted_moments` into sums that are zero."""
+    """The compiled part of `weighted_moments`: fill `count`, `mean` and `square`, which must be zero."""
     n_rows, n_states = count.shape
     for n in range(len(rows)):
         if rows[n] < n_rows and not math.isnan(values[n]):
@@ -64,7 +63,7 @@ def add_moments(
 
 
 def mixture_moments(mean: Floats, variance: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of a mixture over event types (Eqs. 29 and 31), (M,) each; arrays (m, M)."""
+    """Mean and variance of a mixture over event types (Eqs. 29 and 31), (M,) each, from arrays (m, M)."""
     together = np.sum(weights * mean, axis=0)
     return together, np.sum(weights * ((mean - together) ** 2 + variance), axis=0)
 
@@ -72,7 +71,7 @@ def mixture_moments(mean: Floats, variance: Floats, weights: Floats) -> tuple[Fl
 def merge_moments(
     a: Mapping[str, Floats], b: Mapping[str, Floats], weight: str = "count"
 ) -> dict[str, Floats]:
-    """Weights, means and squared deviations of two sets together (Chan, Golub and LeVeque)."""
+    """Weights, means and squared deviations of two sets combined (Chan, Golub and LeVeque)."""
     total = a[weight] + b[weight]
     share = np.divide(b[weight], total, out=np.zeros_like(total), where=total > 0)
     difference = b["mean"] - a["mean"]

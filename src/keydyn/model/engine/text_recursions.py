@@ -1,7 +1,7 @@
 """Recursions over unknown event types whose probabilities depend on several types before them.
 
-What is summed over is the pair of a context, as an n-gram model has them, and a hidden state. A context and
-the next type give the next context, so the table of steps is sparse: each step visits C·m of C² pairs.
+The sums run over pairs of a context of an n-gram model and a hidden state. A context and the next type
+determine the next context, so the table of steps is sparse: each step visits C·m of C² pairs.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from keydyn.model.engine.log_domain import safe_log
 
 
 class TextWalk(NamedTuple):
-    """What the recursions walk along.
+    """The sequences, contexts and model parameters that the recursions use.
 
     Attributes
     ----------
-    offsets : (S + 1,) sequences
-    prob, following, last : the contexts: (C, m) the probability of each type, and the context that it makes;
-        (C,) the last type. Sequences begin in the first context
+    offsets : (S + 1,) bounds of the sequences
+    prob, following : (C, m) for each context and next type, its probability and the context that results
+    last : (C,) the last type of each context. Sequences begin in the first context
     start : (m, M); transitions : (m, m, M, M)
     """
 
@@ -38,10 +38,10 @@ class TextWalk(NamedTuple):
 def smooth_types(
     walk: TextWalk, density: Floats, log_scale: Floats, posterior: Floats, scores: Floats
 ) -> None:
-    """P(ω_n | x) into `posterior` (N, m) and ln P(x) into `scores` (S,), by forward and backward.
+    """Write P(ω_n | x) to `posterior` (N, m) and ln P(x) to `scores` (S,), by forward and backward recursion.
 
-    `density` (N, m, M) is of each event divided by its largest, whose logarithm is in `log_scale` (N,).
-    A sequence that cannot be has a score of −∞ and a posterior of zeros.
+    `density` (N, m, M) is relative to the largest of each event, whose logarithm is in `log_scale` (N,).
+    An impossible sequence has a score of −∞ and a posterior of zeros.
     """
     offsets, prob, following, last, start, transitions = walk
     n_contexts, m = prob.shape

@@ -1,4 +1,4 @@
-"""Compiled walks along event sequences: prior state probabilities, and draws of types and states."""
+"""Compiled walks along event sequences: prior state probabilities, and random types and states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keydyn.model.engine.layout import Walk
 
 @compiled
 def propagate(walk: Walk, occupancy: Floats) -> None:
-    """P(z_n | Ω), emissions unseen, into `occupancy` (one row per event)."""
+    """Write P(z_n | Ω), without regard to emissions, to `occupancy` (N, M)."""
     offsets, _, start_rows, steps, start, transitions = walk
     n_states = start.shape[1]
     for s in range(len(offsets) - 1):
@@ -26,7 +26,7 @@ def propagate(walk: Walk, occupancy: Floats) -> None:
 
 
 class SparseChain(NamedTuple):
-    """A chain of event types: the first type of each sequence, and what may follow each type.
+    """A chain of event types: the first type of each sequence, and the possible successors of each type.
 
     Type r is followed by successors[first[r]:first[r + 1]] with cumulative probabilities `bounds`, or, if
     that is empty, by any type with equal probability.
@@ -40,7 +40,7 @@ class SparseChain(NamedTuple):
 
 @compiled
 def walk_events(offsets: Integers, chain: SparseChain, uniforms: Floats, path: Integers) -> None:
-    """Draw event types."""
+    """Draw event types from the chain into `path`, with one uniform number per event."""
     start, first, successors, bounds = chain
     n_types = len(first) - 1
     for s in range(len(offsets) - 1):
@@ -63,7 +63,7 @@ def walk_events(offsets: Integers, chain: SparseChain, uniforms: Floats, path: I
 
 @compiled
 def walk_states(walk: Walk, uniforms: Floats, states: Integers) -> None:
-    """Draw hidden states along given event sequences."""
+    """Draw hidden states along given event sequences, with one uniform number per event."""
     offsets, _, start_rows, steps, start, transitions = walk
     n_states = start.shape[1]
     for s in range(len(offsets) - 1):

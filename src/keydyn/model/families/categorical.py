@@ -1,4 +1,4 @@
-"""The categorical distribution: one of a few things, numbered from 0."""
+"""The categorical distribution over categories numbered from 0."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from keydyn.model.families.family import NO_MASS, Family, Params, Stats, registe
 # The share of a start that is uniform: EM cannot revive a probability of zero.
 UNIFORM = 0.1
 SUM_TOLERANCE = 1e-6
-# Each has a parameter of its own, so more would be unusable anyhow.
+# Each category is a parameter with its own array, so more would be unusable anyway.
 MOST_CATEGORIES = 100_000
 
 
 @register
 @dataclass(frozen=True)
 class Categorical(Family):
-    """The categories 0 … n_categories − 1, with probabilities `p0`, `p1`, …; for models of symbols.
+    """The categorical distribution over 0 … n_categories − 1, with probabilities `p0`, `p1`, ….
 
-    `"categorical"` by name has two categories; `Categorical(n_categories=5)` has five. A category that a
-    state never emitted in fitting has probability zero there, unless `pseudocount` events of each are added
-    to the counts (EM then climbs the penalised likelihood, not the likelihood).
+    The name `"categorical"` stands for two categories; `Categorical(n_categories=5)` has five. A category
+    that a state never emitted in fitting has probability zero there, unless `pseudocount` events of each
+    category are added to the counts (EM then climbs the penalised likelihood, not the likelihood).
 
     Examples
     --------
@@ -78,18 +78,18 @@ class Categorical(Family):
         return logs
 
     def cdf(self, x: Floats, params: Params) -> Floats:
-        """P(X ≤ x), a staircase."""
+        """P(X ≤ x), a step function."""
         terms = [np.where(np.asarray(x) >= c, params[name], 0.0) for c, name in enumerate(self.parameters)]
         total: Floats = np.minimum(np.sum(terms, axis=0), 1.0)
         return total
 
     def quantile(self, q: Floats, params: Params) -> Floats:
-        """The least category with P(X ≤ x) ≥ q."""
+        """The smallest category x with P(X ≤ x) ≥ q."""
         shares = [np.asarray(params[name]) for name in self.parameters]
         passed, below = np.zeros(np.broadcast_shapes(np.shape(q), shares[0].shape)), np.zeros(shares[0].shape)
         for c in range(self.n_categories - 1):
             below = below + shares[c]
-            # Rounding of the sum must not lead to a category of probability zero.
+            # Rounding of the sum must not select a category of probability zero.
             more = np.sum(shares[c + 1 :], axis=0) > 0.0
             passed += (below < q) & more
         return passed
@@ -100,7 +100,7 @@ class Categorical(Family):
         return total
 
     def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
-        """A bell over the categories around each state's place, and some of everything."""
+        """Start probabilities: a bell curve around each state's place, mixed with a uniform share."""
         middle = np.clip(mean + shift, 0.0, self.highest)
         width = np.maximum(scale, 0.5)
         bell = np.stack([np.exp(-0.5 * ((c - middle) / width) ** 2) for c in range(self.n_categories)])
@@ -121,7 +121,7 @@ class Categorical(Family):
         some = count > max(NO_MASS, count_floor)
         total = np.where(some, count + self.n_categories * self.pseudocount, 1.0)
         shares = {name: (stats[name] + self.pseudocount) / total for name in self.parameters}
-        # There is no scale, and so no floor to act.
+        # There is no scale, so no floor can act.
         return where_some(some, shares, current), np.zeros(count.shape, dtype=bool)
 
     def check(self, params: Params) -> None:

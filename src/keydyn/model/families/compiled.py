@@ -1,4 +1,4 @@
-"""The families as the engine knows them."""
+"""The mapping from emission families to the codes and table layouts of the compiled engine."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ KINDS: dict[type[Family], int] = {
 
 
 def kind_of(family: Family) -> int:
-    """What the engine calls this family; CUSTOM where only its own methods know it.
+    """The engine's code for this family; CUSTOM if the engine must call the family's own methods.
 
-    A class derived from one of those above may differ from it in anything.
+    A subclass that is not in `KINDS` itself is custom too, because it may override anything.
     """
     if isinstance(family, Student) and family.estimate_df:
         return CUSTOM
@@ -47,7 +47,7 @@ def kind_of(family: Family) -> int:
 
 @lru_cache(maxsize=64)
 def features_of(families: tuple[Family, ...]) -> Integers:
-    """The features of a model, (K, 4); see `engine.densities`."""
+    """The table that describes a model's features to the engine, (K, 4); see `engine.densities`."""
     end = np.cumsum([len(family.parameters) for family in families])
     columns = (
         [kind_of(family) for family in families],
@@ -60,7 +60,7 @@ def features_of(families: tuple[Family, ...]) -> Integers:
 
 @lru_cache(maxsize=64)
 def variant_for(n_states: int, families: tuple[Family, ...], *, in_lanes: bool = False) -> Variant:
-    """The variant of loops over features: with two states, and none but normal families, a shorter one."""
+    """The compiled variant for a model; two states with only normal or custom families get a shorter one."""
     variant = variant_of(n_states, in_lanes=in_lanes)
     is_short = n_states == 2 and all(kind_of(family) in (NORMAL, CUSTOM) for family in families)
     return (*variant, ()) if is_short else variant
@@ -68,12 +68,12 @@ def variant_for(n_states: int, families: tuple[Family, ...], *, in_lanes: bool =
 
 @lru_cache(maxsize=64)
 def width_of(families: tuple[Family, ...]) -> int:
-    """How many numbers the engine keeps of a feature, an event type and a state."""
+    """The number of values that the engine keeps for each feature, event type and state."""
     sizes = [len(family.parameters) + 1 for family in families if isinstance(family, Categorical)]
     return max([N_COEFFICIENTS, *sizes])
 
 
 @lru_cache(maxsize=64)
 def custom_features(families: tuple[Family, ...]) -> tuple[int, ...]:
-    """The features whose family only its own methods know."""
+    """The indices of features whose family the engine does not implement."""
     return tuple(np.flatnonzero(features_of(families)[:, KIND] == CUSTOM).tolist())

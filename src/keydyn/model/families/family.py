@@ -1,9 +1,9 @@
-"""What a distribution family must offer to serve as an emission, and the families by name.
+"""The interface of distribution families that serve as emissions, and the registry of families by name.
 
-A family knows one feature. Its parameters are a dict of arrays; in a model each has shape (m, M), one
+A family describes one feature. Its parameters are a dict of arrays; in a model each has shape (m, M), one
 value per event type and state, and every method works elementwise on whatever shape it is given. A new
-family is a class with `log_density`, `statistics` and `update`, made known by `register`; all else has a
-default.
+family is a class with `log_density`, `statistics` and `update`, decorated with `register`; every other
+method has a default.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ Params = dict[str, Floats]
 Stats = dict[str, Floats]
 
 
-# Where a start puts points: the middles of nine equal shares of a normal distribution, with deviation one.
+# Points that represent a start: the medians of nine equal shares of a normal distribution, scaled to a
+# standard deviation of one.
 POINTS = special.ndtri((np.arange(9) + 0.5) / 9)
 POINTS /= POINTS.std()
-# Parameters of values up to 1e100 are not larger than this.
+# Upper bound for parameters; values up to 1e100 do not need larger ones.
 GREATEST = 1e110
-# A family bounded on the linear scale starts at least this far inside, in deviations.
+# A family bounded on the linear scale starts at least this far inside its bounds, in standard deviations.
 INSIDE = 0.1
 
 
@@ -40,18 +41,19 @@ INSIDE = 0.1
 class Family(ABC):
     """A family of distributions of one feature.
 
-    A density, statistics and an update make a family. The defaults of the rest hold for any continuous
-    distribution: `cdf`, `quantile` and `mean` integrate the density, and `draw` turns uniform numbers into
-    quantiles, so their own formulas are worth writing where speed matters. A discrete family needs its own.
+    A subclass must define `log_density`, `statistics` and `update`. The other methods have defaults that
+    hold for any continuous distribution: `cdf`, `quantile` and `mean` integrate the density, and `draw`
+    turns uniform numbers into quantiles. Override them with closed formulas where speed matters. A discrete
+    family must override them.
 
     Class attributes
     ----------------
-    name : what it is called in `emission=`
-    parameters : names of its parameters
-    lowest, highest : the values it takes, bounds included; from ±1e100 on there is no bound
-    domain : the same in words, for messages; by default from the bounds
+    name : the name of the family in `emission=`
+    parameters : the names of its parameters
+    lowest, highest : the range of its values, bounds included; ±1e100 and beyond mean no bound
+    domain : a description of this range for messages; by default built from the bounds
     location_scale : whether the parameters `loc` and `scale` are a location and a scale
-    on_log_scale : whether start values and scale floor are those of ln x
+    on_log_scale : whether start values and scale floor refer to ln x
 
     Examples
     --------
@@ -79,11 +81,11 @@ class Family(ABC):
             cls.domain = f"a number between {cls.lowest} and {cls.highest}"
 
     def working(self, x: Floats) -> Floats:
-        """x on the scale on which locations and spreads are taken: itself, or ln x."""
+        """x on the scale of locations and spreads: x itself, or ln x."""
         return np.log(x) if self.on_log_scale else x
 
     def outside(self, x: Floats) -> Truths:
-        """Which values it cannot take; a NaN is missing, not outside."""
+        """A mask of the values that the family cannot take; a NaN is missing, not outside."""
         return (x < self.lowest) | (x > self.highest)
 
     @abstractmethod
@@ -92,53 +94,53 @@ class Family(ABC):
 
     @abstractmethod
     def statistics(self, x: Floats, posterior: Floats, rows: Integers, n_rows: int, params: Params) -> Stats:
-        """What the update needs of these events, each array (n_rows, M); "count" must be among them.
+        """The weighted sums over events that `update` needs, each (n_rows, M); "count" is required.
 
-        `posterior` (N, M) are the weights, `rows` the event types; a NaN in x has no weight, nor has an event
-        in row n_rows, whose type is unknown. `params` are the current ones, (n_rows + 1, M), for families
-        whose statistics depend on them.
+        `posterior` (N, M) holds the weights and `rows` the event types. An event whose x is NaN, or whose
+        type is unknown (row n_rows), has no weight. `params` are the current parameters, (n_rows + 1, M), for
+        families whose statistics depend on them.
         """
 
     @abstractmethod
     def update(
         self, stats: Stats, current: Params, min_scale: float, count_floor: float
     ) -> tuple[Params, Truths]:
-        """The parameters that maximise Σγ ln f (Eq. 15), and where the scale floor acted.
+        """The parameters that maximise Σγ ln f (Eq. 15), and a mask of cells where the scale floor acted.
 
-        Cells without mass keep their current parameters. `count_floor` is the least divisor of the normal
-        and log-normal; in the other families a cell with less mass keeps its parameters.
+        Cells without mass keep their current parameters. `count_floor` is the smallest divisor for the
+        normal and log-normal; in the other families a cell with less mass than this keeps its parameters.
         """
 
     def cdf(self, x: Floats, params: Params) -> Floats:
-        """P(X ≤ x); by default the density's integral, to about 1e-8."""
+        """P(X ≤ x); by default the integral of the density, accurate to about 1e-8."""
         return numerical.cdf(self, x, params)
 
     def quantile(self, q: Floats, params: Params) -> Floats:
-        """The x with P(X ≤ x) = q; the domain's ends for 0 and 1."""
+        """The x with P(X ≤ x) = q; the ends of the domain for q = 0 and q = 1."""
         return numerical.quantile(self, q, params)
 
     def mean(self, params: Params) -> Floats:
-        """The expected value; inf where there is none, or where its integral hardly converges."""
+        """The expected value; inf where it does not exist or its integral converges too slowly."""
         return numerical.mean(self, params)
 
     def location(self, params: Params) -> Floats:
-        """What states are ordered by; by default the mean, or the median where the mean is infinite."""
+        """The location by which states are ordered: the mean, or the median if that is infinite."""
         mean = self.mean(params)
         finite = np.isfinite(mean)
         return mean if finite.all() else np.where(finite, mean, self.quantile(np.array(0.5), params))
 
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
-        """One value for each entry of the parameters; by default the quantiles of uniform numbers."""
+        """One random value per entry of the parameters; by default the quantiles of uniform numbers."""
         shape = np.broadcast_shapes(*(np.shape(values) for values in params.values()))
-        # random() can be 0, whose quantile is no value.
+        # random() can return 0, whose quantile may lie outside the domain.
         uniform = np.maximum(generator.random(shape), 2.0**-54)
         return np.clip(self.quantile(uniform, params), self.lowest, self.highest)
 
     def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
-        """Parameters from mean and deviation on the working scale, displaced by `shift` (Eqs. 23–24).
+        """Start parameters from mean and deviation on the working scale, displaced by `shift` (Eqs. 23–24).
 
-        By default the update of a few points with this mean and deviation, brought into the domain. Where
-        `statistics` depends on current parameters, all of these are one.
+        The default updates from a few points with this mean and deviation, clipped to the domain. Where
+        `statistics` depends on the current parameters, it is called with all of them equal to one.
         """
         middle, scale = np.broadcast_arrays(np.asarray(mean + shift, dtype=np.float64), scale)
         points = middle.reshape(-1, 1) + scale.reshape(-1, 1) * POINTS
@@ -157,41 +159,41 @@ class Family(ABC):
         return {name: np.reshape(params[name], middle.shape).copy() for name in self.parameters}
 
     def merge(self, a: Stats, b: Stats) -> Stats:
-        """The statistics of two sets of events together; by default they are sums and add up."""
+        """The statistics of two sets of events combined; by default their sums."""
         return {name: a[name] + b[name] for name in a}
 
     def marginal(self, params: Params, weights: Floats) -> Params:
-        """One distribution per state, event types integrated out (Eqs. 29–31).
+        """The parameters of one distribution per state, with event types integrated out (Eqs. 29–31).
 
-        `weights` (m, M) add up to one over types. The default averages the parameters, which gives valid ones
-        wherever those between two valid ones are valid; for some families other averages mean more.
+        `weights` (m, M) add up to one over types. The default averages the parameters, which is valid if the
+        family's valid parameters form a convex set. Override it where another average is more meaningful.
         """
         return {name: np.sum(weights * params[name], axis=0) for name in self.parameters}
 
     def interpolate(self, params: Params, marginal: Params, keep: Floats) -> Params:
-        """Smoothed parameters (Eq. 34): `keep` (m, 1) of the type's own, the rest of the marginal's.
+        """Smoothed parameters (Eq. 34): a share `keep` (m, 1) of the type's own, the rest from the marginal.
 
-        By default linear, as the marginal.
+        The default interpolates the parameters linearly.
         """
         return {name: keep * params[name] + (1.0 - keep) * marginal[name] for name in self.parameters}
 
     def check(self, params: Params) -> None:  # noqa: B027 any finite numbers will do unless a family objects
-        """`ValueError` if these, finite and of one shape, cannot be this family's parameters."""
+        """Raise `ValueError` if these arrays, finite and of one shape, are not valid parameters."""
 
     def free_parameters(self) -> int:
-        """Parameters estimated for each event type and state."""
+        """The number of parameters estimated for each event type and state."""
         return len(self.parameters)
 
     def shared_parameters(self) -> int:
-        """Parameters estimated once for the feature."""
+        """The number of parameters estimated once for the whole feature."""
         return 0
 
     def mass(self, stats: Stats) -> Floats:
-        """Σγ of events with a value, (m, M)."""
+        """Σγ over the events that have a value, (m, M)."""
         return stats["count"]
 
     def settings(self) -> dict[str, Any]:
-        """What tells this family from others of its name."""
+        """The constructor arguments that distinguish this family from others of the same name."""
         return asdict(self)
 
 
@@ -220,12 +222,12 @@ class Emission:
 
     @property
     def loc(self) -> Floats:
-        """Location; for the log-normal the log-mean η."""
+        """The location; for the log-normal the log-mean η."""
         return self._of_location_scale("loc")
 
     @property
     def scale(self) -> Floats:
-        """Scale; for the log-normal the log-standard deviation ρ."""
+        """The scale; for the log-normal the standard deviation ρ of ln x."""
         return self._of_location_scale("scale")
 
     def _of_location_scale(self, name: str) -> Floats:
@@ -236,13 +238,13 @@ class Emission:
         return self.params[name]
 
     def at(self, index: Any) -> Params:
-        """The parameters of some rows."""
+        """The parameters in the rows that `index` selects."""
         return {name: values[index] for name, values in self.params.items()}
 
     def log_densities(self, x: Floats, rows: Integers, floor: float | None) -> Floats:
         """ln f of values (N,) under the parameters in their rows, (N, M); 0 where a value is missing.
 
-        `floor` is the least density, or None.
+        `floor` is a lower bound for the density, or None.
         """
         present = ~np.isnan(x)
         everywhere = bool(present.all())
@@ -264,7 +266,7 @@ _FAMILIES: dict[str, type[Family]] = {}
 
 
 def register(family: type[Family]) -> type[Family]:
-    """Make a family known by its name; usable as a decorator.
+    """Register a family under its name; usable as a decorator.
 
     Examples
     --------
@@ -285,7 +287,7 @@ def register(family: type[Family]) -> type[Family]:
 
 
 def family_names() -> tuple[str, ...]:
-    """Names of all known families.
+    """The names of all registered families, sorted.
 
     Examples
     --------
@@ -297,7 +299,7 @@ def family_names() -> tuple[str, ...]:
 
 
 def family(name: str | Family, **settings: Any) -> Family:
-    """A family by its name, or itself."""
+    """The family with this name, built with `settings`; a `Family` object is returned as it is."""
     if isinstance(name, Family):
         return name
     if not isinstance(name, str) or name not in _FAMILIES:
@@ -306,7 +308,7 @@ def family(name: str | Family, **settings: Any) -> Family:
 
 
 def families_of(emission: str | Family | Sequence[str | Family], n_features: int) -> tuple[Family, ...]:
-    """The family of each feature, from one name for all or one per feature."""
+    """The family of each feature, from one for all features or a list with one per feature."""
     if isinstance(emission, (str, Family)):
         return (family(emission),) * n_features
     if not isinstance(emission, (list, tuple)):
@@ -317,10 +319,10 @@ def families_of(emission: str | Family | Sequence[str | Family], n_features: int
 
 
 def sums_by_type(posterior: Floats, rows: Integers, n_rows: int, *values: Floats) -> list[Floats]:
-    """Σγ, and Σγv of each of the values, by event type and state: what most statistics are made of.
+    """Σγ, and Σγv for each of the values, by event type and state: the building blocks of most statistics.
 
-    `posterior` (N, M), `rows` and each of the values (N,); every sum (n_rows, M). Events of unknown type, row
-    n_rows, are left out, and those where a value is NaN.
+    `posterior` has shape (N, M), `rows` and each of the values (N,), every sum (n_rows, M). Events of unknown
+    type (row n_rows) and events where any value is NaN are left out.
 
     Examples
     --------
@@ -347,14 +349,14 @@ def not_a_value(place: str, value: float, family: Family) -> ValueError:
 
 
 def at_least(values: Floats, floor: float) -> tuple[Floats, Truths]:
-    """Values raised to the floor, and where it acted."""
+    """Values raised to the floor, and a mask of those that were below it."""
     return np.maximum(values, floor), values < floor
 
 
 def check_positive(params: Params, *names: str, least: float = 1e-300, most: float = GREATEST) -> None:
-    """`ValueError` naming the first of these parameters that is not greater than zero, and sane, everywhere.
+    """Raise `ValueError` for the first named parameter that is not positive and within bounds everywhere.
 
-    Beyond these bounds a formula meets infinity, and may give NaN for values that the family takes.
+    Beyond these bounds formulas overflow, and may give NaN for values that the family can take.
     """
     for name in names:
         if (params[name] <= 0).any():

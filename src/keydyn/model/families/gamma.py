@@ -27,7 +27,7 @@ from keydyn.model.families.family import (
 @register
 @dataclass(frozen=True)
 class Exponential(Family):
-    """The exponential distribution, `scale` its mean.
+    """The exponential distribution with mean `scale`.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Exponential(Family):
         return np.minimum(generator.exponential(params["scale"]), self.highest)
 
     def start(self, mean: Floats, scale: Floats, shift: Floats) -> Params:
-        # Means are positive: spread them by factors, e^h at the most extreme.
+        # Means must stay positive, so they are spread by factors e^(shift / scale).
         return {"scale": np.maximum(mean, scale) * np.exp(np.clip(shift / scale, -10.0, 10.0))}
 
     def statistics(self, x: Floats, posterior: Floats, rows: Integers, n_rows: int, params: Params) -> Stats:
@@ -82,7 +82,7 @@ class Exponential(Family):
 @register
 @dataclass(frozen=True)
 class Gamma(Family):
-    """The gamma distribution: `shape`, and `scale` = mean / shape.
+    """The gamma distribution with parameters `shape` and `scale`, whose mean is their product.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Gamma(Family):
         shape, scale = params["shape"], params["scale"]
         ratio = x / scale
         direct = special.xlogy(shape - 1.0, ratio) - ratio - special.gammaln(shape) - np.log(scale)
-        # Terms as large as the shape cancel; Stirling's series has them cancelled already.
+        # Terms as large as the shape cancel in the direct formula; Stirling's series is free of them.
         large = np.maximum(shape, STIRLING)
         relative = ratio / large
         series = (1 / 12 - 1 / (360 * large**2)) / large
@@ -157,7 +157,7 @@ class Gamma(Family):
         return _gamma_from_moments(mean, variance)
 
     def check(self, params: Params) -> None:
-        # So that x / scale, and that divided by the shape, is neither zero nor infinite.
+        # Within these bounds neither x / scale nor x / scale / shape underflows or overflows.
         check_positive(params, "shape", "scale", least=1e-150, most=1e150)
         mean = "shape times scale"
         check_positive({mean: params["shape"] * params["scale"]}, mean, least=1e-150, most=1e150)

@@ -1,4 +1,4 @@
-"""Families with a location and a scale: what they have in common, the normal and the log-normal."""
+"""Families with a location and a scale: their common base classes, the normal and the log-normal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ LARGEST_FLOAT = float(np.finfo(float).max)
 
 
 class LocationScale(Family):
-    """Location `loc` and scale `scale`; the marginal has the mixture's location and squared scale."""
+    """Base of families with parameters `loc` and `scale`.
+
+    The marginal has the location and the squared scale of the mixture.
+    """
 
     parameters: ClassVar[tuple[str, ...]] = ("loc", "scale")
     location_scale: ClassVar[bool] = True
@@ -41,7 +44,7 @@ class LocationScale(Family):
         return {"loc": loc, "scale": scale + np.zeros(loc.shape)}
 
     def within(self, drawn: Floats) -> Floats:
-        """Draws as near as the values that a family on the linear scale takes."""
+        """Draws clipped to the values that a family on the linear scale can take."""
         return np.clip(drawn, Family.lowest, Family.highest)
 
     def marginal(self, params: Params, weights: Floats) -> Params:
@@ -55,9 +58,9 @@ class LocationScale(Family):
 
 
 class LogScale(Family):
-    """Put before a family in the list of bases: x is positive, and ln x has the other's distribution.
+    """Mixin that gives ln x, for positive x, the distribution of the family after it in the list of bases.
 
-    The other must have its own `cdf`, `quantile` and `draw`: the defaults would integrate the density of x.
+    That family must have its own `cdf`, `quantile` and `draw`: the defaults would integrate the density of x.
     """
 
     lowest: ClassVar[float] = 5e-324
@@ -78,13 +81,13 @@ class LogScale(Family):
         return exp_or_inf(super().quantile(q, params))
 
     def draw(self, generator: np.random.Generator, params: Params) -> Floats:
-        """The nearest positive number where e^x is none."""
+        """Random values; where e^x would overflow or underflow, the nearest positive number."""
         drawn = super().draw(generator, params)
         return np.exp(np.clip(drawn, -math.log(LARGEST_FLOAT), math.log(LARGEST_FLOAT)))
 
 
 def of_working_values(family: Family) -> Family:
-    """The family that ln x has if x has this one; itself for a family that works with x."""
+    """The family of ln x if this family is on the log scale, otherwise the family itself."""
     if not isinstance(family, LogScale):
         return family
     kind = next(base for base in type(family).__bases__ if base is not LogScale)

@@ -1,4 +1,4 @@
-"""Distribution function, quantiles and mean of a family that has only a density."""
+"""Numerical distribution function, quantiles and mean for families that define only a density."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ if TYPE_CHECKING:
 
 Logarithm = Callable[[Floats], Floats]
 
-# Places to look for a mode from: a density with one mode rises from each of them towards it.
+# Starting places for the search for a mode: a density with one mode rises from each of them towards it.
 DECADES = 10.0 ** np.arange(-100.0, 101.0, 2.0)
 PLACES = np.concatenate([-DECADES[::-1], [0.0], DECADES])
 SMALLEST = 1e-300
-# ln of what is no longer counted, beside the mode; and of what a convergent integral has left at its end.
+# Logarithms relative to the value at the mode: densities below the first are taken as zero; an integral
+# whose integrand is still above the second at its end does not converge.
 NOTHING = -40.0
 LITTLE = -23.0
 FURTHEST = 700.0
 PRECISION = 1e-10
-# Where rounding of u makes a density rough, more intervals do not help.
+# Limit of intervals in a quadrature: where rounding of u makes a density rough, more do not help.
 INTERVALS = 40
 
 
 class Peak:
     """The integral of e^g(u) over `lowest` ≤ u ≤ `highest`, cell by cell.
 
-    `g` takes and returns an array with one number per cell. It should have one mode; others are found where
-    the density between does not vanish. The sides of the mode are −1, below, and 1, above.
+    `g` takes and returns an array with one number per cell. It should have one mode; further modes are
+    covered if the density between them does not vanish. The sides of the mode are −1 (below) and 1 (above).
+    On each side, w ≥ 0 measures the distance from the mode: u = mode + side · width · sinh(w).
 
     Attributes
     ----------
-    mode, height : where g is largest, and its value there
-    found : whether there is any density
+    mode, height : the u at which g is largest, and its value there
+    found : whether the density is positive anywhere
     """
 
     def __init__(self, g: Logarithm, n_cells: int, lowest: float, highest: float) -> None:
@@ -53,7 +55,7 @@ class Peak:
         self.ends = {side: self._end(side) for side in (-1.0, 1.0)}
 
     def at(self, cells: Integers, g: Logarithm) -> Peak:
-        """Some of the cells, in any order and as often as wanted, with the g of these."""
+        """The same integral for selected cells, in any order and with repetitions; `g` is for these cells."""
         taken = copy(self)
         taken.g, taken.n_cells = g, len(cells)
         taken.mode, taken.height, taken.found = self.mode[cells], self.height[cells], self.found[cells]
@@ -62,29 +64,29 @@ class Peak:
         return taken
 
     def end(self, side: Floats | float) -> Floats:
-        """The w beyond which there is nothing."""
+        """The w beyond which the density is negligible."""
         return np.where(np.asarray(side) < 0.0, self.ends[-1.0], self.ends[1.0])
 
     def width(self, side: Floats | float) -> Floats:
-        """How far from the mode g falls by one."""
+        """The distance from the mode at which g has fallen by one."""
         return np.where(np.asarray(side) < 0.0, self.widths[-1.0], self.widths[1.0])
 
     def place(self, side: Floats | float, w: Floats) -> Floats:
-        """u at w."""
+        """The u that corresponds to w."""
         return np.clip(self.mode + side * self.width(side) * np.sinh(w), self.lowest, self.highest)
 
     def distance(self, side: float, u: Floats) -> Floats:
-        """w at u, at most the end; 0 on the other side of the mode."""
+        """The w that corresponds to u, at most `end`; 0 if u is on the other side of the mode."""
         with np.errstate(over="ignore"):
             away = np.maximum(side * (u - self.mode), 0.0) / self.width(side)
         return np.minimum(np.arcsinh(away), self.end(side))
 
     def log_integrand(self, side: Floats | float, w: Floats) -> Floats:
-        """What is integrated over w, beside its value at the mode."""
+        """The logarithm of the integrand over w, relative to its value at the mode."""
         return self._log(self.place(side, w)) - self.height + np.logaddexp(w, -w) - math.log(2.0)
 
     def size(self, side: Floats | float) -> Floats:
-        """What integrals over w are multiplied with."""
+        """The factor that turns integrals of `log_integrand` over w into integrals over u."""
         with np.errstate(over="ignore"):
             size: Floats = np.exp(self.height + np.log(self.width(side)))
         return size
@@ -98,14 +100,14 @@ class Peak:
         return self.between(side, np.zeros(self.n_cells), self.end(side))
 
     def integral(self, side: float, log_integrand: Logarithm) -> Floats:
-        """That of another function of w over one side; inf where it has not fallen when the line ends."""
+        """The integral of another function of w over one side; inf where it does not converge."""
         near, last = self.end(side), np.maximum(self._last(side), self.end(side))
         steps = np.linspace(0.0, 1.0, 65)[:, None]
         w = np.concatenate([steps * near, near + steps[1:] * (last - near)])
         logs = np.array([log_integrand(row) for row in w])
         top = logs.max(axis=0)
         top = np.where(top > -np.inf, top, 0.0)
-        # The first place after which nothing is left.
+        # The first place after which the integrand is negligible.
         counted = np.cumsum((logs > top + NOTHING)[::-1], axis=0)[::-1] > 0
         end = np.take_along_axis(w, np.minimum(counted.sum(axis=0), len(w) - 1)[None], axis=0)[0]
         with np.errstate(over="ignore"):
@@ -114,13 +116,13 @@ class Peak:
         return np.where(logs[-1] > top + LITTLE, np.inf, found)
 
     def _log(self, u: Floats) -> Floats:
-        """g without what cannot be integrated: poles, and where it is not defined."""
+        """g, with −inf instead of poles and undefined values, which cannot be integrated."""
         with np.errstate(all="ignore"):
             logs = np.asarray(self.g(u), dtype=np.float64)
         return np.where(np.isnan(logs) | np.isposinf(logs), -np.inf, logs)
 
     def _mode(self) -> tuple[Floats, Floats]:
-        """The best of the places, then golden sections between its neighbours."""
+        """The mode and g there: the best of `PLACES`, refined by golden-section search around it."""
         places = np.unique(np.clip(PLACES, self.lowest, self.highest))
         chosen, height = np.zeros(self.n_cells, dtype=np.int64), np.full(self.n_cells, -np.inf)
         for n, place in enumerate(places):
@@ -141,16 +143,16 @@ class Peak:
         return mode, height
 
     def _room(self, side: float) -> Floats:
-        """From the mode to the end of the line."""
+        """The distance from the mode to the end of the line."""
         return np.maximum(self.highest - self.mode if side > 0.0 else self.mode - self.lowest, SMALLEST)
 
     def _last(self, side: float) -> Floats:
-        """The w at the end of the line."""
+        """The w at the end of the line, at most `FURTHEST`."""
         with np.errstate(over="ignore"):
             return np.minimum(np.arcsinh(self._room(side) / self.widths[side]), FURTHEST)
 
     def _width(self, side: float) -> Floats:
-        """By bisection of the logarithm; the whole side if g never falls."""
+        """The width, by bisection of its logarithm; the whole side if g never falls by one."""
         low, high = np.full(self.n_cells, math.log(SMALLEST)), np.log(self._room(side))
         for _ in range(24):
             middle = 0.5 * (low + high)
@@ -160,7 +162,7 @@ class Peak:
         return np.exp(high)
 
     def _end(self, side: float) -> Floats:
-        """By bisection, so that a density that drops to zero is cut where it does."""
+        """The end, by bisection, so that a density that drops to zero is cut off exactly there."""
         high = self._last(side)
         low = np.where(self.log_integrand(side, high) > NOTHING, high, 0.0)
         for _ in range(60):
@@ -171,7 +173,7 @@ class Peak:
 
 
 def _quadrature(log_integrand: Logarithm, low: Floats, high: Floats) -> Floats:
-    """∫ e^… from low to high, adaptive, in all cells at once."""
+    """∫ e^log_integrand(w) dw from low to high, by adaptive quadrature in all cells at once."""
     length = high - low
 
     def integrand(share: float) -> Floats:
@@ -183,18 +185,18 @@ def _quadrature(log_integrand: Logarithm, low: Floats, high: Floats) -> Floats:
     return np.asarray(found)
 
 
-# A bound of this size is none.
+# Bounds of this magnitude or more count as no bound.
 NO_BOUND = 1e100
-# e^u is a number between these.
+# For u between these, e^u neither underflows nor overflows.
 LEAST_LOG, LARGEST_LOG = -745.0, 709.0
-# Numbers nearer to each other, relatively, are the same.
+# Numbers that differ relatively by less than this count as equal.
 SPACING = 4.0 * float(np.finfo(float).eps)
-# By how much a density may miss an integral of one.
+# Largest accepted difference between the integral of a density and one.
 TOLERANCE = 1e-6
 
 
 class RealLine:
-    """Values x of a domain as numbers u without a bound: x itself, ln (x − lowest), or a logit."""
+    """Mapping of values x of a domain to unbounded numbers u: x itself, ln (x − lowest), or a logit."""
 
     def __init__(self, lowest: float, highest: float) -> None:
         self.lowest, self.highest = lowest, highest
@@ -213,7 +215,7 @@ class RealLine:
         return np.clip(self.lowest + np.exp(self.log_excess(u)), self.lowest, self.highest)
 
     def u(self, x: Floats) -> Floats:
-        """The u of an x; outside the domain that of the nearest end."""
+        """The u of an x; for x outside the domain, the u of the nearest end."""
         if not self.bounded_below:
             return np.clip(x, *self.ends)
         with np.errstate(divide="ignore"):
@@ -234,10 +236,10 @@ class RealLine:
 
 
 class Density:
-    """The distributions of a family with some parameters, one per cell; all arrays are flat.
+    """The distributions of a family for given parameters, one per cell; all arrays are flat.
 
-    NaN where there is no density at all, as for parameters that are NaN. A `ValueError` where it does not
-    integrate to one.
+    Results are NaN where there is no density at all, as for NaN parameters. The constructor raises
+    `ValueError` if a density does not integrate to one.
     """
 
     def __init__(self, family: Family, params: Params) -> None:
@@ -256,7 +258,7 @@ class Density:
             )
 
     def at(self, cells: Integers) -> Density:
-        """Some of the cells, in any order and as often as wanted."""
+        """The distributions of selected cells, in any order and with repetitions."""
         taken = copy(self)
         taken.params = {name: values[cells] for name, values in self.params.items()}
         taken.n_cells, taken.below, taken.total = len(cells), self.below[cells], self.total[cells]
@@ -264,7 +266,7 @@ class Density:
         return taken
 
     def cdf(self, x: Floats) -> Floats:
-        """P(X ≤ x), each tail from its own end."""
+        """P(X ≤ x), with each tail integrated from its own end."""
         u = self.line.u(np.where(np.isnan(x), 0.0, x))
         side = np.where(u < self.peak.mode, -1.0, 1.0)
         w = np.where(side < 0.0, self.peak.distance(-1.0, u), self.peak.distance(1.0, u))
@@ -274,7 +276,7 @@ class Density:
         return np.where(np.isnan(x) | np.isnan(self.total), np.nan, share)
 
     def quantile(self, q: Floats) -> Floats:
-        """By Newton's method on the logarithm of the tail, and bisection where that leaves the bracket."""
+        """The x with P(X ≤ x) = q, by Newton's method on the log of the tail, safeguarded by bisection."""
         inner = np.where((q > 0.0) & (q < 1.0) & ~np.isnan(self.total), q, 0.5)
         side = np.where(inner * self.total < self.below, -1.0, 1.0)
         tail = np.where(side < 0.0, inner, 1.0 - inner) * self.total
@@ -298,7 +300,7 @@ class Density:
         return np.where((q >= 0.0) & (q <= 1.0) & ~np.isnan(self.total), x, np.nan)
 
     def mean(self) -> Floats:
-        """Infinite where it diverges, or converges too slowly to be found."""
+        """The expected value; infinite where its integral diverges or converges too slowly."""
         middle = self.line.x(self.peak.mode)
         above, below = self._beyond(1.0, middle), self._beyond(-1.0, middle)
         finite = np.isfinite(above) & np.isfinite(below)
@@ -344,7 +346,7 @@ def mean(family: Family, params: Params) -> Floats:
 
 
 def density_of(family: Family, params: Params) -> tuple[Density, Integers]:
-    """The different distributions among these, and which each is; parameters are often the same in many."""
+    """The distinct distributions among these parameters (many are often equal), and the index of each."""
     values = np.stack(
         np.broadcast_arrays(*(np.asarray(params[name], dtype=np.float64) for name in family.parameters))
     )
@@ -355,6 +357,6 @@ def density_of(family: Family, params: Params) -> tuple[Density, Integers]:
 
 @lru_cache(maxsize=16)
 def _density(family: Family, n_cells: int, values: bytes) -> Density:
-    """Kept, because a search for a root of the distribution function asks for it again and again."""
+    """A cached `Density`: a root search on the distribution function asks for the same one many times."""
     table = np.frombuffer(values).reshape(-1, n_cells)
     return Density(family, dict(zip(family.parameters, table, strict=True)))

@@ -1,4 +1,4 @@
-"""Student's t distribution, and its log: heavy tails."""
+"""Student's t and log-t distributions, for heavy tails."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from keydyn.model.families.family import (
 )
 from keydyn.model.families.location_scale import LocationScale, LogScale
 
-# Degrees of freedom with a distribution function that is a short sum, ten times as quick as the general one.
+# Degrees of freedom whose distribution function is a short sum, ten times as fast as the general formula.
 EVEN = range(2, 17, 2)
 
 
 def even_cdf(standard: Floats, df: int) -> Floats:
     """The distribution function for even ν, as accurate in the tails as in the middle.
 
-    With u = (1 + t/√(ν + t²)) / 2 it is the chance of ν/2 or more successes in ν − 1 trials of probability u
-    (a regularised incomplete beta function with whole parameters).
+    With u = (1 + t/√(ν + t²)) / 2 it is the probability of ν/2 or more successes in ν − 1 trials with success
+    probability u (a regularised incomplete beta function with integer parameters).
     """
     with np.errstate(over="ignore"):
         length = np.sqrt(df + standard**2)
     near = np.divide(np.abs(standard), length, out=np.ones_like(length), where=np.isfinite(length))
     near = 0.5 + 0.5 * near
-    # u (1 − u) = ν / 4(ν + t²): the smaller of the two without a difference of nearly equal numbers.
+    # u (1 − u) = ν / 4(ν + t²) gives the smaller of u and 1 − u without cancellation.
     far = (0.5 * math.sqrt(df) / length) ** 2 / near
     success, failure = np.where(standard > 0.0, near, far), np.where(standard > 0.0, far, near)
     half, total = df // 2, np.zeros_like(near)
@@ -48,11 +48,11 @@ def even_cdf(standard: Floats, df: int) -> Floats:
 @register
 @dataclass(frozen=True)
 class Student(LocationScale):
-    """Student's t: `loc`, `scale` and degrees of freedom `df`, one per feature.
+    """Student's t with location `loc`, scale `scale` and one number of degrees of freedom, `df`, per feature.
 
-    `Student(df=4.0)` keeps ν fixed; `Student(estimate_df=True)` estimates it, starting at `df`, between
-    0.5 and 200. Estimation is EM with the precision of each event as a second hidden variable, so that it
-    stays monotone (Liu and Rubin).
+    `Student(df=4.0)` keeps ν fixed; `Student(estimate_df=True)` estimates it between 0.5 and 200, starting at
+    `df`. Estimation treats the precision of each event as a second hidden variable, so that EM stays monotone
+    (Liu and Rubin).
 
     Examples
     --------
@@ -175,7 +175,7 @@ class Student(LocationScale):
 @register
 @dataclass(frozen=True)
 class LogStudent(LogScale, Student):
-    """ln x has Student's t distribution: a log-normal with heavy tails, and no finite mean.
+    """The log-t distribution: ln x has Student's t distribution. It has heavy tails and no finite mean.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Estimation: one model, many at once, in chunks."""
+"""Estimation of one model, of many at once, and from data in chunks."""

@@ -1,8 +1,8 @@
-"""Algorithm 1, the modified Baum–Welch: expectation → maximisation → smoothing, until it gains too little.
+"""Algorithm 1, the modified Baum–Welch: expectation → maximisation → smoothing, until the gain is too small.
 
-`climb` runs for every fit. It is compiled, works through the models of a batch, and returns to Python when
-its budget is used up; called again, it resumes. `climb_in_lanes` takes these steps with many models side by
-side.
+`climb` does the work of every fit. It is compiled, works through the models of a batch, and returns to Python
+when its budget is used up; called again, it resumes. `climb_in_lanes` takes the same steps for many models
+side by side.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from keydyn.model.engine.log_domain import posterior_in_logs
 from keydyn.model.engine.maximisation import marginal_emission, maximisation, smooth, smooth_emission
 from keydyn.model.engine.recursions import FAINT
 
-# A fall of the log-likelihood by less than this share of it is rounding.
+# A decrease of the log-likelihood by less than this share of it is taken for rounding.
 ROUNDING = 1e-10
-# Why a fit stopped. It goes on, the last expectation step must be finished in the log domain; or it cannot:
-# some sequence has no probability at all; or it must be fitted alone, because in its lane a probability came
-# near underflow.
+# Reasons why a fit stopped. The negative ones are internal: the fit goes on; its last expectation step must
+# be finished in the log domain; some sequence has probability zero; or the model must be fitted alone,
+# because in its lane a probability came near underflow.
 REASONS = ("tol", "decrease", "max_iter", "callback")
 TOL, DECREASE, MAX_ITER, CALLBACK = range(4)
 GOES_ON, IN_LOGS, IMPOSSIBLE, ALONE = -1, -2, -3, -4
@@ -44,9 +44,9 @@ GOES_ON, IN_LOGS, IMPOSSIBLE, ALONE = -1, -2, -3, -4
 
 @without_counting
 def climb(variant: Variant, job: FitJob, first: int, budget: int) -> None:
-    """Fit the models from `first` on from the parameters in the tables, which then hold the results.
+    """Fit the models from number `first` on, starting at the parameters in the tables, which are updated.
 
-    After `max_iter` iterations one expectation step more gives the log-likelihood of the result. `budget`
+    After `max_iter` iterations one more expectation step gives the log-likelihood of the result. `budget`
     counts events times expectation steps; at least one expectation step is made.
     """
     rules, spans, events, chain, tables, sums, work, outcome = job
@@ -65,14 +65,14 @@ def climb(variant: Variant, job: FitJob, first: int, budget: int) -> None:
                 return
             settle(b, log_likelihood, rules, outcome)
             budget -= events.offsets[span[SEQUENCE + 1]] - events.offsets[span[SEQUENCE]]
-            # Where the next step needs them, or Python may look at them.
+            # Needed if the next step uses them, or if Python may look at them.
             every_type = rules.first_occurrence or budget <= 0 or outcome.reason[b] != GOES_ON
             sum_first_events(variant[:2], span, events, every_type, sums, work)
 
 
 @compiled
 def climb_in_logs(variant: Variant, job: FitJob, b: int) -> None:
-    """Finish an expectation step in which underflow threatened: those sequences in the log domain."""
+    """Finish an expectation step: sequences in which underflow threatened are redone in the log domain."""
     rules, spans, events, _, tables, sums, work, outcome = job
     span, how = spans[b], Densities(rules.features, rules.log_floor, tables.cells)
     observed = Observed(events.x, events.codes, events.given)
@@ -101,7 +101,7 @@ def total_score(lane: int, span: Integers, weights: Floats, scores: Floats) -> f
 
 @inner
 def settle(b: int, log_likelihood: float, rules: Rules, outcome: Outcome) -> None:
-    """Note the log-likelihood of a model, and decide whether it stops."""
+    """Record the log-likelihood of a model, and decide whether its fit stops."""
     n_iter = outcome.n_iter[b]
     outcome.log_likelihood[b] = log_likelihood
     if not log_likelihood > -math.inf:
@@ -117,7 +117,7 @@ def settle(b: int, log_likelihood: float, rules: Rules, outcome: Outcome) -> Non
 
 @compiled
 def why_stop(log_likelihood: float, gain: float, tol: float) -> int:
-    """The number of the reason to stop, or `GOES_ON`."""
+    """The code of the reason to stop, or `GOES_ON`."""
     if gain < -ROUNDING * (1.0 + abs(log_likelihood)):
         return DECREASE
     if gain < tol or gain == 0.0:
@@ -129,7 +129,7 @@ def why_stop(log_likelihood: float, gain: float, tol: float) -> int:
 def smooth_emissions(
     variant: Variant, spans: Integers, rules: Rules, chain: TypeChain, sums: Sums, tables: Tables
 ) -> None:
-    """The marginals of starting emissions, and, if the rules say so, the emissions smoothed towards them."""
+    """Compute the marginals of starting emissions and, if the rules say so, smooth towards them."""
     for b in range(len(spans)):
         span = spans[b]
         marginal_emission(variant, span, rules, chain, sums.moments, tables.emission)
@@ -141,10 +141,9 @@ def smooth_emissions(
 def share_states(
     spans: Integers, shifts: Integers, events: FitEvents, tables: Tables, chances: Floats, shares: Floats
 ) -> None:
-    """Π[j | ω] times the weight of ω: the chances of each state, propagated along the event sequences.
+    """Add Π[j | ω] times the weight of ω to `shares`, by propagating states along the event sequences.
 
-    `shifts` (B, 2) is what is added to codes and steps, if models share their events. `chances` (2, M) is
-    room.
+    `shifts` (B, 2) is added to codes and steps if models share their events. `chances` (2, M) is workspace.
     """
     offsets = events.offsets
     for b in range(len(spans)):
@@ -164,27 +163,29 @@ def share_states(
 def maximise(
     variant: Variant, span: Integers, rules: Rules, chain: TypeChain, sums: Sums, tables: Tables
 ) -> None:
-    """The maximisation step of one model and smoothing, for Python."""
+    """The maximisation step and smoothing of one model, callable from Python."""
     maximisation(variant, span, rules, chain, sums, tables)
     smooth(variant, span, rules, chain, tables)
 
 
 FREE = -1
-# What `cursor` remembers between two calls: the next model that waits for a lane, and how many are in one.
+# Entries of `cursor`, which is kept between calls: the next model that waits for a lane, and the number of
+# busy lanes.
 WAITING, BUSY = range(2)
-# Of the arrays that models have, these go into a lane, and these come out: parameters do both.
+# Of a model's arrays the first N_LOADED go into a lane, and those from FIRST_UNLOADED on come out; parameters
+# do both.
 N_LOADED, FIRST_UNLOADED = 5, 2
 
 
 class Lanes(NamedTuple):
-    """What the models have apart from each other, and what stands in the lanes.
+    """The arrays of all models, and the arrays of those that are in lanes.
 
     Attributes
     ----------
-    model : (L,) in each lane, or FREE
+    model : (L,) the model in each lane, or FREE
     of_models : (B, n) values, least scales, the three tables and the four sums of all models
-    in_lanes : (n, L) the arrays of the models in lanes, at which those of the job look
-    floored, floored_in_lanes : likewise, where the scale floor acted
+    in_lanes : (n, L) the same for the models in lanes; views of the job's arrays
+    floored, floored_in_lanes : the same two layouts for the cells where the scale floor acted
     """
 
     model: Integers
@@ -196,7 +197,7 @@ class Lanes(NamedTuple):
 
 @without_counting
 def climb_in_lanes(variant: Variant, job: FitJob, lanes: Lanes, cursor: Integers, budget: int) -> None:
-    """Fit all models from the parameters in `lanes.of_models`, which then hold the results; see `climb`."""
+    """Fit all models side by side, as `climb` does; parameters in `lanes.of_models` are updated."""
     rules, spans, events, chain, tables, sums, work, outcome = job
     span = spans[0]
     while cursor[WAITING] < len(outcome.reason) or cursor[BUSY] > 0:
@@ -220,7 +221,7 @@ def climb_in_lanes(variant: Variant, job: FitJob, lanes: Lanes, cursor: Integers
             if b == FREE:
                 continue
             settle(b, total_score(lane, span, events.weights, work.scores), rules, outcome)
-            # A lane is not helped out in the log domain.
+            # There is no log domain for lanes.
             if not work.worst[lane] >= FAINT or outcome.reason[b] == IMPOSSIBLE:
                 outcome.reason[b] = ALONE
             if outcome.reason[b] >= 0:
@@ -235,7 +236,7 @@ def climb_in_lanes(variant: Variant, job: FitJob, lanes: Lanes, cursor: Integers
 
 @inner
 def needs_room(max_iter: int, models: Integers, outcome: Outcome) -> bool:
-    """Whether a model in some lane has filled its row of the history and goes on."""
+    """Whether the history must be enlarged, because the fit of some lane has filled its row and goes on."""
     full = False
     for b in models:
         full = full or (b != FREE and outcome.n_iter[b] == outcome.history.shape[1] < max_iter)
@@ -244,13 +245,13 @@ def needs_room(max_iter: int, models: Integers, outcome: Outcome) -> bool:
 
 @inner
 def load(lane: int, b: int, of_models: Floats, in_lanes: Floats) -> None:
-    """An array of one model into its lane."""
+    """Copy an array of one model into its lane."""
     for p in range(len(in_lanes)):
         in_lanes[p, lane] = of_models[b, p]
 
 
 @inner
 def unload(lane: int, b: int, of_models: Floats | Truths, in_lanes: Floats | Truths) -> None:
-    """An array out of its lane to the other arrays of its model."""
+    """Copy an array from its lane back to the model's own arrays."""
     for p in range(len(in_lanes)):
         of_models[b, p] = in_lanes[p, lane]

@@ -1,8 +1,8 @@
-"""Training data of many models, laid out one after the other: what Algorithm 1 works on.
+"""The training data of many models, laid out one after the other for Algorithm 1.
 
 Models that share their event sequences (a fixed text, folds, surrogates) form a group; most groups have one
-model. Whatever follows from the events is laid out by group, whatever follows from the values by model. All
-of it is done for all models at once.
+model. Quantities derived from events are laid out by group, those derived from values by model. Everything is
+computed for all models at once.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ from keydyn.model.theta.parameters import EventChain
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B models in G groups.
+    """The training data of B models in G groups.
 
     Attributes
     ----------
     families : one per feature
-    values : (V, K) of all models; event_types : of each group
+    values : (V, K) values of all models; event_types : vocabulary of each group
     codes, steps : (N,) the row of each event's type, and of the step to it, in the tables of all groups
-    offsets : (S + 1,) sequences; weights : (S,)
+    offsets : (S + 1,) bounds of the sequences; weights : (S,) their weights
     pairs : (P, 2) rows of the observed pairs of types; in_order : whether they are sorted
     sequences_of, rows_of, pairs_of : (G + 1,) where the part of each group begins; the last row of a group is
-        that of unknown types
-    types, starts : (R,) weighted events of each type and sequences that begin with it; pair : (P,)
-    group : (B,) of each model
+        for unknown types
+    types, starts : (R,) weighted counts of each type, and of sequences that begin with it
+    pair : (P,) weighted count of each pair
+    group : (B,) the group of each model
     """
 
     families: tuple[Family, ...]
@@ -73,10 +74,10 @@ class Batch:
         families: tuple[Family, ...],
         known: Types | None = None,
     ) -> Batch:
-        """Each item the training data of one model; no weight is zero.
+        """A batch in which each item is the training data of one model; weights must not be zero.
 
-        A vocabulary has the types that occur, or the single one of data without any; `known` is a vocabulary
-        that was given.
+        The vocabulary of a model has the types that occur, or a single one if there are none. `known`
+        replaces it by a given vocabulary (for a single item).
         """
         n_events = np.array([item.n_events for item in items])
         sequences_of = bounds(np.array([len(item) for item in items]))
@@ -112,18 +113,18 @@ class Batch:
 
     @classmethod
     def shared(cls, items: Sequence[Sequences], families: tuple[Family, ...]) -> Batch:
-        """Models over the same event sequences, those of the first item."""
+        """A batch of models that share their event sequences, which are taken from the first item."""
         first = cls.of(items[:1], [np.ones(len(items[0]))], families)
         values = np.ascontiguousarray(np.concatenate([item.X for item in items]))
         return replace(first, values=values, group=np.zeros(len(items), dtype=np.int64))
 
     def alone(self, b: int) -> Batch:
-        """One of several models over the same events."""
+        """Model `b` of a batch whose models share their events."""
         n = len(self.codes)
         return replace(self, values=self.values[b * n : (b + 1) * n], group=np.zeros(1, dtype=np.int64))
 
     def without_data(self) -> Batch:
-        """Counts and overall moments alone."""
+        """The batch with counts and overall moments only."""
         nothing = np.empty(0, dtype=np.int64)
         values = np.empty((0, len(self.families)))
         counts = replace(self, values=values, codes=nothing, steps=nothing, offsets=nothing)
@@ -131,7 +132,7 @@ class Batch:
         return counts
 
     def with_pairs(self, pairs: Integers) -> Batch:
-        """A single model with a list of pairs, sorted, that has at least those of the data."""
+        """The batch of a single model with a longer, sorted list of pairs that includes those of the data."""
         m, n_new = int(self.n_types[0]), len(pairs)
         place = np.searchsorted(pairs[:, 0] * m + pairs[:, 1], self.pairs[:, 0] * m + self.pairs[:, 1])
         pair = np.zeros(n_new)
@@ -142,27 +143,27 @@ class Batch:
 
     @cached_property
     def n_types(self) -> Integers:
-        """(G,) event types of each group."""
+        """The number of event types of each group, (G,)."""
         return sizes(self.rows_of) - 1
 
     @cached_property
     def steps_of(self) -> Integers:
-        """(G + 1,) where each group's transition table begins: pairs, marginals by type, one for all."""
+        """Where each group's transition table (pairs, marginals by type, marginal) begins, (G + 1,)."""
         return bounds(sizes(self.pairs_of) + 2 * self.n_types + 1)
 
     @cached_property
     def n_events(self) -> Integers:
-        """(G,) events of each group."""
+        """The number of events of each group, (G,)."""
         return sizes(self.offsets[self.sequences_of])
 
     @cached_property
     def n_rows(self) -> Integers:
-        """(B,) rows of each model's tables."""
+        """The number of rows of each model's tables, (B,)."""
         return sizes(self.rows_of)[self.group]
 
     @property
     def is_shared(self) -> bool:
-        """Whether all models have the same events."""
+        """Whether the models share their events."""
         return len(self.n_types) < len(self)
 
     @cached_property
@@ -177,14 +178,14 @@ class Batch:
 
     @cached_property
     def events(self) -> FitEvents:
-        """The events as the engine takes them."""
+        """The events in the form that the engine takes."""
         start_rows, nothing_given = self.codes[self.offsets[:-1]], np.empty((0, 0, 1))
         x = self.engine_values[: len(self.codes)]
         return FitEvents(x, self.codes, self.steps, self.offsets, self.weights, start_rows, nothing_given)
 
     @cached_property
     def engine_values(self) -> Floats:
-        """Values on the scale on which the engine takes densities, (V, K, 1)."""
+        """The values on the scale on which the engine computes densities, (V, K, 1)."""
         logs = features_of(self.families)[:, ON_LOG_SCALE] > 0
         if logs.all():
             return np.log(self.values)[..., None]
@@ -193,7 +194,7 @@ class Batch:
         return taken[..., None]
 
     def counts(self, g: int) -> TypeCounts:
-        """How often types and pairs of a group occur."""
+        """The counts of types and pairs of group `g`."""
         first, row = int(self.rows_of[g]), slice(self.rows_of[g], self.rows_of[g + 1] - 1)
         pair = slice(*self.pairs_of[g : g + 2])
         weight = float(self.weights[self.sequences_of[g] : self.sequences_of[g + 1]].sum())
@@ -201,7 +202,7 @@ class Batch:
         return TypeCounts(self.event_types[g], pairs, weight, self.types[row], self.starts[row], times)
 
     def chain(self, settings: Settings) -> TypeChain:
-        """The event chains of all groups, and what estimates weigh in smoothing."""
+        """The event chains of all groups, and the weights of estimates in smoothing."""
         of_all = TypeCounts(np.array([]), self.pairs, 0.0, self.types, self.starts, self.pair)
         return of_all.weighted(self._steps_between_types, settings)
 
@@ -212,14 +213,14 @@ class Batch:
 
     @cached_property
     def _steps_between_types(self) -> EventChain:
-        """The event chains without the starts, which a fit does not look at."""
+        """The event chains without start probabilities, which a fit does not need."""
         n_rows, (before, after) = int(self.rows_of[-1]), self.pairs.T
         leaving, entering = sums_by(before, self.pair, n_rows), sums_by(after, self.pair, n_rows)
         pair_prob = np.divide(self.pair, leaving[before], out=np.zeros(len(self.pair)), where=self.pair > 0.0)
         return EventChain(self._shares(self.types), leaving, entering, None, pair_prob)
 
     def _shares(self, counts: Floats) -> Floats:
-        """Counts divided by their group's sum; equal shares if there is nothing to divide."""
+        """Counts divided by their group's sum; equal shares if the sum is zero."""
         total = np.add.reduceat(counts, self.rows_of[:-1])
         nothing, divisor = total == 0.0, np.where(total == 0.0, self.n_types, total)
         if len(total) > 1:
@@ -229,7 +230,7 @@ class Batch:
 
     @cached_property
     def overall(self) -> tuple[Moments, Floats]:
-        """Moments of all events of each model, (B, K), and the largest |x| of features on a linear scale."""
+        """Moments over all events of each model, (B, K), and the largest |x| of linear-scale features."""
         largest = np.zeros((len(self), len(self.families)))
         for k, family in enumerate(self.families):
             if not family.on_log_scale:
@@ -239,7 +240,7 @@ class Batch:
 
     @cached_property
     def by_type(self) -> Moments:
-        """Moments of each feature by type, (R, K), of one model after the other."""
+        """Moments of each feature by type, (R, K), for one model after the other."""
         values, rows, n_rows = self.engine_values[..., 0].T, self.codes, int(self.n_rows.sum())
         weights = _unless_one(self.weights, sizes(self.offsets))
         if self.is_shared:
@@ -254,9 +255,9 @@ class Batch:
         return Moments(*found)
 
     def least_scales(self, settings: Settings) -> Floats:
-        """The scale floor of each feature, for each row of the models' tables, (R, K, 1).
+        """The scale floor of each feature for each row of the models' tables, (R, K, 1).
 
-        That of a categorical is its pseudocount.
+        A categorical has its pseudocount in this place.
         """
         overall, largest = self.overall
         scales = np.empty((*largest.shape, 1))
@@ -273,17 +274,17 @@ def bounds(sizes: Integers | Truths) -> Integers:
 
 
 def sizes(bounds: Integers) -> Integers:
-    """How large each of the parts between bounds is."""
+    """The size of each part between consecutive bounds."""
     return bounds[1:] - bounds[:-1]
 
 
 def _joined(arrays: Sequence[Array]) -> Array:
-    """One array after the other; a single one is not copied."""
+    """The concatenated arrays; a single one is not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _by_event(of_models: Integers, n_events: Integers) -> Integers:
-    """What belongs to each model, for each of its events; what belongs to the only model, once."""
+    """Per-model numbers repeated for each event; for a single model, as they are (they broadcast)."""
     return of_models if len(of_models) == 1 else np.repeat(of_models, n_events)
 
 
@@ -295,11 +296,11 @@ def _unless_one(weights: Floats, lengths: Integers) -> Floats | None:
 def _encoded(
     items: Sequence[Sequences], n_events: Integers, known: Types | None
 ) -> tuple[Integers, list[Types]]:
-    """Codes of all events into the vocabulary of their model, m where there is no type; the vocabularies."""
+    """The code of each event in its model's vocabulary, m where it has no type, and the vocabularies."""
     if known is not None:
         codes, _ = vocabulary.find(items[0].codes, items[0].event_types, known)
         return codes, [known]
-    # Each item has a place for no type, and one for each of its types.
+    # Each item has one place for events without a type, then one for each of its types.
     n_places = np.array([1 + len(item.event_types) for item in items])
     places_of = bounds(n_places)
     none = places_of[:-1]
@@ -314,7 +315,7 @@ def _encoded(
     for b, item in enumerate(items):
         types = item.event_types[seen[places_of[b] + 1 : places_of[b + 1]]]
         if len(types) == 0 or vocabulary.is_single(types):
-            # To a model without event types all events are one.
+            # To a model without event types all events have the same type.
             types = np.array([SINGLE_TYPE])
             codes[events_of[b] : events_of[b + 1]] = 0
         event_types.append(types)
@@ -331,9 +332,10 @@ def _indexed(
 ) -> tuple[Integers, Integers, Floats, Integers, bool]:
     """The observed pairs of types of each model, and the row of the transition tables for each event.
 
-    Few possible pairs are sorted. Many come in the order of the data, so that events walk along a table of
-    them instead of jumping in it. Returns where each model's pairs begin, the rows of their types, the weight
-    of each pair, the rows of steps, and whether pairs are sorted.
+    If few pairs are possible, the observed ones are sorted. Otherwise they stay in the order of the data, so
+    that a pass over the events walks along their table instead of jumping in it. Returns where each model's
+    pairs begin, the rows of their types, the weight of each pair, the rows of steps, and whether the pairs
+    are sorted.
     """
     m, first, keys_of = _by_event(n_types, n_events), offsets[:-1], bounds(n_types * n_types)
     unknown = np.flatnonzero(codes == m)
@@ -368,6 +370,6 @@ def _indexed(
         steps[apart] = (steps_of[:-1] + n_pairs)[model] + np.where(
             earlier < n_known, earlier, n_known + codes[apart]
         )
-    # Any row may stand there.
+    # The first event of a sequence has no step; any valid row will do.
     steps[first] = np.repeat(steps_of[:-1], sizes(sequences_of))
     return pairs_of, pairs, pair, steps, in_order

@@ -1,4 +1,4 @@
-"""Learning from data that come in chunks."""
+"""Incremental learning from data that come in chunks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from keydyn.model.theta.parameters import Parameters
 
 
 class Chunks(Estimator):
-    """`partial_fit`, and its two halves."""
+    """Mixin with `partial_fit` and its two halves, `accumulate` and `update`."""
 
     def partial_fit(
         self,
@@ -40,12 +40,12 @@ class Chunks(Estimator):
         event_types: Sequence[Any] | None = None,
         sample_weight: Given = None,
     ) -> Self:
-        """Learn from some more data: `accumulate`, then `update`.
+        """Learn from more data: `accumulate`, then `update`.
 
-        The expectation step runs under the current parameters (on the first call, starting ones from these
-        data), its statistics are added to those of all calls before and of the last `fit`, and the
-        maximisation step uses the totals. `event_types` names the whole vocabulary on the first call; types
-        that are not in it then count as unknown. Without it the vocabulary grows with the data.
+        The expectation step runs under the current parameters (on the first call, start values from these
+        data). Its statistics are added to those of all earlier calls and of the last `fit`, and the
+        maximisation step uses the totals. On the first call `event_types` may give the whole vocabulary; all
+        other types then count as unknown. Without it the vocabulary grows with the data.
         """
         refuse_lengths_as_y(X, y, lengths)
         with learning(self):
@@ -63,20 +63,21 @@ class Chunks(Estimator):
         event_types: Sequence[Any] | None = None,
         sample_weight: Given = None,
     ) -> Self:
-        """Expectation step only: add the statistics of these data to the running totals.
+        """Run the expectation step only: add the statistics of these data to the running totals.
 
-        Right after a `fit` the totals start from zero, so that a pass over all chunks, then `update`, is one
-        more iteration of it.
+        Right after a `fit` the totals start from zero, so that a pass over all chunks, followed by `update`,
+        is one more iteration of the fit.
         """
         with learning(self):
             self._state = self._accumulated(X, events, lengths, event_types, sample_weight, after_fit=False)
         return self
 
     def update(self, *, forget: bool = False) -> Self:
-        """Maximisation step and smoothing from the running totals; `forget` then empties them.
+        """Run the maximisation step and smoothing on the running totals; `forget` then empties the totals.
 
-        `log_likelihood_` is then that of the data gathered, under the parameters they were gathered with, and
-        `stationary_` the posterior share of each state. What an earlier `fit` reported is gone.
+        Afterwards `log_likelihood_` is that of the accumulated data, under the parameters they were
+        accumulated with, and `stationary_` has the posterior share of each state. The report of an earlier
+        `fit` is discarded.
         """
         with learning(self):
             state = vars(self).get("_state")
@@ -108,7 +109,7 @@ class Chunks(Estimator):
         sample_weight: Given,
         after_fit: bool,
     ) -> ModelState:
-        """The state with the statistics of these data; `after_fit`, those of a fit before are kept too."""
+        """The state with the statistics of these data added; `after_fit` keeps those of an earlier fit."""
         state: ModelState | None = vars(self).get("_state")
         sequences, families = self._checked(X, events, lengths, state)
         settings = self._settings(sequences.n_features)
@@ -139,7 +140,7 @@ class Chunks(Estimator):
 
 
 def _with_room(result: FitResult, new: int) -> FitResult:
-    """Rows for new event types in what is known of the old ones: no state is likelier, no floor acted."""
+    """The result with rows for new event types: their states are equally likely, and no scale floor acted."""
     shape = (new, result.parameters.n_states)
     stationary, floored = result.stationary, result.floored
     if stationary is not None:
@@ -150,7 +151,7 @@ def _with_room(result: FitResult, new: int) -> FitResult:
 
 
 def maximised(totals: Statistics, current: Parameters, settings: Settings) -> tuple[Parameters, list[Truths]]:
-    """The maximisation step and smoothing of a single model from sums; also where the scale floor acted."""
+    """The parameters of a single model after maximisation and smoothing, and where the scale floor acted."""
     m, n_pairs, families = current.n_types, len(current.pairs), current.families
     rules, event_chain = rules_of(settings, families), totals.counts.chain()
     chain = totals.counts.weighted(event_chain, settings)

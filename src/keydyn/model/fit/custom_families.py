@@ -1,4 +1,4 @@
-"""The steps of a single model that Python takes for families that are not compiled."""
+"""The steps of a fit that run in Python for a single model whose families are not compiled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keydyn.model.theta.marginals import normalised
 
 
 def densities(batch: Batch, tables: Tables, floor: float | None) -> Floats:
-    """The log-densities of the custom features together, (N, M, 1); no rows if there are none."""
+    """The summed log-densities of the custom features, (N, M, 1); no rows if there are none."""
     custom = custom_features(batch.families)
     total = np.zeros((len(batch.codes) if custom else 0, tables.start.shape[1], 1))
     for k in custom:
@@ -27,7 +27,7 @@ def densities(batch: Batch, tables: Tables, floor: float | None) -> Floats:
 
 
 def statistics(batch: Batch, tables: Tables, states: Floats) -> dict[int, Stats]:
-    """What each custom family keeps of an expectation step, under γ (N, M); by feature."""
+    """The statistics of each custom family under γ (N, M), by feature number."""
     found, m = {}, int(batch.n_types[0])
     for k in custom_features(batch.families):
         family, table = batch.families[k], _columns(batch.families, tables, k)
@@ -43,7 +43,7 @@ def maximise(
     chain: TypeChain,
     tables: Tables,
 ) -> None:
-    """The maximisation step of custom families, their marginals, and smoothing, in the tables."""
+    """Update the tables for custom families: the maximisation step, the marginals, and smoothing."""
     for k in custom_features(families):
         family, table = families[k], _columns(families, tables, k)
         if "emission" not in settings.fixed:
@@ -58,7 +58,7 @@ def maximise(
 
 
 def smooth_start(families: tuple[Family, ...], settings: Settings, chain: TypeChain, tables: Tables) -> None:
-    """The marginals of starting parameters, and these smoothed towards them."""
+    """Compute the marginals of the starting parameters, and smooth the parameters towards them."""
     for k in custom_features(families):
         _smooth(families[k], settings, chain, None, _columns(families, tables, k))
 
@@ -66,9 +66,9 @@ def smooth_start(families: tuple[Family, ...], settings: Settings, chain: TypeCh
 def _smooth(
     family: Family, settings: Settings, chain: TypeChain, shares: Floats | None, table: Floats
 ) -> None:
-    """The marginal into the last row of a table (m + 1, p, M), the others smoothed towards it.
+    """Write the marginal into the last row of a table (m + 1, p, M), and smooth the other rows towards it.
 
-    `shares` (m, M) are what types weigh in the marginal; None if that is Π[ω].
+    `shares` (m, M) are the weights of event types in the marginal; None stands for Π[ω].
     """
     if shares is None:
         shares = np.repeat(chain.of_types[:-1, PROB, None], table.shape[2], axis=1)

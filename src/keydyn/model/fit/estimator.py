@@ -1,4 +1,4 @@
-"""`fit`, the fitted attributes of a POHMM, and the door for sequences."""
+"""`fit`, the fitted attributes of a POHMM, and the checks of its input."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from keydyn.model.theta.parameters import Marginal, Parameters
 
 @dataclass(frozen=True, eq=False)
 class ModelState:
-    """All that a POHMM has learnt or was given, in one object that is never changed.
+    """The fitted state of a POHMM, learnt or given; never changed.
 
     Attributes
     ----------
-    result : θ, and how it was found
-    n_features : K; feature_names : those of the input, or None
-    closed : whether the vocabulary was given and stays as it is
-    totals_from_fit : whether the running totals, `result.statistics`, are those of a fit
+    result : θ, and the report of the fit that found it
+    n_features : K; feature_names : the names in the input, or None
+    closed : whether the vocabulary was given and does not grow
+    totals_from_fit : whether the running totals, `result.statistics`, come from a fit
     init_results : the result of every start, after a fit
     """
 
@@ -47,7 +47,7 @@ class ModelState:
 
     @classmethod
     def of(cls, parameters: Parameters) -> ModelState:
-        """That of a model whose parameters are given."""
+        """The state of a model whose parameters are given."""
         return cls(FitResult.of(parameters), len(parameters.families))
 
     @property
@@ -56,13 +56,13 @@ class ModelState:
 
     @property
     def n_parameters(self) -> tuple[int, int]:
-        """Free parameters that the likelihood depends on, and all."""
+        """The number of free parameters that the likelihood depends on, and of all."""
         return self.result.n_parameters or n_parameters(self.parameters, None, ())
 
 
 @dataclass(eq=False, repr=False)
 class Estimator(FitReport):
-    """What turns parameters into a fitted model; `POHMM` describes both."""
+    """The constructor, `fit` and the fitted attributes of a `POHMM`, which documents them."""
 
     n_states: int = 2
     emission: str | Family | Sequence[str | Family] = "lognormal"
@@ -94,9 +94,9 @@ class Estimator(FitReport):
     ) -> Self:
         """Estimate the parameters (Algorithm 1).
 
-        `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`; `events` has
-        the same form, None or NaN where an event has no type. `sample_weight` has one entry per sequence; a
-        weight of k is the same as k copies. `y` is ignored.
+        `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`. `events` has
+        the same form, with None or NaN where an event has no type. `sample_weight` has one entry per
+        sequence; a weight of k is equivalent to k copies. `y` is ignored.
         """
         refuse_lengths_as_y(X, y, lengths)
         result = self._estimate(X, events, lengths, sample_weight)._state.result
@@ -112,7 +112,7 @@ class Estimator(FitReport):
         return self
 
     def _estimate(self, X: Any, events: Any, lengths: Given, sample_weight: Given) -> Self:
-        """`fit` without a word on convergence."""
+        """Do the work of `fit`, without its warning about convergence."""
         with learning(self):
             state = self._known() if self.warm_start and self.__sklearn_is_fitted__() else None
             sequences, families = self._checked(X, events, lengths, state)
@@ -131,7 +131,7 @@ class Estimator(FitReport):
     def _become(
         self, sequences: Sequences, results: list[FitResult], before: ModelState | None = None
     ) -> None:
-        """Become the best model of finished fits; a warm start keeps the features of the state before."""
+        """Take the state of the best of finished fits; a warm start keeps the feature names it had before."""
         best = (
             max(results, key=lambda result: result.log_likelihood or 0.0) if len(results) > 1 else results[0]
         )
@@ -144,7 +144,7 @@ class Estimator(FitReport):
 
     @property
     def event_pairs_(self) -> Integers:
-        """(P, 2) the pairs of a type and the next that occurred, as places in `event_types_`, sorted."""
+        """The observed pairs of successive types, (P, 2), as indices into `event_types_`, sorted."""
         return self._parameters.pairs.copy()
 
     @property
@@ -153,7 +153,7 @@ class Estimator(FitReport):
 
     @property
     def transmat_(self) -> Floats:
-        """Built when asked for: it has m² entries, the model only the observed pairs."""
+        """The transition matrices of all m² pairs, built on access; the model keeps observed pairs only."""
         return _dense_transmat(self._parameters)
 
     @property
@@ -204,9 +204,9 @@ class Estimator(FitReport):
         return self._known().n_parameters[1]
 
     def transmat_between(self, earlier: Any, later: Any) -> Floats:
-        """a[i, j | ψ, ω] of some pairs of event types, (B, M, M), without the table of all pairs.
+        """a[i, j | ψ, ω] of B pairs of event types, (B, M, M), without the table of all pairs.
 
-        `earlier` and `later` are B event types each; one that is missing or unknown stands for any.
+        `earlier` and `later` are B event types each; for a missing or unknown type the marginal is used.
         """
         theta = self._parameters
         return theta.transmat_of(*_pairs(theta, earlier, later))
@@ -229,7 +229,7 @@ class Estimator(FitReport):
     def _checked(
         self, X: Any, events: Any, lengths: Given, state: ModelState | None
     ) -> tuple[Sequences, tuple[Family, ...]]:
-        """Checked sequences and each feature's family: of the state, or, without one, for a new fit."""
+        """Checked sequences, and the family of each feature, from the state or else from `emission`."""
         sequences = self._as_sequences(X, events, lengths)
         if state is None:
             families = families_of(self.emission, sequences.n_features)
@@ -244,7 +244,8 @@ class Estimator(FitReport):
     ) -> tuple[Sequences, Integers]:
         """Checked sequences with codes into a model's event types, m where unknown.
 
-        `reject` says whether types that the model does not know are refused; None if the settings do.
+        `reject` says whether types that the model does not know are refused; None leaves it to
+        `handle_unknown`.
         """
         sequences, _ = self._checked(X, events, lengths, state)
         codes, unseen = vocabulary.find(sequences.codes, sequences.event_types, state.parameters.event_types)
@@ -254,7 +255,7 @@ class Estimator(FitReport):
 
 
 def refuse_unseen(sequences: Sequences, row: int) -> NoReturn:
-    """`ValueError` naming the event whose type the model does not know."""
+    """Raise `ValueError` naming the event whose type the model does not know."""
     label = sequences.event_types[sequences.codes[row]].item()
     raise ValueError(f"{sequences.place(row)}: event type {label!r} was not seen in fitting")
 
@@ -287,10 +288,10 @@ def training_data(
     known: Types | None = None,
     closed: bool = False,
 ) -> Batch:
-    """Sequences with weights and codes into a vocabulary: the known types, then new ones unless it is closed.
+    """The training data of one model; its vocabulary has the known types, then new ones unless it is closed.
 
-    Sequences of weight zero are left out: they count as if they were not there. Data without any event
-    type have a single one.
+    Sequences of weight zero are left out, as if they were not there. Data without any event type have a
+    single one.
     """
     sequences, weights = weighted(sequences, sample_weight)
     if known is not None:
@@ -305,7 +306,7 @@ def training_data(
 
 
 def weighted(sequences: Sequences, sample_weight: Given) -> tuple[Sequences, Floats]:
-    """Sequences and their weights, those of weight zero left out."""
+    """Sequences and their weights, without those of weight zero."""
     if sample_weight is None:
         return sequences, np.ones(len(sequences))
     weights = check_weights(sample_weight, len(sequences))
@@ -315,7 +316,7 @@ def weighted(sequences: Sequences, sample_weight: Given) -> tuple[Sequences, Flo
 
 
 def check_unchanged(current: Parameters, settings: Settings, families: tuple[Family, ...]) -> None:
-    """`ValueError` if a model is to learn further with other states or families than it began with."""
+    """Raise `ValueError` if a model would learn further with other states or families than it has."""
     if settings.n_states != current.n_states:
         raise ValueError(f"the model has {current.n_states} states, but n_states is {settings.n_states}")
     for k, (family, wanted) in enumerate(zip(current.families, families, strict=True)):
@@ -324,7 +325,7 @@ def check_unchanged(current: Parameters, settings: Settings, families: tuple[Fam
 
 
 def check_domain(sequences: Sequences, families: tuple[Family, ...]) -> None:
-    """`ValueError` naming the first value that its feature's family cannot emit."""
+    """Raise `ValueError` naming the first value that its feature's family cannot emit."""
     least, largest = sequences.extremes.tolist()
     for k, family in enumerate(families):
         if type(family).outside is Family.outside and not (
@@ -338,7 +339,7 @@ def check_domain(sequences: Sequences, families: tuple[Family, ...]) -> None:
 
 
 def check_values(batch: Batch) -> None:
-    """`ValueError` if some value of several models is none of its family, or a column has no value at all."""
+    """Raise `ValueError` if a family cannot emit some value in the batch, or a column has no value at all."""
     for k, family in enumerate(batch.families):
         if family.outside(batch.values[:, k]).any():
             raise ValueError("there are values that a family cannot emit")
@@ -347,7 +348,7 @@ def check_values(batch: Batch) -> None:
 
 
 def check_values_present(sequences: Sequences) -> None:
-    """`ValueError` naming a column without a single value."""
+    """Raise `ValueError` naming a column without a single value."""
     nothing = np.isnan(sequences.extremes[0])
     if nothing.any():
         k = int(np.argmax(nothing))

@@ -1,4 +1,4 @@
-"""Fits of a batch of models: from data and settings to Algorithm 1, and to what it found."""
+"""Fits of a batch of models: sets up Algorithm 1 from data and settings, runs it, and returns its results."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ from keydyn.model.theta.from_data import Moments, displacements, start_emission
 from keydyn.model.theta.lattice import check_possible, filtered, log_densities
 from keydyn.model.theta.parameters import Parameters
 
-# Iterations for which there is room at first.
+# Length of the history at first; it is doubled as needed.
 HISTORY = 256
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """What a callback gets: the number of the E-step, its log-likelihood and the gain over the last.
+    """The report of one iteration to a callback: number, log-likelihood, gain over the last, and start.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Iteration:
 
 
 def fit_from_starts(batch: Batch, settings: Settings, random_state: Any) -> list[FitResult]:
-    """Fits of one model from the observed start, then from jittered ones."""
+    """Fit one model from the start that its data suggest, then from jittered ones; return all results."""
     # Without a seed and with a single start there is nothing to draw and nothing to check.
     generator = generator_of(random_state) if random_state is not None or settings.n_init > 1 else None
     results = []
@@ -91,13 +91,13 @@ def fit_from_starts(batch: Batch, settings: Settings, random_state: Any) -> list
 
 
 def fit_further(batch: Batch, settings: Settings, current: Parameters) -> list[FitResult]:
-    """The fit of one model that continues from its current parameters."""
+    """Continue the fit of one model from its current parameters."""
     start = current.extended(batch.event_types[0], batch.counts(0).pairs)
     return Fits(batch.with_pairs(start.pairs), settings, start).run().results()
 
 
 def rules_of(settings: Settings, families: tuple[Family, ...]) -> Rules:
-    """The settings as numbers."""
+    """The settings in the form that the engine takes."""
     smoothing = settings.smoothing
     return Rules(
         features_of(families),
@@ -117,10 +117,10 @@ def rules_of(settings: Settings, families: tuple[Family, ...]) -> Rules:
 
 
 class Fits:
-    """The models of a batch while they are fitted, and after.
+    """The models of a batch during and after their fit.
 
-    `start` has the parameters that a single model starts from; without it all start from their data, after
-    the first start with `jitter`. `number` is that of the start, for messages.
+    `start` has the parameters that a single model starts from. Without it all models start from their data,
+    with `jitter` if given. `number` is the number of the start, for messages.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Fits:
             self.tables.emission[..., 0] = start.emissions
 
     def run(self) -> Fits:
-        """Algorithm 1 for all models; those that share their events go side by side."""
+        """Run Algorithm 1 for all models, side by side for models that share their events."""
         if self.batch.is_shared:
             self._climb_in_lanes()
         else:
@@ -162,7 +162,7 @@ class Fits:
         return self
 
     def results(self) -> list[FitResult]:
-        """What was found, model by model; a `ValueError` names a sequence that a model cannot produce."""
+        """The result of each model; a `ValueError` names a sequence that a model cannot produce."""
         batch, spans = self.batch, self.model_spans
         if (self.outcome.reason == IMPOSSIBLE).any():
             self._check_possible()
@@ -170,7 +170,7 @@ class Fits:
         share_states(spans, shifts, batch.events, self.tables, chances, self.stationary)
         alone = np.flatnonzero(self.outcome.reason == ALONE).tolist()
         refitted = {b: Fits(batch.alone(b), self.settings).run().results()[0] for b in alone}
-        # What is unpacked later needs no data.
+        # Results that are unpacked later do not need the data.
         self.batch = batch.without_data()
         return [refitted[b] if b in refitted else FitResult(self, b) for b in range(len(batch))]
 
@@ -179,8 +179,8 @@ class Fits:
         return parameters_of(self, 0)
 
     def expectation(self) -> Statistics:
-        """One expectation step of a single model, nothing changed."""
-        # A limit of one step, and nothing but that step.
+        """The statistics of one expectation step of a single model, whose parameters are not changed."""
+        # With a limit of one iteration and a budget of one, only that step is made.
         self.rules = self.rules._replace(max_iter=1)
         job = self._job(self._work())
         self._turn(job, 0, budget=1)
@@ -190,7 +190,7 @@ class Fits:
         return statistics_of(self, 0)
 
     def _climb(self) -> None:
-        """One model after the other, in pieces of a second at most."""
+        """Fit one model after the other, in pieces of a second at most."""
         settings, work = self.settings, self._work()
         stepwise = bool(settings.verbose or settings.callback is not None or self.custom)
         while len(left := self._left()):
@@ -210,16 +210,16 @@ class Fits:
         return job
 
     def _turn(self, job: FitJob, first: int, budget: int) -> None:
-        """A piece of Algorithm 1, from the first model on that goes on."""
+        """Run a piece of Algorithm 1, starting with the first model whose fit goes on."""
         variant = variant_for(self.settings.n_states, self.batch.families)
-        # One expectation step is the least that is done in a call.
+        # A call makes one expectation step at least.
         is_long = int(self.batch.n_events.max()) > piece_for(self.settings.n_states)
         run_hearing_signals(partial(climb, variant, job, first, budget), is_long=is_long)
         for b in np.flatnonzero(self.outcome.reason == IN_LOGS).tolist():
             climb_in_logs(variant, job, b)
 
     def _climb_in_lanes(self) -> None:
-        """Models over the same events, side by side, in pieces of a second at most."""
+        """Fit models over the same events side by side, in pieces of a second at most."""
         batch, n_rows, n_steps = self.batch, int(self.batch.rows_of[-1]), int(self.batch.steps_of[-1])
         x = np.ones((len(batch.codes), len(batch.families), LANES))
         events = batch.events._replace(x=x, given=np.empty((0, self.settings.n_states, LANES)))
@@ -244,7 +244,7 @@ class Fits:
             climb_in_lanes(variant, job, lanes, cursor, piece_for(self.settings.n_states))
 
     def _between(self, work: FitRoom) -> None:
-        """What Python has to do with a single model after each expectation step."""
+        """Do Python's part for a single model after each expectation step: custom families and reports."""
         if self.outcome.reason[0] == IMPOSSIBLE:
             return
         self._take_custom(work)
@@ -255,12 +255,12 @@ class Fits:
             custom_families.maximise(families, self.custom_stats, self.settings, self.chain, self.tables)
 
     def _take_custom(self, work: FitRoom) -> None:
-        """The statistics of custom families under γ of the last expectation step."""
+        """Update the statistics of custom families with γ of the last expectation step."""
         if self.custom:
             self.custom_stats = custom_families.statistics(self.batch, self.tables, work.states[..., 0])
 
     def _reported_to_stop(self) -> bool:
-        """Report an iteration to the terminal and to the callback, whose true answer stops the fit."""
+        """Report an iteration to the terminal and the callback; return whether the callback stops the fit."""
         settings, history, n_iter = self.settings, self.outcome.history[0], int(self.outcome.n_iter[0])
         if self.outcome.reason[0] == MAX_ITER:
             return False
@@ -274,7 +274,7 @@ class Fits:
         return bool(settings.callback(Iteration(n_iter, float(history[n_iter - 1]), gain, self.number)))
 
     def _left(self) -> Integers:
-        """The models that go on; there is room for their next iteration then."""
+        """The numbers of models whose fit goes on; makes room for their next iteration in the history."""
         left, history = np.flatnonzero(self.outcome.reason == GOES_ON), self.outcome.history
         if (
             history.shape[1] < self.settings.max_iter
@@ -296,10 +296,10 @@ class Fits:
         return spans
 
     def _start_from_data(self, jitter: np.random.Generator | None) -> None:
-        """Starting parameters, smoothed (Section 3.5)."""
+        """Fill the tables with smoothed starting parameters (Section 3.5)."""
         batch, settings, tables, chain = self.batch, self.settings, self.tables, self.chain
         tables.start[:] = tables.transitions[:] = 1.0 / settings.n_states
-        # What holds for a whole model, for each of its rows.
+        # Quantities of a whole model, repeated for each of its rows.
         model = np.repeat(np.arange(len(batch)), batch.n_rows) if len(batch) > 1 else slice(None)
         overall = Moments(*(table[model] for table in batch.overall[0]))
         for k, family in enumerate(batch.families):
@@ -317,7 +317,7 @@ class Fits:
             custom_families.smooth_start(batch.families, settings, chain, tables)
 
     def _check_possible(self) -> None:
-        """`ValueError` naming the sequence that a model cannot produce under the parameters that it has."""
+        """Raise `ValueError` naming a sequence that a model cannot produce under its current parameters."""
         for b in np.flatnonzero(~(self.outcome.log_likelihood > -math.inf)).tolist():
             batch, span = self.batch, self.batch.spans[b]
             offsets = batch.offsets[span[SEQUENCE] : span[SEQUENCE + 1] + 1]
@@ -334,7 +334,7 @@ class Fits:
             check_possible(filtered(lattice)[1], lattice.offsets)
 
     def _tables(self, n_rows: int, n_steps: int, n_lanes: int) -> Tables:
-        """Room for parameters; a lane without a model computes on ones."""
+        """Empty tables for parameters, filled with ones, on which a lane without a model computes."""
         n_states, n_parameters = self.settings.n_states, int(self.rules.features[-1, END])
         n_features = len(self.batch.families)
         return Tables(

@@ -1,4 +1,4 @@
-"""Many models at once: users, folds, surrogates, restarts."""
+"""Fitting and scoring of many models at once, such as those of users, folds or surrogates."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from keydyn.model.fit.threads import check_wanted, done_in_threads
 
 Model = TypeVar("Model", bound=Estimator)
 
-# Fewer models than this over the same events are as quick one by one.
+# Below this number of models over the same events, lanes are no faster than one model after the other.
 FEW = 96
-# Models that go to a thread at a time.
+# Most models in one piece of work for a thread.
 TOGETHER = 256
-# Events in all that a piece of work for a thread has at least.
+# Fewest events in one piece of work for a thread.
 WORTH_A_THREAD = 40_000
 
 
@@ -40,7 +40,7 @@ def fit_many(
     *,
     sample_weight: Sequence[Any] | None = None,
 ) -> list[Model]:
-    """A clone of `model` fitted to each item of `data`, in the same order.
+    """Fit a clone of `model` to each item of `data`; return the models in the same order.
 
     `n_jobs` threads work at once (None for one, −1 for all cores); the result does not depend on it. An
     error names the item it came from. `sample_weight`, if given, has one array of weights per item.
@@ -58,7 +58,7 @@ def fit_many(
     if len(weights) != len(data):
         raise ValueError(f"sample_weight has {len(weights)} items, data has {len(data)}")
     pattern = clone(model)
-    # Some models at a time: handing one over to a thread can cost more than fitting it.
+    # Models go to threads in groups: handing over a single one can cost more than fitting it.
     groups = [] if sample_weight is not None else same_events(pattern, data)
     alone = sorted(set(range(len(data))).difference(*groups))
     shared = [group[first : first + TOGETHER] for group in groups for first in range(0, len(group), TOGETHER)]
@@ -78,7 +78,7 @@ def fit_many(
 
 
 def score_many(models: Sequence[Any], data: Sequences | Any, n_jobs: int | None = None) -> Floats:
-    """ln P(x | Ω) of the same sequences under each model, a row each; `n_jobs` as in `fit_many`."""
+    """ln P(x | Ω) of the same sequences under each model, one row per model; `n_jobs` as in `fit_many`."""
     sequences = as_sequences(data)
 
     def scored(some: range) -> Floats:
@@ -93,19 +93,19 @@ def score_many(models: Sequence[Any], data: Sequences | Any, n_jobs: int | None 
 
 
 def _events_of(data: Sequence[Any], numbers: Sequence[int]) -> float:
-    """Events of an item on average, as far as they are known without looking into it."""
+    """The average number of events of an item; items that do not tell it count as 1000."""
     return float(np.mean([getattr(data[k], "n_events", 1_000) for k in numbers])) if len(numbers) else 0.0
 
 
 def same_events(pattern: Estimator, data: Sequence[Any]) -> list[list[int]]:
-    """Numbers of items that can be fitted in lanes: the same event sequences, and all values there."""
+    """Groups of item numbers that can be fitted in lanes: same event sequences, and no missing values."""
     groups: dict[Any, list[int]] = {}
     if pattern.n_states != 2 or not isinstance(pattern, Estimator) or len(data) < FEW:
         return []
     alike: dict[Any, list[int]] = {}
     for number, item in enumerate(data):
         if isinstance(item, Sequences):
-            # A first look that is soon done: most data differ at the beginning.
+            # A cheap first look: most data differ at the beginning.
             alike.setdefault((item.X.shape, item.codes[:8].tobytes()), []).append(number)
     for numbers in alike.values():
         for number in numbers if len(numbers) >= FEW else ():
@@ -118,9 +118,9 @@ def same_events(pattern: Estimator, data: Sequence[Any]) -> list[list[int]]:
 
 
 def parts(n_items: int, n_jobs: int | None, n_events: float) -> list[range]:
-    """Runs of item numbers for threads, about equal, with `n_events` events per item.
+    """Runs of item numbers for threads, of about equal length, for items with `n_events` events each.
 
-    A run has enough events that what Python does for it, one thread at a time, is little beside the rest.
+    A run has enough events that the part done in Python, one thread at a time, is small in comparison.
     """
     n_threads = effective_n_jobs(n_jobs)
     wanted = min(math.ceil(WORTH_A_THREAD / max(n_events, 1.0)), TOGETHER)
@@ -130,7 +130,7 @@ def parts(n_items: int, n_jobs: int | None, n_events: float) -> list[range]:
 
 
 def unfitted(pattern: Model, n: int) -> list[Model]:
-    """Clones of an unfitted model; where its parameters cannot be changed in place, they are shared."""
+    """`n` clones of an unfitted model; parameters are shared if all of them are immutable."""
     if not all(_is_plain(value) for value in vars(pattern).values()):
         return [clone(pattern) for _ in range(n)]
     fresh: list[Model] = [object.__new__(type(pattern)) for _ in range(n)]
@@ -148,7 +148,7 @@ def _is_plain(value: Any) -> bool:
 def _fit_some(
     pattern: Model, data: Sequence[Any], weights: list[Any], numbers: list[int], shared: bool
 ) -> tuple[list[int], list[Model]]:
-    """Models fitted in one batch where that is possible, otherwise one by one."""
+    """Fit some models, in one batch if possible, otherwise one by one; return them with their numbers."""
     models = unfitted(pattern, len(numbers))
     taken = _take_all(pattern, [data[k] for k in numbers])
     if taken is not None:
@@ -162,7 +162,7 @@ def _fit_some(
             check_values(batch)
             results = Fits(batch, settings).run().results()
         except ValueError:
-            # What is wrong is reported where that model is fitted alone.
+            # The error is reported below, where that model is fitted alone.
             pass
         else:
             for one, item, result in zip(models, sequences, results, strict=True):
@@ -174,9 +174,9 @@ def _fit_some(
 def _take_all(
     pattern: Estimator, items: list[Any]
 ) -> tuple[list[Sequences], tuple[Family, ...], Settings] | None:
-    """All items as sequences of the same features, and what they are fitted with.
+    """All items as sequences with the same features, their families, and the settings of the fit.
 
-    None if something is wrong with one of them, or if Python has to look at every iteration.
+    None if something is wrong with an item or a setting, or if Python must take part in every iteration.
     """
     if not isinstance(pattern, Estimator) or not all(isinstance(item, Sequences) for item in items):
         return None
@@ -206,7 +206,7 @@ def _fit_one(fresh: Model, item: Any, weights: Any, number: int) -> Model:
 
 
 def _warn_of_those_not_converged(pattern: Estimator, models: Sequence[Any]) -> None:
-    """One warning for all: a population may have many. A relative of the POHMM warns for itself."""
+    """Warn once for all models, as there may be many. Relatives of the POHMM give their own warnings."""
     ours = isinstance(pattern, Estimator)
     stopped = [number for number, one in enumerate(models) if ours and one.stop_reason_ == "max_iter"]
     if stopped:

@@ -1,4 +1,4 @@
-"""What a fit found: θ, statistics, and how the fit went, in one object; and the numbering of states."""
+"""The result of a fit (θ, statistics, history) in one object, and the numbering of states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from keydyn.model.theta.parameters import EventChain, Parameters
 if TYPE_CHECKING:
     from keydyn.model.fit.fits import Fits
 
-# What stands in the place of a sum.
+# In `Statistics.moments` of the normal and t families, the mean stands in the place of the sum.
 MEAN = SUM
 
 
@@ -35,15 +35,15 @@ class Statistics:
 
     Attributes
     ----------
-    counts : observed frequencies
-    log_likelihood : weighted, of all sequences
+    counts : observed frequencies of types and pairs
+    log_likelihood : weighted log-likelihood of all sequences
     start : (m + 1, M) Σ γ₁ of the sequences that begin with ω, then of all sequences
     first_seen : (m + 1, M) Σ γ at the first ω of each sequence (the published settings)
     occupancy : (m, M) Σ γ of the events of type ω, with or without a value
     transitions : (P, M, M) Σ ξ
-    moments : (m + 1, K, W, M) of the families that the engine knows, see `engine.expectation`; those of the
-        normal and t families with the mean in place of a sum, and squares around it
-    custom : the statistics of the other families by feature, as the family keeps them
+    moments : (m + 1, K, W, M) sums for the families that the engine implements, see `engine.expectation`; for
+        the normal and t families with the mean in place of the sum, and squared deviations from the mean
+    custom : the statistics of the other families by feature number, in the family's own form
     overall : moments of each feature over all events, and the largest |x|, for the scale floor
     """
 
@@ -58,7 +58,7 @@ class Statistics:
     overall: list[tuple[Moments, Floats]]
 
     def merged(self, other: Statistics, families: tuple[Family, ...]) -> Statistics:
-        """Both together; vocabulary and pairs are those of `other`, which has at least ours."""
+        """The combined statistics, with the vocabulary and pairs of `other`, which must include ours."""
         ours = self._aligned(other.counts)
         moments = ours.moments + other.moments
         for k, family in enumerate(families):
@@ -116,7 +116,7 @@ class Statistics:
 
 
 def around_means(families: tuple[Family, ...], sums: Floats, locations: list[Floats]) -> Floats:
-    """Sums (R, K, W, M) of deviations from the current locations, (R, M) of each feature, as statistics."""
+    """Statistics around means, from sums (R, K, W, M) of deviations from the current locations (R, M)."""
     moments = sums.copy()
     for k, family in enumerate(families):
         if kind_of(family) in (NORMAL, STUDENT):
@@ -128,7 +128,7 @@ def around_means(families: tuple[Family, ...], sums: Floats, locations: list[Flo
 
 
 def around_locations(families: tuple[Family, ...], moments: Floats, locations: list[Floats]) -> Floats:
-    """The other way round: sums of deviations from locations, which become the means to that end."""
+    """The inverse of `around_means`: sums of deviations from `locations`, which are set to the means."""
     sums = moments.copy()
     for k, family in enumerate(families):
         if kind_of(family) in (NORMAL, STUDENT):
@@ -139,12 +139,12 @@ def around_locations(families: tuple[Family, ...], moments: Floats, locations: l
 
 
 def _divisor(family: Family) -> int:
-    """What the mean of a feature was divided by."""
+    """The index of the sum of weights by which the mean of a feature was divided."""
     return PRECISION if kind_of(family) == STUDENT else MASS
 
 
 def _merge_moments(weight: int, a: Floats, b: Floats, together: Floats) -> None:
-    """Means and squared deviations of two sets, into those of both together."""
+    """Write the means and squared deviations of two sets combined into `together`."""
     columns = {"count": weight, "mean": MEAN, "square": SQUARE}
     first, second = ({name: of[:, column] for name, column in columns.items()} for of in (a, b))
     merged = merge_moments(first, second)
@@ -163,27 +163,27 @@ def _padded(values: Floats, n_rows: int) -> Floats:
 
 
 def _with_rows(values: Floats, m: int) -> Floats:
-    """A table whose last row is that of unknown types, with rows for more types before it."""
+    """A table with rows for more types added before its last row, which is for unknown types."""
     padded = _padded(values[:-1], m + 1)
     padded[-1] = values[-1]
     return padded
 
 
 class FitResult:
-    """What a model has learnt from one start, or was given; never changed.
+    """The parameters of a model, found by a fit from one start or given, with a report; never changed.
 
-    All but the parameters may be None where no fit found them. Those of a fit are unpacked from its arrays
-    when they are first asked for: of a million models perhaps never.
+    All attributes but the parameters may be None if no fit set them. The results of a fit are unpacked from
+    its arrays on first access: with a million models, most may never be needed.
 
     Attributes
     ----------
-    parameters : the result; statistics : of the last E-step, under the result
-    log_likelihood : of the result
+    parameters : θ; statistics : sums of the last E-step, under these parameters
+    log_likelihood : log-likelihood under these parameters
     history : (n_iter,) log-likelihood at each E-step
     stop_reason : "tol", "max_iter", "decrease" or "callback"
     floored : for each feature, where the scale floor acted in the last M-step, (m, M)
     stationary : (m, M) Π[j | ω]
-    n_parameters : those that the likelihood depends on, and all; see `n_parameters`
+    n_parameters : number of free parameters that the likelihood depends on, and of all
 
     Examples
     --------
@@ -210,30 +210,30 @@ class FitResult:
 
     @classmethod
     def of(cls, parameters: Any, **known: Any) -> FitResult:
-        """Of parameters, also those of a relative, that no fit has in its arrays, and what else is known."""
+        """A result from parameters (of a POHMM or a relative) and whatever else is known, without a fit."""
         made = cls.__new__(cls)
         vars(made).update(dict.fromkeys(NAMES) | {"parameters": parameters} | known)
         return made
 
     def replaced(self, **changes: Any) -> FitResult:
-        """A result with some of its attributes changed."""
+        """A copy with some attributes changed."""
         return FitResult.of(**(self.__getstate__() | changes))
 
     @cached_property
     def parameters(self) -> Parameters:
-        """θ, states numbered."""
+        """θ, with states in their final order."""
         parameters = parameters_of(self._fits, self._number)
         order = order_of_states(parameters, self._fits.settings)
         return parameters if order is None else parameters.reordered(order)
 
     @cached_property
     def statistics(self) -> Statistics | None:
-        """The sums of the last expectation step, states numbered."""
+        """The sums of the last expectation step, with states in their final order."""
         return statistics_of(self._fits, self._number).reordered(self._order)
 
     @cached_property
     def floored(self) -> list[Truths] | None:
-        """Where the scale floor acted, (m, M) of each feature."""
+        """For each feature a mask (m, M) of where the scale floor acted."""
         floored = self._fits.tables.floored[self._types]
         return [floored[:, k, :, 0][:, self._order] for k in range(floored.shape[1])]
 
@@ -244,7 +244,7 @@ class FitResult:
 
     @cached_property
     def n_parameters(self) -> tuple[int, int] | None:
-        """Free parameters that the likelihood depends on, and all that the model has."""
+        """The number of free parameters that the likelihood depends on, and of all."""
         counts = self._fits.batch.counts(int(self._fits.batch.group[self._number]))
         return n_parameters(self.parameters, counts, self._fits.settings.fixed)
 
@@ -261,7 +261,7 @@ class FitResult:
         return slice(span[ROW], span[ROW + 1] - 1)
 
     def __getstate__(self) -> dict[str, Any]:
-        """All of it, without the fit that it is unpacked from: for another process."""
+        """All attributes, unpacked, without the fit they come from, so that the pickle is small."""
         return {name: getattr(self, name) for name in NAMES}
 
 
@@ -272,7 +272,7 @@ NAMES = (
 
 
 class FitReport(Learner):
-    """An estimator whose state has a `result`, from which it tells what its fit found."""
+    """Base of estimators whose state has a `result`, with properties that report on their fit."""
 
     density_floor: float | None
 
@@ -312,7 +312,7 @@ class FitReport(Learner):
 
 
 def order_of_states(parameters: Parameters, settings: Settings) -> Integers | None:
-    """By the marginal location of the leading feature, smallest first; None if they stay as they are."""
+    """The order of states by the leading feature's marginal location; None if they stay as they are."""
     if not settings.order_states or not parameters.has_marginal:
         return None
     leading = settings.leading_feature
@@ -324,9 +324,9 @@ def order_of_states(parameters: Parameters, settings: Settings) -> Integers | No
 def n_parameters(
     parameters: Parameters, counts: TypeCounts | None, fixed: tuple[str, ...]
 ) -> tuple[int, int]:
-    """Free parameters that the likelihood depends on, and all that the model has (Section 3.1).
+    """The number of free parameters that the likelihood depends on, and of all (Section 3.1).
 
-    `counts` tells which types and pairs occurred; None means all.
+    `counts` has the types and pairs that occurred; None means all did.
     """
     m, n_states = parameters.n_types, parameters.n_states
     families = parameters.families
@@ -347,7 +347,7 @@ def n_parameters(
 
 
 def parameters_of(fits: Fits, b: int) -> Parameters:
-    """θ of one model of a fit, states as they stand: its part of the tables."""
+    """θ of one model of a fit, cut out of its tables, with states not yet reordered."""
     counts, rows, steps, order = _part(fits, b)
     tables = fits.tables
     return Parameters(
@@ -363,7 +363,7 @@ def parameters_of(fits: Fits, b: int) -> Parameters:
 
 
 def statistics_of(fits: Fits, b: int) -> Statistics:
-    """The sums of the last expectation step of one model, states as they stand."""
+    """The sums of the last expectation step of one model, with states not yet reordered."""
     counts, rows, steps, order = _part(fits, b)
     families, sums, (moments, largest) = fits.batch.families, fits.sums, fits.batch.overall
     m, n_pairs = len(counts.types), len(counts.pairs)
@@ -390,7 +390,7 @@ def statistics_of(fits: Fits, b: int) -> Statistics:
 
 
 def _chain(fits: Fits, g: int, order: Any) -> EventChain:
-    """The event chain of a group, its pairs in order."""
+    """The event chain of a group, with its pairs sorted."""
     chain, span = fits.batch.event_chain, fits.batch.spans[g]
     start, pair_prob = chain.known()
     types, pairs = slice(span[ROW], span[ROW + 1] - 1), slice(span[PAIR], span[PAIR + 1])
@@ -399,7 +399,7 @@ def _chain(fits: Fits, g: int, order: Any) -> EventChain:
 
 
 def _part(fits: Fits, b: int) -> tuple[TypeCounts, slice, slice, Any]:
-    """The counts with pairs in order, the rows and steps of a model, and the order of its steps."""
+    """The counts of a model with pairs sorted, its rows and steps, and the order that sorts its steps."""
     counts, span = fits.batch.counts(int(fits.batch.group[b])), fits.model_spans[b]
     n_pairs, n_steps = len(counts.pairs), len(counts.pairs) + 2 * len(counts.types) + 1
     rows, steps = slice(span[ROW], span[ROW + 1]), slice(span[STEP], span[STEP] + n_steps)

@@ -1,8 +1,8 @@
-"""Threads: estimators that several of them use, and fits that are spread over several.
+"""Thread safety of estimators, and fits that are spread over threads.
 
-What an estimator has learnt is one object. A method that asks takes it when it begins, and nothing in it is
-ever changed. A method that learns makes a new one and assigns it when it is done. So a call never sees half
-of a new model, and a fit that fails or is interrupted leaves the estimator as it was.
+What an estimator has learnt is one immutable object. A query reads it once, at its beginning. A method that
+learns builds a new one and assigns it at its end. So a call never sees half of a new model, and a fit that
+fails or is interrupted leaves the estimator as it was.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from keydyn.model.data.sequences import Sequences
 Found = TypeVar("Found")
 Result = TypeVar("Result")
 
-# Events times expectation steps of a two-state model in one call of compiled code: a second at the most.
+# Events times expectation steps of a two-state model in one call of compiled code: at most a second's work.
 PIECE = 20_000_000
-# How often a thread that waits looks for signals, in seconds.
+# Interval at which a waiting thread looks for signals, in seconds.
 INTERVAL = 0.2
 
 
 class Learner:
-    """An estimator whose fitted state is the object `_state`; without one it is not fitted."""
+    """Base of estimators whose fitted state is the object `_state`; without it they count as not fitted."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self)
 
     def _known(self) -> Any:
-        """The state, or scikit-learn's `NotFittedError`, which is an `AttributeError` too."""
+        """The state; raises scikit-learn's `NotFittedError`, also an `AttributeError`, if there is none."""
         state = vars(self).get("_state")
         if state is None:
             check_is_fitted(self)
         return state
 
     def _found(self, value: Found | None) -> Found:
-        """What a fit has found; an `AttributeError` if it is None."""
+        """The value, which a fit has found; raises `AttributeError` if it is None."""
         if value is None:
             raise AttributeError(f"no fit has set this attribute of the {type(self).__name__}")
         return value
 
     def _as_it_is(self) -> Self:
-        """The estimator with the state that it has now, for a method that asks it several things."""
+        """A shallow copy with the current state, for a method that makes several queries."""
         own = object.__new__(type(self))
         own.__dict__ = dict(vars(self))
         return own
@@ -68,7 +68,7 @@ class Learner:
         return np.array(self._found(self._known().feature_names), dtype=object)
 
     def _compare_features(self, sequences: Sequences, n_features: int, names: tuple[str, ...] | None) -> None:
-        """scikit-learn's error or warning if these are not the features that the model knows."""
+        """Raise or warn as scikit-learn does if these are not the features that the model was fitted with."""
         if sequences.n_features == n_features and sequences.feature_names == names:
             return
         nothing: Any = sequences.X[:0]
@@ -81,7 +81,7 @@ class Learner:
 
 @cache
 def parameter_names(kind: Any) -> tuple[str, ...]:
-    """The parameters of a class's constructor."""
+    """The names of the parameters of a class's constructor."""
     return tuple(signature(kind).parameters)
 
 
@@ -90,7 +90,7 @@ _lock_of_locks = threading.Lock()
 
 
 def learning(estimator: Any) -> threading.RLock:
-    """The lock that a method holds while an estimator learns: nothing that another learns meanwhile is lost.
+    """The lock that a method holds while an estimator learns, so that concurrent updates are not lost.
 
     It is not part of the estimator, which is copied and sent to other processes.
     """
@@ -99,7 +99,7 @@ def learning(estimator: Any) -> threading.RLock:
 
 
 def _forget_locks() -> None:
-    """A forked process has none of the threads that may hold them."""
+    """Replace all locks in a forked process, where the threads that may hold them do not exist."""
     global _locks, _lock_of_locks
     _locks, _lock_of_locks = WeakKeyDictionary(), threading.Lock()
 
@@ -109,10 +109,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def done_in_threads(work: Sequence[Callable[[], Result]], n_jobs: int | None) -> list[Result]:
-    """What each piece of work returns, in the same order; `n_jobs` as joblib takes it.
+    """Run the pieces of work in `n_jobs` threads (as joblib counts them); return their results in order.
 
-    A piece must not hand out work itself: it would wait for a thread that waits for it. If this thread is
-    interrupted, or a piece fails, the others stop where they next call `check_wanted`.
+    A piece must not call this function itself: it would wait for a thread that waits for it. If this thread
+    is interrupted, or a piece fails, the others stop where they next call `check_wanted`.
     """
     n_threads = min(effective_n_jobs(n_jobs), len(work))
     if n_threads < 2:
@@ -149,19 +149,19 @@ _of_thread = threading.local()
 
 
 def check_wanted() -> None:
-    """Stop here if this thread's piece of work is no longer wanted."""
+    """Raise `CancelledError` if this thread's piece of work is no longer wanted."""
     if getattr(_of_thread, "unwanted", None):
         raise CancelledError
 
 
 @cache
 def _threads(n_threads: int, process: int) -> SimpleQueue[Callable[[], None]]:
-    """Where the threads of this process take their work.
+    """The queue from which this process's threads take their work; starts the threads when first called.
 
-    They stay: to start one takes longer than to fit a small model. A process that was forked off has none
-    of its parent's. The standard library's executor would not do. It holds a lock for a moment with each
-    piece of work, and a signal handler that raises just then leaves it locked: the next fit would wait for
-    ever. This queue has no such lock.
+    The threads stay, because starting one takes longer than fitting a small model. `process` is part of the
+    cache key because a forked process has none of its parent's threads. The standard library's executor is
+    not used: it briefly holds a lock for each piece of work, and a signal handler that raises at that moment
+    leaves it locked, so that the next fit would wait forever. This queue has no such lock.
     """
     waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
@@ -175,14 +175,14 @@ def _threads(n_threads: int, process: int) -> SimpleQueue[Callable[[], None]]:
 
 
 def piece_for(n_states: int) -> int:
-    """How many events times expectation steps take a second at the most."""
+    """The number of events times expectation steps that takes a second at most."""
     return max(1, 4 * PIECE // max(4, n_states * n_states))
 
 
 def run_hearing_signals(call: Callable[[], None], is_long: bool) -> None:
-    """Make a call of compiled code. While a long one runs in a thread of its own, Ctrl-C is heard in this.
+    """Make a call of compiled code, a long one in a thread of its own so that Ctrl-C is heard meanwhile.
 
-    The call then goes on until it is done, on arrays that are not used any more.
+    An interrupted call goes on until it is done, on arrays that are no longer used.
     """
     if not is_long or threading.current_thread() is not threading.main_thread():
         call()

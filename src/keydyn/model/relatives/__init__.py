@@ -1,1 +1,1 @@
-"""Relatives of the POHMM, earlier models of partial observability, on the same kernels."""
+"""Relatives of the POHMM: earlier models of partial observability, computed with the same kernels."""

@@ -23,30 +23,29 @@ class ContextHMM(Relative):
     """Hidden Markov model whose emission and hidden state at n + 1 depend on contexts r_n and s_n.
 
     Each context is a function of the emissions up to n: P(x_{n+1} | z_{n+1}, r_n), P(z_{n+1} | z_n, s_n).
-    The first event of a sequence has a context of its own, "none yet". With one bin it is the HMM.
-    `events` is ignored, except that a callable sees them in its `Past`.
+    The first event of a sequence has a context of its own, "none yet". Without contexts the model is the HMM.
+    `events` is ignored, except that a callable finds them in its `Past`.
 
     Parameters
     ----------
     n_states : number of hidden states M
-    emission : a family's name or a `Family`, or one per feature
-    emission_context, transition_context : r and s. A whole number is that many quantile bins of the last
-        value seen, edges learnt in fitting; 1 or None is no context; `Bins(edges, feature)` has edges of
-        your own. A callable gets a `Past` of N events and returns N labels (text or whole numbers, None for
-        none)
+    emission : a family's name or a `Family`, or a list with one per feature
+    emission_context, transition_context : r and s. A whole number is a number of quantile bins of the last
+        value seen, with edges learnt in fitting; 1 or None is no context; `Bins(edges, feature)` has given
+        edges. A callable receives a `Past` of N events and returns N labels (text or whole numbers, or None)
     context_feature : the feature that is binned
-    memory : how many events back a callable sees
-    spread, tol, max_iter : as in `POHMM`, like all that are not listed here; `spread_scale="type"` is each
-        context's own deviation
+    memory : number of earlier events that a callable sees
+    spread, tol, max_iter and all others : as in `POHMM`; `spread_scale="type"` stands for the standard
+        deviation in each context
 
     Attributes
     ----------
     startprob_ : (M,)
     transmat_ : (S, M, M), one matrix for each of `transition_context_.names()`
     emission_ : parameters (R, M), one row for each of `emission_context_.names()`. The last row of either
-        pools all contexts and serves those that no training event had
-    emission_context_, transition_context_ : the contexts as learnt
-    log_likelihood_, history_, n_iter_ : as in `POHMM`, like all that are not listed here
+        table pools all contexts and is used for contexts that no training event had
+    emission_context_, transition_context_ : the learnt contexts
+    log_likelihood_, history_, n_iter_ and all others : as in `POHMM`
 
     Examples
     --------
@@ -75,11 +74,11 @@ class ContextHMM(Relative):
         transition_context: Context,
         **parameters: Any,
     ) -> Self:
-        """A fitted model from its parameters, states in the order given.
+        """A fitted model with these parameters; states keep the given order.
 
-        `transmat` is (S, M, M) and the parameters in `emission`, a list of `(family, loc, scale)` or
-        `(family, {name: array})`, are (R, M): one row for each name that the contexts list. Contexts are
-        `Bins`, `NoContext` or `Labels`.
+        `transmat` is (S, M, M), and `emission` a list of `(family, loc, scale)` or `(family, {name: array})`
+        with arrays (R, M), one row for each name that the context lists. Contexts are `Bins`, `NoContext` or
+        `Labels`.
         """
         for context in (emission_context, transition_context):
             if not isinstance(context, Context):
@@ -101,7 +100,7 @@ class ContextHMM(Relative):
 
     @property
     def _memory(self) -> int:  # type: ignore[override]
-        """Nothing but a callable looks further back than the last values seen."""
+        """The number of earlier events that a `Past` must have: 0 unless a context is a callable."""
         given = self.emission_context, self.transition_context
         if not any(isinstance(one, Labels) or callable(one) for one in given):
             return 0
@@ -121,7 +120,7 @@ class ContextHMM(Relative):
         return super()._settings(n_features)
 
     def _as_sequences(self, X: Any, events: Any, lengths: Given) -> Sequences:
-        """With events only where a function may look at them."""
+        """Sequences with events if a callable may look at them, otherwise without."""
         if self._memory == 0:
             return super()._as_sequences(X, events, lengths)
         return as_sequences(X, events, lengths)

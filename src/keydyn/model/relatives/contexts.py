@@ -1,7 +1,7 @@
-"""Contexts: functions of what was seen up to an event that choose the tables for the next one.
+"""Contexts: functions of the events so far that choose the tables for the next event.
 
-A context has one row of parameters for each of its values, one for "none yet", and one that pools them all,
-for values that no training event had.
+A context has one row of parameters for each of its values, one for "none yet", and one that pools them all
+and is used for values that no training event had.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from keydyn.short_repr import short_repr
 
 @dataclass(frozen=True)
 class Past:
-    """What came before each of N events of the same sequence, the event itself excluded.
+    """The past of each of N events, within its sequence and without the event itself.
 
     Attributes
     ----------
-    values : (N, L, K) the L events before, the newest last; NaN where a value is missing or there was no
+    values : (N, L, K) the L previous events, the latest last; NaN where a value is missing or there was no
         event yet
     events : (N, L) their event types; None where there is none
-    last : (N, K) the last value seen of each feature, however long ago; NaN where none was seen yet
-    begun : (N,) whether there was an event before at all
+    last : (N, K) the last value seen of each feature, however long ago; NaN if none was seen yet
+    begun : (N,) whether there was a previous event at all
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Past:
 
 
 def _last_seen(X: Floats, first: Integers) -> Floats:
-    """The last value before each event, of each feature, in its sequence; `first` is where that begins."""
+    """The last value of each feature before each event in its sequence, which begins at row `first`."""
     place = np.arange(len(X))[:, None]
     newest = np.maximum.accumulate(np.where(np.isnan(X), -1, place), axis=0)
     before = np.full(X.shape, -1)
@@ -82,19 +82,19 @@ Function = Callable[[Past], Any]
 
 @dataclass(frozen=True)
 class Context(ABC):
-    """A learnt context. `rows` numbers the tables: its values, then "none yet", then the pooled row."""
+    """A learnt context, which assigns a table to each event: its values, then "none yet", then the pool."""
 
     @property
     @abstractmethod
     def n_rows(self) -> int:
-        """Rows that can be learnt, the pooled one not counted."""
+        """The number of rows that can be learnt, without the pooled one."""
 
     @abstractmethod
     def rows(self, past: Past) -> Integers:
-        """The row of each event, `n_rows` where its context has none."""
+        """The row of each event, `n_rows` if its context has no row."""
 
     def tables(self, past: Past) -> Integers:
-        """`rows`, checked: a caller's own context may name a table that is not there."""
+        """`rows`, checked, because a caller's own context may name a table that does not exist."""
         rows = whole_numbers("the rows of a context", self.rows(past))
         if len(rows) != len(past.last) or (len(rows) and (rows.min() < 0 or rows.max() >= self.n_tables)):
             raise ValueError(
@@ -105,21 +105,21 @@ class Context(ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """What the rows stand for, for people; the pooled row is the last."""
+        """Readable names of the tables; the pooled one is the last."""
 
     @property
     def n_tables(self) -> int:
-        """All rows, the pooled one included."""
+        """The number of all rows, including the pooled one."""
         return self.n_rows + 1
 
 
-# Of emissions and of transitions.
+# The contexts of emissions and of transitions.
 Contexts = tuple[Context, Context]
 
 
 @dataclass(frozen=True)
 class NoContext(Context):
-    """One row for all events, the first included: nothing is conditioned on.
+    """The trivial context: one row for all events, including the first of a sequence.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class NoContext(Context):
 
 @dataclass(frozen=True)
 class Bins(Context):
-    """Bins of the last value seen of one feature; a value on an edge belongs below it.
+    """A context that bins the last value seen of one feature; a value on an edge belongs to the lower bin.
 
     Examples
     --------
@@ -189,7 +189,7 @@ class Bins(Context):
 
 @dataclass(frozen=True)
 class Labels(Context):
-    """What a function calls the past; `labels` are the names it gave in fitting.
+    """A context given by a function that labels the past; `labels` are the labels it returned in fitting.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class Labels(Context):
 
 
 def check_context(parameter: str, given: Any) -> None:
-    """`ValueError` if a constructor's parameter describes no context."""
+    """Raise `ValueError` if a constructor's parameter does not describe a context."""
     known = given is None or isinstance(given, Context) or callable(given) or (is_whole(given) and given >= 1)
     if not known:
         raise ValueError(f"{parameter} must be a number of bins, None, a Bins or a callable, not {given!r}")
@@ -241,7 +241,7 @@ def learnt(given: Any, past: Past, X: Floats, weights: Floats, feature: int) -> 
 
 
 def named(function: Function, past: Past) -> tuple[Integers, NDArray[Any]]:
-    """A function's answer as codes and distinct labels; the first event of a sequence has none, −1."""
+    """A function's labels as codes and distinct labels; the first event of a sequence has none (−1)."""
     labels = vocabulary.as_labels(function(past))
     if len(labels) != len(past.begun):
         raise ValueError(f"the context function gave {len(labels)} labels for {len(past.begun)} events")
@@ -257,9 +257,9 @@ def named(function: Function, past: Past) -> tuple[Integers, NDArray[Any]]:
 
 
 def quantile_edges(values: Floats, weights: Floats, n_bins: int) -> tuple[float, ...]:
-    """Edges between n_bins bins of equal weight; fewer where values are too much alike.
+    """Edges between `n_bins` bins of equal weight; fewer if many values are equal.
 
-    Each edge is a value that occurred: the least with at least its share of the weight up to it.
+    Each edge is a value that occurred: the smallest with at least its share of the weight up to it.
     """
     present = ~np.isnan(values)
     order = np.argsort(values[present], kind="stable")

@@ -1,4 +1,4 @@
-"""Uncertain labels of the hidden state: how they come with sequences, and what they say of it."""
+"""Uncertain labels of the hidden state: sequences with labels, and a model of the labels' reliability."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LabelledSequences(Sequences):
 
 
 def labelled(X: Any, labels: Any, lengths: Given) -> Sequences:
-    """Sequences with labels, which have the form that events have elsewhere; plain ones if there are none."""
+    """Sequences with labels, given in the forms that events may have; plain sequences without labels."""
     several = X if isinstance(X, (list, tuple)) else []
     looked = [isinstance(one, LabelledSequences) for one in several]
     if any(looked) and not all(looked):
@@ -35,7 +35,7 @@ def labelled(X: Any, labels: Any, lengths: Given) -> Sequences:
     try:
         said = as_sequences(np.zeros((sequences.n_events, 1)), labels, sequences.lengths)
     except ValueError as error:
-        # Labels are read as event types are; the message should speak of labels.
+        # Labels are read like event types; the message should speak of labels.
         text = str(error).replace("event types", "labels").replace("event type", "label")
         raise ValueError(text.replace("events", "labels")) from None
     arrays = values, said.engine_arrays[1], said.event_types, offsets
@@ -44,10 +44,10 @@ def labelled(X: Any, labels: Any, lengths: Given) -> Sequences:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How labels come about: seen with probability `observed`, and then right with probability `true`.
+    """The model of labels: seen with probability `observed`, and then right with probability `true`.
 
-    A wrong label is any of the others, each as likely. `observed` is None where whether a label is seen is
-    taken as given. `estimated` says which of "p_observed" and "p_true" fitting changes.
+    A wrong label is any of the others with equal probability. With `observed` None it is not modelled
+    whether a label is seen. `estimated` lists which of "p_observed" and "p_true" are estimated.
     """
 
     observed: float | None
@@ -55,7 +55,7 @@ class Reliability:
     estimated: tuple[str, ...] = ()
 
     def log_factor(self, labels: Integers, n_states: int) -> Floats:
-        """ln P(label | state) of each event and state, (N, M); −1 is a label that was not seen."""
+        """ln P(label | state) of each event and state, (N, M); −1 stands for no label."""
         seen = labels != MISSING
         wrong = (1.0 - self.true) / max(n_states - 1, 1)
         matches = labels[:, None] == np.arange(n_states)
@@ -68,7 +68,7 @@ class Reliability:
         return logs
 
     def updated(self, labels: Integers, weighted: Floats, weights: Floats) -> Reliability:
-        """The M-step: the share of events with a label, and of those the expected share that is right."""
+        """The M-step: the share of events with a label, and the expected share of labels that are right."""
         seen = labels != MISSING
         observed, true = self.observed, self.true
         if "p_observed" in self.estimated:
@@ -81,9 +81,9 @@ class Reliability:
 
 @dataclass(frozen=True)
 class LabelledTables(ContextTables):
-    """θ of the partially-HMM: one row of each table, and how reliable labels are.
+    """θ of the partially-HMM: one row of each table, and the reliability of labels.
 
-    `names[j]` is the label that means state j, None for a state that no label names.
+    `names[j]` is the label of state j, or None.
     """
 
     reliability: Reliability
@@ -108,10 +108,10 @@ class LabelledTables(ContextTables):
 
 
 def lined_up(tables: ContextTables, evidence: Training, true: float) -> ContextTables:
-    """Start values with states renumbered so that they agree best with the labels that name them.
+    """Start values with states renumbered for the best agreement with the labels.
 
-    Agreement is the expected number of labelled events in the named state, by the emissions alone. Labels
-    that are more often wrong than chance are lined up to disagree.
+    Agreement is the expected number of labelled events in the named state, by the emissions alone. If labels
+    are wrong more often than by chance, it is minimised instead.
     """
     labels = evidence.labels
     if labels is None or (labels == MISSING).all():
@@ -132,7 +132,7 @@ def is_probability(value: Any) -> bool:
 
 
 def states_named(sequences: Sequences, names: tuple[Any, ...]) -> Integers | None:
-    """The state that each event's label names, −1 where none was seen; a `ValueError` for an unknown one."""
+    """The state that each event's label names, −1 if none was seen; raises `ValueError` if it is unknown."""
     if not isinstance(sequences, LabelledSequences):
         return None
     place = {name: j for j, name in enumerate(names) if name is not None}

@@ -1,4 +1,4 @@
-"""Tables of parameters, what a relative is to the kernels, and expectation–maximisation over them."""
+"""Parameter tables, the form in which the kernels take a relative, and expectation–maximisation over them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Floored = list[Truths]
 
 @dataclass(frozen=True)
 class Training:
-    """Training sequences and, for every event, which tables it uses; built once for a whole fit.
+    """Training sequences and the tables that each event uses; built once per fit.
 
     Attributes
     ----------
     X : (N, K); offsets : (S + 1,); weights : (S,) one per sequence; families : one per feature
     rows : (N,) the emission table of each event; steps : (N,) the transition table of the step to it
     last : (N, K) the last values seen before each event
-    labels : (N,) the state that each event's label names, −1 where it has none; None without labels
-    names : the label of each state, where there are labels
+    labels : (N,) the state that each event's label names, −1 if it has none; None without labels
+    names : the label of each state, if there are labels
     """
 
     X: Floats
@@ -60,7 +60,7 @@ class Training:
 
     @cached_property
     def overall(self) -> list[tuple[Moments, Floats]]:
-        """Moments of each feature on its working scale over all events, and its largest |x|."""
+        """Moments of each feature over all events, on its working scale, and its largest |x|."""
         everywhere, weights = np.zeros(len(self.X), dtype=np.int64), self.event_weights[:, 0]
         return [
             (moments_by(everywhere, 1, weights, working), np.nanmax(np.abs(self.X[:, [k]]), axis=0))
@@ -73,13 +73,13 @@ class Training:
         return np.stack([family.working(self.last[:, k]) for k, family in enumerate(self.families)])
 
     def least_scale(self, feature: int, settings: Settings) -> float:
-        """The least scale of a feature's emission."""
+        """The scale floor of a feature's emission."""
         return float(least_scale(self.families[feature], *self.overall[feature], settings.min_scale)[0])
 
 
 @dataclass(frozen=True)
 class ContextTables:
-    """θ as tables, with an index into each for every event.
+    """θ as tables of which each event uses one row.
 
     Attributes
     ----------
@@ -101,11 +101,11 @@ class ContextTables:
         return self.emission
 
     def tables_for(self, last: Floats) -> ContextTables:
-        """The tables that events with this past use; here they do not depend on it."""
+        """The tables for events with these last values; here they do not depend on them."""
         return self
 
     def lattice(self, evidence: Training, floor: float | None) -> Lattice:
-        """The training events laid out for the kernels."""
+        """The lattice of the training events."""
         tables = self.tables_for(evidence.last)
         log_density = log_densities(tables, evidence.X, evidence.rows, floor)
         factor = self.log_factor(evidence.labels)
@@ -114,15 +114,15 @@ class ContextTables:
         return lattice_of(log_density, evidence.offsets, self.startprob, evidence.steps, tables.transmat)
 
     def log_factor(self, labels: Integers | None) -> Floats | None:
-        """ln of what each state's density is multiplied by besides, (N, M); nothing here."""
+        """The logarithm of an additional factor of each state's density, (N, M); None here."""
         return None
 
     def maximised(
         self, evidence: Training, posterior: StatePosterior, settings: Settings
     ) -> tuple[Self, Floored]:
-        """The M-step: shares of γ and ξ in each table, emissions by their families; no mass, no change.
+        """The M-step: shares of γ and ξ in each table, and the families' updates of emissions.
 
-        Returns also where the scale floor acted.
+        Parameters without mass do not change. Also returns where the scale floor acted.
         """
         weighted, startprob = posterior.states, self.startprob
         if "start" not in settings.fixed:
@@ -143,7 +143,7 @@ class ContextTables:
         return replace(self, startprob=startprob, transmat=transmat, emission=emission), floored
 
     def pooled_emission(self, evidence: Training, posterior: StatePosterior) -> list[Emission]:
-        """One distribution per state with contexts integrated out, each counting as often as it occurred."""
+        """One distribution per state with contexts integrated out, weighted by how often they occurred."""
         pooled = []
         for k, e in enumerate(self.emission):
             mass = e.distribution.mass(self._statistics(evidence, posterior.states, k))
@@ -152,9 +152,9 @@ class ContextTables:
         return pooled
 
     def with_pooled(self, evidence: Training, posterior: StatePosterior, rows: bool, steps: bool) -> Self:
-        """A last row for contexts that no event had, which those listed without any event get too.
+        """The tables with a pooled last row, which also replaces the rows of contexts without any event.
 
-        `rows` and `steps` say whether the emission and the transition tables are to have one.
+        `rows` and `steps` say whether to do this for the emission and the transition tables.
         """
         emission, transmat = list(self.emission), self.transmat
         if rows:
@@ -195,7 +195,7 @@ def start_update(weighted: Floats, evidence: Training, settings: Settings) -> Fl
 def start_emission(
     evidence: Training, feature: int, n_tables: int, settings: Settings, jitter: np.random.Generator | None
 ) -> Emission:
-    """Emissions spread around each row's own mean, as the POHMM's are around each event type's."""
+    """Start emissions spread around each row's own mean, as a POHMM's are around each event type's."""
     family, (overall, _) = evidence.families[feature], evidence.overall[feature]
     rows = evidence.rows if n_tables > 1 else np.zeros(len(evidence.X), dtype=np.int64)
     by_row = moments_by(rows, n_tables, evidence.event_weights[:, 0], evidence.working[feature])
@@ -208,7 +208,7 @@ def start_emission(
 def uniform_tables(
     evidence: Training, n_tables: int, n_steps: int, settings: Settings, jitter: np.random.Generator | None
 ) -> ContextTables:
-    """Where EM begins: uniform start and transitions, spread emissions."""
+    """The start of EM: uniform start and transition probabilities, and spread emissions."""
     n_states = settings.n_states
     return ContextTables(
         np.full(n_states, 1.0 / n_states),
@@ -220,7 +220,7 @@ def uniform_tables(
 def lattice_of(
     log_density: Floats, offsets: Integers, startprob: Floats, steps: Integers, transmat: Floats
 ) -> Lattice:
-    """What the kernels see; all sequences use the same start table."""
+    """The lattice for the kernels; all sequences use the same start table."""
     start_index = np.zeros(len(offsets) - 1, dtype=np.int64)
     return Lattice.of(log_density, Walk.along(offsets, start_index, startprob[None], steps, transmat))
 
@@ -232,18 +232,18 @@ def reordered_emission(emission: list[Emission], order: Integers) -> list[Emissi
 
 
 def n_rows(emission: Emission) -> int:
-    """Rows of an emission's tables."""
+    """The number of rows of an emission's tables."""
     return len(next(iter(emission.params.values())))
 
 
 @dataclass(frozen=True)
 class Result:
-    """A finished climb from one start.
+    """The result of EM from one start.
 
     Attributes
     ----------
-    theta : the result; posterior : of the last E-step, under the result unless it was `max_iter`
-    log_likelihood : of the result; history : (n_iter,) at each E-step
+    theta : the parameters; posterior : that of the last E-step, under `theta` unless `max_iter` was reached
+    log_likelihood : that of `theta`; history : (n_iter,) log-likelihood at each E-step
     stop_reason : "tol", "max_iter", "decrease" or "callback"
     floored : for each feature, where the scale floor acted in the last M-step
     """
@@ -257,7 +257,7 @@ class Result:
 
 
 def climb(start: ContextTables, evidence: Training, settings: Settings, number: int = 0) -> Result:
-    """Expectation → maximisation, until the log-likelihood gains less than `tol`."""
+    """Run EM until the log-likelihood gains less than `tol`, or another rule stops it."""
     theta = start
     history: list[float] = []
     floored: Floored = [np.zeros(len(start.startprob), dtype=bool) for _ in start.emission]

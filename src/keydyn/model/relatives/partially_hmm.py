@@ -30,12 +30,12 @@ from keydyn.model.relatives.relative import Relative
 from keydyn.model.theta.given import distribution, given_emissions
 
 Answer = TypeVar("Answer")
-# Where the probability of a right label starts, if it is estimated.
+# Start value of the probability that a label is right, if it is estimated.
 START_TRUE = 0.9
 
 
 def _taking_labels(question: Callable[..., Answer]) -> Callable[..., Answer]:
-    """A question that every relative answers, with `labels=` besides."""
+    """Add the argument `labels=` to a query that all relatives have."""
 
     def ask(
         self: Relative, X: Any, *, events: Any = None, lengths: Given = None, labels: Any = None
@@ -51,29 +51,28 @@ class PartiallyHMM(Relative):
     """Hidden Markov model in which an uncertain label of the hidden state is seen at some events.
 
     A label is seen with probability `p_observed`, whatever the state, and is then right with probability
-    `p_true`; a wrong one is any of the others, each as likely. Every method takes `labels=`, one per event,
-    None or NaN where none was seen, in the form that events have; likelihoods are then ln P(x, labels).
-    Without `labels` the model is the HMM. `events` is ignored.
+    `p_true`; a wrong label is any of the others with equal probability. Every method takes `labels=`, one per
+    event in the form that events have, with None or NaN where none was seen; likelihoods are then
+    ln P(x, labels). Without `labels` the model is the HMM. `events` is ignored.
 
     Parameters
     ----------
     n_states : number of hidden states M
-    emission : a family's name or a `Family`, or one per feature
-    p_observed : "estimate", or a number; None takes as given at which events labels are seen
+    emission : a family's name or a `Family`, or a list with one per feature
+    p_observed : "estimate", or a number; None leaves it unmodelled which events have labels
     p_true : "estimate", or a number; with 1 the labelled events are supervised
     state_labels : the M labels, by state; None takes those of the training data, sorted. With
         `order_states` states are renumbered after the fit and each keeps its label: see `state_labels_`
-    spread, tol, max_iter : as in `POHMM`, like all that are not listed here
+    spread, tol, max_iter and all others : as in `POHMM`
 
     Attributes
     ----------
     startprob_ : (M,)
     transmat_ : (M, M)
     emission_ : parameters (1, M)
-    p_observed_, p_true_ : as given or estimated
-    state_labels_ : (M,) the label of each state, None for one that no label names;
-        `state_labels_[predict(X)]` are labels for all events
-    log_likelihood_, history_, n_iter_ : as in `POHMM`, like all that are not listed here
+    p_observed_, p_true_ : the given or estimated values
+    state_labels_ : (M,) the label of each state, or None; `state_labels_[predict(X)]` labels all events
+    log_likelihood_, history_, n_iter_ and all others : as in `POHMM`
 
     Examples
     --------
@@ -105,10 +104,10 @@ class PartiallyHMM(Relative):
         state_labels: Sequence[Any] | None = None,
         **parameters: Any,
     ) -> Self:
-        """A fitted model from its parameters, states in the order given.
+        """A fitted model with these parameters; states keep the given order.
 
-        `transmat` is (M, M); `emission` a list of `(family, loc, scale)` or `(family, {name: array})` with
-        arrays (1, M). Labels are the states' numbers if not given.
+        `transmat` is (M, M), `emission` a list of `(family, loc, scale)` or `(family, {name: array})` with
+        arrays (1, M). By default labels are the numbers of the states.
         """
         start = distribution("startprob", startprob, (None,))
         m = len(start)
@@ -201,7 +200,7 @@ class PartiallyHMM(Relative):
         return states_named(sequences, self._theta.names)
 
     def _names(self, sequences: Sequences) -> tuple[Any, ...]:
-        """The label of each state: as given, or those of the training data, sorted."""
+        """The label of each state: `state_labels`, or the labels in the training data, sorted."""
         n_states = int(self.n_states)
         if self.state_labels is not None:
             return tuple(vocabulary.check_types(self.state_labels).tolist())

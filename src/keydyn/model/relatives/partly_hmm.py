@@ -1,4 +1,4 @@
-"""The partly-HMM (Kobayashi and Haruyama, 1997): its parameters are lines and logits in the value before."""
+"""The partly-HMM (Kobayashi and Haruyama, 1997), whose parameters depend on the previous value."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from keydyn.model.relatives.relative import Relative
 from keydyn.model.theta.given import distribution, given_emissions
 from keydyn.model.theta.lattice import StatePosterior
 
-# Slopes beyond this could make a number infinite.
+# Larger slopes could make a number infinite.
 STEEPEST = 1e110
 
 
 @dataclass(frozen=True)
 class EachItsOwn(NoContext):
-    """Every event has tables of its own, made from the value before."""
+    """The context in which every event has tables of its own, computed from the previous value."""
 
     def tables(self, past: Past) -> Integers:
         return np.arange(len(past.last), dtype=np.int64)
@@ -50,7 +50,7 @@ class EachItsOwn(NoContext):
 
 @dataclass(frozen=True)
 class Lines(ContextTables):
-    """θ that varies with u, the deviation of the last value from the centre, on the working scale.
+    """θ as a function of u, the deviation of the last value from the centre, on the working scale.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Lines(ContextTables):
     emission_slopes : (K, M) b: the location of feature k is loc + b[k, j] u[k]
     transition_slopes : (M, M) c, zero on the diagonal: a[i, j | u] ∝ a[i, j] exp(c[i, j] u)
     centre : (K,) the average value of each feature on its working scale
-    feature : the feature whose u the transitions see
+    feature : the feature on whose u the transitions depend
     """
 
     emission_slopes: Floats
@@ -67,13 +67,13 @@ class Lines(ContextTables):
     feature: int
 
     def __post_init__(self) -> None:
-        """Check that u times a slope is finite, whatever the value before."""
+        """Check that u times a slope is finite for any previous value."""
         for name in ("emission_slopes", "transition_slopes", "centre"):
             if not (np.abs(getattr(self, name)) <= STEEPEST).all():
                 raise ValueError(f"{name} must be between -{STEEPEST:g} and {STEEPEST:g}")
 
     def deviations(self, last: Floats) -> Floats:
-        """u (N, K); zero where no value was seen yet."""
+        """u of each event and feature, (N, K); zero if no value was seen yet."""
         working = np.stack([e.distribution.working(last[:, k]) for k, e in enumerate(self.emission)], axis=1)
         return np.nan_to_num(working - self.centre)
 
@@ -112,7 +112,7 @@ class Lines(ContextTables):
         return replace(self, startprob=startprob, transmat=transmat, emission=emission, **slopes_of), floored
 
     def pooled_emission(self, evidence: Training, posterior: StatePosterior) -> list[Emission]:
-        """The emission after an average value."""
+        """The emission after an average previous value."""
         return [e.replace({name: values[0] for name, values in e.params.items()}) for e in self.emission]
 
     def _training_deviations(self, evidence: Training) -> Floats:
@@ -134,29 +134,30 @@ class Lines(ContextTables):
 class PartlyHMM(Relative):
     """Second-order model, the first state hidden, the second observable.
 
-    Hidden state and emission at n both depend on the observation at n − 1, besides the hidden state:
-    P(z_n | z_{n−1}, x_{n−1}) and P(x_n | z_n, x_{n−1}). With u the deviation of x_{n−1} from its average on
-    the family's own scale (ln x for a log-normal), each feature's location is loc + slope · its own u, and
-    the transitions are multinomial-logistic in the u of `previous_feature`. Where a value is missing, x_{n−1}
-    is the last one seen; at a sequence's first event u is zero. `events` is ignored. With zero slopes it is
-    the HMM. If x_{n−1} is to choose among tables instead, a `ContextHMM` with the same bins twice does that.
+    The hidden state and the emission at n both depend on the observation at n − 1 as well:
+    P(z_n | z_{n−1}, x_{n−1}) and P(x_n | z_n, x_{n−1}). Let u be the deviation of x_{n−1} from its average,
+    on the family's own scale (ln x for a log-normal). The location of each feature is loc + slope · its own
+    u, and the transitions are multinomial-logistic in the u of `previous_feature`. If the value is missing,
+    x_{n−1} is the last one seen; at the first event of a sequence u is zero. With zero slopes the model is
+    the HMM. `events` is ignored. For x_{n−1} to choose among tables instead, use a `ContextHMM` with the same
+    bins for both contexts.
 
     Parameters
     ----------
     n_states : number of hidden states M
-    emission : a location-scale family's name or a `Family`, or one per feature
-    previous_feature : the feature whose value before the transitions depend on
-    spread, tol, max_iter : as in `POHMM`, like all that are not listed here
+    emission : a location-scale family's name or a `Family`, or a list with one per feature
+    previous_feature : the feature on whose previous value the transitions depend
+    spread, tol, max_iter and all others : as in `POHMM`
 
     Attributes
     ----------
     startprob_ : (M,)
-    transmat_ : (M, M) after an average value
+    transmat_ : (M, M) transitions after an average value
     emission_ : parameters (1, M) after an average value
-    emission_slopes_ : (K, M) change of location with u
-    transition_slopes_ : (M, M) change with u of the log-odds of going to j instead of staying
+    emission_slopes_ : (K, M) change of the location with u
+    transition_slopes_ : (M, M) change with u of the log-odds of going to j rather than staying
     centre_ : (K,) the average value on the family's scale, where u = 0
-    log_likelihood_, history_, n_iter_ : as in `POHMM`, like all that are not listed here
+    log_likelihood_, history_, n_iter_ and all others : as in `POHMM`
 
     Examples
     --------
@@ -183,10 +184,10 @@ class PartlyHMM(Relative):
         centre: Given = None,
         **parameters: Any,
     ) -> Self:
-        """A fitted model from its parameters, states in the order given.
+        """A fitted model with these parameters; states keep the given order.
 
         `transmat` is (M, M), `emission` a list of `(family, loc, scale)` or `(family, {name: array})` with
-        arrays (1, M). Slopes are (K, M) and (M, M), `centre` is (K,); all three are zero if not given.
+        arrays (1, M). Slopes are (K, M) and (M, M), `centre` is (K,); all three are zero by default.
         """
         start = distribution("startprob", startprob, (None,))
         m = len(start)
@@ -254,7 +255,7 @@ class PartlyHMM(Relative):
 
 
 def _finite(name: str, values: Given, shape: tuple[int, ...]) -> Floats:
-    """Given numbers of this shape, zero if there are none."""
+    """The given numbers, checked to be finite and of this shape; zeros if None."""
     if values is None:
         return np.zeros(shape)
     array = as_numbers(name, values)

@@ -1,6 +1,6 @@
-"""Maximisation steps in which parameters depend on the value before: lines and multinomial logits.
+"""Maximisation steps for parameters that depend on the previous value: lines and multinomial logits.
 
-Neither lowers the expected log-likelihood, so that EM stays monotone (generalised EM).
+Neither lowers the expected log-likelihood, so EM stays monotone (generalised EM).
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from keydyn.model.families.location_scale import of_working_values
 
 
 class SeenFeature(NamedTuple):
-    """A feature of N events on its family's working scale, and u, the deviation of the value before each."""
+    """A feature of N events on its family's working scale, and u, the deviation of each previous value."""
 
     y: Floats
     deviation: Floats
 
 
-# Steps in one M-step: the next continues where this one ends.
+# Newton steps in one M-step; the next M-step continues from there.
 NEWTON_STEPS = 2
 HALVINGS = 30
-# A deviation whose variance is this much smaller than its mean square does not vary.
+# A deviation counts as constant if its variance is less than this share of its mean square.
 FLAT = 1e-12
-# A step that gains less than this share of the objective is the last.
+# Newton's method ends with a step that gains less than this share of the objective.
 ENOUGH = 1e-12
-# Directions of the logits that the data say this much less about than the others are left alone.
+# Directions of the logits about which the data say relatively less than this are not changed.
 UNTOLD = 1e-10
 
 
 def tilted(transmat: Floats, slopes: Floats, deviation: Floats) -> Floats:
-    """a[i, j | u] ∝ a[i, j] exp(c[i, j] u) for each deviation u (N,) of the value before; (N, M, M)."""
+    """a[i, j | u] ∝ a[i, j] exp(c[i, j] u) for each deviation u (N,) of the previous value; (N, M, M)."""
     exponents = np.where(transmat > 0.0, slopes * deviation[:, None, None], -np.inf)
     steps = transmat * np.exp(exponents - exponents.max(axis=2, keepdims=True))
     shares: Floats = steps / steps.sum(axis=2, keepdims=True)
@@ -45,13 +45,13 @@ def tilted(transmat: Floats, slopes: Floats, deviation: Floats) -> Floats:
 def logit_sums(
     logits: Floats, deviation: Floats, expected: Floats, gradient: Floats, curvature: Floats
 ) -> float:
-    """Σ_n Σ_j expected[n, j] ln p_n[j] with its gradient and minus its second derivatives.
+    """Σ_n Σ_j expected[n, j] ln p_n[j], with its gradient and negative second derivatives.
 
-    p_n = softmax(logits[0] + logits[1] u_n). Terms are the levels, then the slopes.
+    p_n = softmax(logits[0] + logits[1] u_n); logits[0] are the levels and logits[1] the slopes.
     """
     n_terms, n_targets = logits.shape
     chances = np.empty(n_targets)
-    # Sums of 1, u and u² times what each event adds: every entry is one of these.
+    # Sums of each event's contribution times 1, u and u², from which all derivatives are taken.
     slope, bend = np.zeros((2, n_targets)), np.zeros((3, n_targets, n_targets))
     value = 0.0
     for n in range(len(deviation)):
@@ -113,10 +113,11 @@ def newton(logits: Floats, deviation: Floats, expected: Floats) -> Floats:
 def update_logits(
     transmat: Floats, slopes: Floats, deviation: Floats, expected: Floats, least: float
 ) -> None:
-    """a (M, M) and c (M, M), in place, from ξ of each step (N, M, M), by Newton's method with halving.
+    """Update a (M, M) and c (M, M) in place from ξ of each step (N, M, M), by Newton's method with halving.
 
-    What the data do not determine stays: a state never left (ξ, no sum of which is taken as less than
-    `least`), the slopes where the value before never varies. Where ξ is all zero there is no step.
+    Parameters that the data do not determine stay: the row of a state that is never left (each sum of ξ
+    counts as `least` or more), and the slopes if the previous value never varies. Events whose ξ is all zero
+    have no step.
     """
     later = expected.any(axis=(1, 2))  # the first event of a sequence has no step
     expected, scaled = expected[later], deviation[later]
@@ -132,13 +133,13 @@ def update_logits(
         chances = np.exp(logits[0] - logits[0].max())
         transmat[i] = 0.0
         transmat[i, possible] = chances / chances.sum()
-        # Only differences matter: staying is what the others are compared with.
+        # Only differences of slopes matter; they are taken relative to staying.
         slopes[i, possible] = logits[1] / unit
         slopes[i] = np.where(transmat[i] > 0.0, slopes[i] - slopes[i, i], 0.0)
 
 
 class LineLimits(NamedTuple):
-    """What bounds the update of a line: the least scale and the least count."""
+    """The lower bounds in the update of a line: smallest scale and smallest divisor."""
 
     least_scale: float
     count_floor: float
@@ -147,11 +148,11 @@ class LineLimits(NamedTuple):
 def line_update(
     emission: Emission, slopes: Floats, seen: SeenFeature, weights: Floats, limits: LineLimits
 ) -> tuple[Emission, Floats, Truths]:
-    """The emission (1, M) and slopes (M,), location = loc + slope · deviation of the value before.
+    """The updated emission (1, M) and slopes (M,), with location = loc + slope · deviation.
 
-    Also where the scale floor acted. `weights` are (N, M). The slope is that of weighted least squares; with
-    it taken out, the family's own update does the rest. For a t family the weights include each event's
-    expected precision.
+    Also returns where the scale floor acted. `weights` are (N, M). The slope is from weighted least squares,
+    where the weights of a t family include each event's expected precision. After its effect is removed, the
+    family's own update does the rest.
     """
     family, params = emission.distribution, emission.params
     loc, slopes = np.empty_like(slopes), slopes.copy()
@@ -167,7 +168,10 @@ def line_update(
 def _level_statistics(
     family: Family, params: Params, seen: SeenFeature, weights: Floats, slopes: Floats
 ) -> Stats:
-    """Each state has levels of its own, so states are rows here and events count once for each."""
+    """The family's statistics of values less the slopes' effect, which differs by state.
+
+    States are therefore passed as rows, and every event occurs once for each state.
+    """
     n_states = weights.shape[1]
     levels = (seen.y[:, None] - slopes * seen.deviation[:, None]).ravel()
     rows = np.tile(np.arange(n_states), len(seen.y))
@@ -177,7 +181,7 @@ def _level_statistics(
 
 
 class Line(NamedTuple):
-    """A line's location, scale and degrees of freedom in each state, (M,); the latter if tails are heavy."""
+    """The location, scale and (for heavy tails) degrees of freedom of a line in each state, (M,)."""
 
     loc: Floats
     scale: Floats
@@ -187,7 +191,7 @@ class Line(NamedTuple):
 
 @compiled
 def least_squares(seen: SeenFeature, weights: Floats, line: Line, new_loc: Floats, slopes: Floats) -> None:
-    """Location into `new_loc` and slope into `slopes`, (M,) each; as they were where the data do not tell."""
+    """Fit `new_loc` and `slopes`, (M,) each; both stay as they were where the data do not determine them."""
     y, deviation, (loc, scale, df, heavy_tails) = seen.y, seen.deviation, line
     for j in range(len(loc)):
         mass, sum_u, sum_y, square = 0.0, 0.0, 0.0, 0.0

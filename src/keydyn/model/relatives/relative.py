@@ -1,7 +1,7 @@
-"""What the relatives share as estimators: the door for sequences, the fit around EM, and what follows it.
+"""The common base of the relatives as estimators: input checks, the fit around EM, and its results.
 
-A relative says three things of every event: its emission table, the transition table of the step to it, and
-perhaps a factor for each state. All else is the kernels' and the families'.
+For every event a relative provides an emission table, the transition table of the step to it, and optionally
+a factor for each state. The kernels and the families do the rest.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from keydyn.model.theta.lattice import log_densities
 
 @dataclass(frozen=True, eq=False)
 class RelativeState:
-    """All that a relative has learnt or was given, in one object that is never changed.
+    """The fitted state of a relative, learnt or given; never changed.
 
     Attributes
     ----------
-    result : θ, and how it was found; contexts : which tables each event uses, emission and transition
-    n_features : K; feature_names : those of the input, or None
+    result : θ, and the report of the fit that found it
+    contexts : the emission and transition contexts, which select the tables of each event
+    n_features : K; feature_names : the names in the input, or None
     """
 
     result: FitResult
@@ -54,7 +55,7 @@ class RelativeState:
 
 @dataclass(eq=False, repr=False)
 class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
-    """The estimator's common part. `events` is accepted everywhere; each model says what becomes of it."""
+    """The common part of the relatives as estimators. Each model documents how it uses `events`."""
 
     n_states: int = 2
     emission: str | Family | Sequence[str | Family] = "lognormal"
@@ -75,7 +76,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     verbose: int = 0
     callback: Any = None
 
-    # How many events back a context looks.
+    # Number of earlier events that a context sees.
     _memory: ClassVar[int] = 0
 
     @property
@@ -102,7 +103,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _contexts(self) -> Contexts:
-        """Which tables each event uses, emission and transition."""
+        """The emission and transition contexts, which select the tables of each event."""
         return self._known().contexts
 
     def _known(self) -> RelativeState:
@@ -111,13 +112,13 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _learn_contexts(self, past: Past, X: Floats, event_weights: Floats) -> Contexts:
-        """Which tables events use, learnt from the training events."""
+        """The emission and transition contexts, learnt from the training events."""
 
     @abstractmethod
     def _start(
         self, evidence: Training, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
     ) -> Any:
-        """Where EM begins."""
+        """The parameters with which EM begins."""
 
     def fit(
         self, X: Any, y: Any = None, *, events: Any = None, lengths: Given = None, sample_weight: Given = None
@@ -125,7 +126,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         """Estimate the parameters by expectation–maximisation.
 
         `X` is a flat (N, K) array with `lengths`, a list of (n_i, K) arrays, or a `Sequences`.
-        `sample_weight` has one entry per sequence; a weight of k is the same as k copies. `y` is ignored.
+        `sample_weight` has one entry per sequence; a weight of k is equivalent to k copies. `y` is ignored.
         """
         refuse_lengths_as_y(X, y, lengths)
         return self._fit(self._as_sequences(X, events, lengths), sample_weight)
@@ -134,7 +135,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return self.density_floor is not None
 
     def _settings(self, n_features: int) -> Settings:
-        """The POHMM's checks of the parameters that are the same here; the others have their own."""
+        """The settings, with the POHMM's checks of shared parameters; subclasses check their own."""
         own = self.get_params(deep=False)
         given = POHMM(smoothing=None).get_params(deep=False)
         return check_settings(given | {name: own[name] for name in given if name in own}, n_features)
@@ -150,15 +151,15 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return sequences
 
     def _past(self, sequences: Sequences) -> Past:
-        """What conditions may see of the events before each event."""
+        """The past of each event, from which contexts are computed."""
         return Past.of(sequences, self._memory)
 
     def _labels_in_fitting(self, sequences: Sequences) -> tuple[Integers | None, tuple[Any, ...]]:
-        """The state that each event's label names, and the label of each state, if there are labels."""
+        """The state that each event's label names, and the label of each state; (None, ()) without labels."""
         return None, ()
 
     def _labels_in_scoring(self, sequences: Sequences) -> Integers | None:
-        """The state that each event's label names, if there are labels."""
+        """The state that each event's label names; None without labels."""
         return None
 
     def _lattice(self, X: Any, events: Any, lengths: Given) -> Lattice:
@@ -211,9 +212,9 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         settings: Settings,
         feature_names: tuple[str, ...] | None,
     ) -> None:
-        """Become the model of a finished climb, states numbered by the leading feature's location."""
+        """Take the result of EM as the state of the model, with states ordered by the leading feature."""
         theta = result.theta
-        # Contexts that no training event had use a row that pools all of them.
+        # Contexts that no training event had use a row that pools all contexts.
         pool = [context.n_tables > context.n_rows for context in contexts]
         theta = theta.with_pooled(evidence, result.posterior, *pool)
         order = np.arange(settings.n_states)
@@ -236,7 +237,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _given(cls, theta: Any, contexts: Contexts, own: dict[str, Any], settings: dict[str, Any]) -> Self:
-        """A model of given parameters: with the settings that follow from them, and the caller's."""
+        """A model with given parameters, the settings that follow from them, and the caller's settings."""
         emission = [e.distribution for e in theta.emission]
         follows: dict[str, Any] = {"n_states": len(theta.startprob), "emission": emission}
         made = cls(**(follows | own | settings))
@@ -247,7 +248,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return made
 
     def _count(self, theta: Any, rows: int, steps: int, fixed: tuple[str, ...]) -> int:
-        """Free parameters that the likelihood depends on: tables that some event uses."""
+        """The number of free parameters that the likelihood depends on, in tables that some event uses."""
         m = len(theta.startprob)
         families = [e.distribution for e in theta.emission]
         rows = min(rows, n_rows(theta.emission[0]))

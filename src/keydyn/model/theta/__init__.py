@@ -1,1 +1,1 @@
-"""The parameters of a model: what they mean, start values, the event chain, given parameters."""
+"""The parameters of a model: tables, start values, the event chain, and parameters given by a caller."""

@@ -1,4 +1,4 @@
-"""What a fit takes from the data before its first iteration: counts, moments, starting parameters."""
+"""Counts, moments and starting parameters, which a fit computes from the data before its first iteration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from keydyn.model.families.categorical import Categorical
 from keydyn.model.families.family import Family, Params
 from keydyn.model.theta.parameters import EventChain
 
-# Equal values leave a spread of rounding errors.
+# A relative spread below this is rounding error: the values are equal.
 NO_SPREAD = 1e-12
 
 
@@ -38,7 +38,7 @@ class TypeCounts:
     Attributes
     ----------
     event_types : (m,); pairs : (P, 2)
-    sequences : number of sequences
+    sequences : weighted number of sequences
     types : (m,) f(ω); starts : (m,) sequences that begin with ω; pair : (P,) f(ψ, ω)
     """
 
@@ -50,14 +50,14 @@ class TypeCounts:
     pair: Floats
 
     def chain(self) -> EventChain:
-        """π[ω], a[ψ, ω] and Π[ω] (Eq. 30) as observed."""
+        """The event chain π[ω], a[ψ, ω] and Π[ω] (Eq. 30) as observed."""
         leaving, entering = (sums_by(end, self.pair, len(self.types)) for end in self.pairs.T)
         of_pairs = leaving[self.pairs[:, 0]]
         pair_prob = np.divide(self.pair, of_pairs, out=np.zeros(len(self.pair)), where=self.pair > 0.0)
         return EventChain(shares(self.types), leaving, entering, shares(self.starts), pair_prob)
 
     def weighted(self, chain: EventChain, settings: Settings) -> TypeChain:
-        """Their event chain, and what estimates weigh in smoothing, as the engine takes both."""
+        """The event chain and the weights of estimates in smoothing, in the form that the engine takes."""
         smoothing, (before, after) = settings.smoothing, self.pairs.T
         starts = self.starts if settings.start_estimate == "sequence_start" else self.types
         of_pairs, of_types = np.empty((len(self.pairs), OF_PAIRS)), np.empty((len(self.types), OF_TYPES))
@@ -71,7 +71,7 @@ class TypeCounts:
         return TypeChain(np.ascontiguousarray(self.pairs), of_pairs, of_types)
 
     def aligned(self, event_types: Types, pairs: Integers) -> tuple[TypeCounts, Integers]:
-        """These counts in a larger vocabulary, and where the old pairs stand in the new list."""
+        """The counts in a larger vocabulary, and the places of the old pairs in the new list."""
         m = len(event_types)
         rows = np.searchsorted(pairs[:, 0] * m + pairs[:, 1], self.pairs[:, 0] * m + self.pairs[:, 1])
         pair = np.zeros(len(pairs))
@@ -92,7 +92,7 @@ class TypeCounts:
 
 
 def shares(counts: Floats) -> Floats:
-    """Counts divided by their sum; equal shares if there is nothing to divide."""
+    """Counts divided by their sum; equal shares if the sum is zero."""
     total = counts.sum()
     return counts / total if total > 0.0 else np.full(len(counts), 1.0 / len(counts))
 
@@ -105,22 +105,22 @@ class Moments(NamedTuple):
     square: Floats
 
     def of(self, feature: int) -> Moments:
-        """Those of one feature, if they are those of several, (groups, K)."""
+        """The moments of one feature, from arrays (groups, K)."""
         return Moments(self.weight[:, feature], self.mean[:, feature], self.square[:, feature])
 
     @property
     def deviation(self) -> Floats:
-        """The standard deviation; 0 where there is no value."""
+        """The standard deviation; 0 for a group without values."""
         return np.sqrt(self.square / np.where(self.weight > 0.0, self.weight, 1.0))
 
 
 def sums_by(groups: Integers, weights: Floats | None, n_groups: int) -> Floats:
-    """The weights by group; without any, each weighs one."""
+    """The sums of weights by group; without weights, the counts."""
     return np.bincount(groups, weights, n_groups).astype(np.float64, copy=False)
 
 
 def moments_by(groups: Integers, n_groups: int, weights: Floats | None, values: Floats) -> Moments:
-    """The moments of values by group, in two passes; a NaN among them has no weight."""
+    """The moments of values by group, in two passes; NaN values have no weight."""
     total = sums_by(groups, values if weights is None else weights * values, n_groups)
     if np.isnan(total).any():
         there = ~np.isnan(values)
@@ -134,7 +134,7 @@ def moments_by(groups: Integers, n_groups: int, weights: Floats | None, values: 
 
 
 def together(moments: Moments, bounds: Integers) -> Moments:
-    """The moments of several groups together: of each run of groups between two bounds."""
+    """The pooled moments of each run of groups between two bounds."""
     first = bounds[:-1]
     weight = np.add.reduceat(moments.weight, first)
     total = np.add.reduceat(moments.weight * moments.mean, first)
@@ -146,9 +146,9 @@ def together(moments: Moments, bounds: Integers) -> Moments:
 def least_scale(family: Family, overall: Moments, largest: Floats, min_scale: float | None) -> Floats:
     """The scale floor of a feature (docs/decisions/0008) in each of several sets of data.
 
-    As given, or a thousandth of the data's own spread. Where they have none it is absolute: 1e-3 on the log
-    scale, 1e-6·max(1, |x|) on the linear one. A categorical has no scale; in its place the engine looks for
-    its pseudocount.
+    It is `min_scale`, or by default a thousandth of the spread of the data. Data without spread have an
+    absolute floor: 1e-3 on the log scale, 1e-6·max(1, |x|) on the linear scale. For a categorical, which has
+    no scale, it is the pseudocount, which the engine expects in this place.
     """
     if isinstance(family, Categorical):
         return np.full(len(overall.weight), float(family.pseudocount))
@@ -161,10 +161,10 @@ def least_scale(family: Family, overall: Moments, largest: Floats, min_scale: fl
 
 
 def displacements(feature: int, settings: Settings, jitter: np.random.Generator | None) -> Floats:
-    """How far the states of a feature start from the mean, in units of the spread, (M,).
+    """The start locations of a feature's states relative to the mean, in units of the spread, (M,).
 
-    With `jitter` each gets a standard normal besides, the same for all event types so that a state stays one
-    state.
+    With `jitter` a standard normal number is added for each state, the same for all event types, so that a
+    state has the same meaning for all of them.
     """
     shift = spread_out(settings.n_states, settings.spread)
     if feature != settings.leading_feature and settings.spread_features == "leading":
@@ -174,7 +174,7 @@ def displacements(feature: int, settings: Settings, jitter: np.random.Generator 
 
 @lru_cache(maxsize=64)
 def spread_out(n_states: int, spread: float) -> Floats:
-    """2h(j − 1)/(M − 1) − h of Eq. 23; one state stays in the middle."""
+    """2h(j − 1)/(M − 1) − h of Eq. 23; a single state is in the middle."""
     return np.linspace(-spread, spread, n_states) if n_states > 1 else np.zeros(1)
 
 
@@ -183,7 +183,7 @@ def start_emission(
 ) -> Params:
     """Emissions spread around each type's own mean (Section 3.5, Eqs. 23–24), parameters (R, M).
 
-    `of_all` and `floor` are those of all events, one entry per row: a type without a value starts there.
+    `of_all` and `floor` are for all events, repeated for each row; a type without values starts there.
     """
     seen = by_type.weight > 0.0
     middle = np.where(seen, by_type.mean, of_all.mean)

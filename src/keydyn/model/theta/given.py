@@ -1,4 +1,4 @@
-"""A model from parameters that the caller gives, and the checks that make them a model."""
+"""Parameters given by the caller: checks, and conversion to θ."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def given_parameters(
 ) -> Parameters:
     """θ from arrays: `startprob` (m, M), `transmat` (m, m, M, M), `emission` a list, one item per feature.
 
-    An item of `emission` is `(family, loc, scale)` or `(family, {name: (m, M) array})`. Without an event
-    chain, its start and its steps, types are equally likely at each step. All m² pairs count as known.
+    An item of `emission` is `(family, loc, scale)` or `(family, {name: (m, M) array})`. `event_chain` has the
+    start and transition probabilities of types; where None, types are equally likely. All m² pairs count as
+    known.
     """
     types = vocabulary.check_types(event_types)
     m = len(types)
@@ -80,7 +81,7 @@ def _exact(
 
 
 def distribution(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Floats:
-    """Probabilities of this shape whose last axis adds up to one; a `ValueError` names where they do not."""
+    """Probabilities, checked for shape and for a last axis that adds up to one; errors name the place."""
     array = as_numbers(name, values)
     fits = array.ndim == len(shape) and all(
         want is None or have == want for have, want in zip(array.shape, shape, strict=True)
@@ -93,7 +94,7 @@ def distribution(name: str, values: ArrayLike, shape: tuple[int | None, ...]) ->
 
 
 def check_emission(emission: Emission, name: str, shape: tuple[int, ...]) -> None:
-    """`ValueError` if the parameters are not finite, of this shape, and right for the family."""
+    """Raise `ValueError` unless the parameters are finite, of this shape, and valid for the family."""
     for parameter, values in emission.params.items():
         if values.shape != shape:
             raise ValueError(f"{name}, {parameter} must have shape {shape}, not {values.shape}")
@@ -106,7 +107,7 @@ def check_emission(emission: Emission, name: str, shape: tuple[int, ...]) -> Non
 
 
 def given_emissions(emission: Any, shape: tuple[int, int]) -> list[Emission]:
-    """The items of `emission` in `from_parameters`, checked."""
+    """The checked items of `emission` in `from_parameters`."""
     if not isinstance(emission, (list, tuple)):
         raise ValueError(f"emission must be a list with an item per feature, not {emission!r}")
     if not emission:
@@ -115,7 +116,7 @@ def given_emissions(emission: Any, shape: tuple[int, int]) -> list[Emission]:
 
 
 def given_emission(feature: int, item: Any, shape: tuple[int, int]) -> Emission:
-    """An item of `emission`, `(family, loc, scale)` or `(family, {name: array})`, checked."""
+    """A checked item of `emission`, `(family, loc, scale)` or `(family, {name: array})`."""
     name = f"emission of feature {feature}"
     with_dict = isinstance(item, (tuple, list)) and len(item) == 2 and isinstance(item[1], Mapping)
     if not with_dict and not (isinstance(item, (tuple, list)) and len(item) == 3):

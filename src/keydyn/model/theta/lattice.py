@@ -1,4 +1,4 @@
-"""From a model and some sequences to what the engine sees, and the engine's answers."""
+"""Lattices of sequences under a model, in the form that the engine takes, and the engine's results."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from keydyn.model.theta.parameters import Parameters
 
 @dataclass(frozen=True)
 class EventIndex:
-    """Which tables each event uses: everything about the events that does not depend on θ.
+    """The tables that each event uses: everything about the events that does not depend on θ.
 
     Attributes
     ----------
     codes : (N,) event type of each event, m where it is unknown
-    offsets : (S + 1,)
-    before, after : (U,) the distinct pairs of types that follow each other, m where unknown
-    steps : (N,) which of these pairs leads to each event; 0 at the start of a sequence
+    offsets : (S + 1,) bounds of the sequences
+    before, after : (U,) the distinct pairs of successive types, m where unknown
+    steps : (N,) the index of the pair that leads to each event; 0 at the start of a sequence
     """
 
     codes: Integers
@@ -36,7 +36,7 @@ class EventIndex:
 
     @classmethod
     def of(cls, codes: Integers, offsets: Integers, n_types: int) -> EventIndex:
-        """The index of events with these codes into m types."""
+        """The index of events with these codes, for a model with `n_types` types."""
         inside = np.ones(len(codes), dtype=bool)
         inside[offsets[:-1]] = False
         keys = np.concatenate([[0], codes[:-1]]) * (n_types + 1) + codes
@@ -51,7 +51,7 @@ class EventIndex:
 
 
 class StatePosterior(NamedTuple):
-    """γ (N, M), times the weight of the sequence; ln P(x | Ω) (S,); Σ w ξ (T, M, M) by row of the table."""
+    """γ times the sequence's weight (N, M), ln P(x | Ω) (S,), and Σ w ξ by row of the table (T, M, M)."""
 
     states: Floats
     scores: Floats
@@ -59,7 +59,7 @@ class StatePosterior(NamedTuple):
 
 
 class EmissionTables(Protocol):
-    """What densities are computed from: for each feature an emission with one row per event index."""
+    """Protocol of objects with an emission for each feature, from whose rows densities are computed."""
 
     @property
     def n_states(self) -> int: ...
@@ -69,9 +69,9 @@ class EmissionTables(Protocol):
 
 
 def log_densities(parameters: EmissionTables, X: Floats, codes: Integers, floor: float | None) -> Floats:
-    """ln f(x_n; b[j | Ω_n]), features multiplied; a missing value drops its factor.
+    """ln f(x_n; b[j | Ω_n]) summed over features, (N, M); a missing value is left out of the sum.
 
-    `floor` is the least density of a single feature (the published settings), or None.
+    `floor` is the smallest density of a single feature (the published settings), or None.
     """
     total = np.zeros((len(X), parameters.n_states))
     for k in range(X.shape[1]):
@@ -100,13 +100,13 @@ def filtered(lattice: Lattice) -> tuple[Floats, Floats]:
     if len(lost):
         inference.filter_in_logs(lost, lattice, states, increments)
     total = states.sum(axis=1)
-    # Under a sequence that the model cannot produce all probabilities may be zero.
+    # In a sequence that the model cannot produce all probabilities may be zero.
     probabilities = np.divide(states[..., 0], total, out=np.zeros(states.shape[:2]), where=total > 0.0)
     return probabilities, increments
 
 
 def posterior(lattice: Lattice, weights: Floats | None = None) -> StatePosterior:
-    """The expectation step; `weights` has one entry per sequence."""
+    """The result of an expectation step; `weights` has one entry per sequence."""
     lattice = lattice if weights is None else lattice.weighted(weights)
     states, transitions = np.empty_like(lattice.log_density), np.zeros_like(lattice.walk.transitions)
     scores = np.empty((lattice.n_sequences, 1))
@@ -131,20 +131,20 @@ def most_probable(lattice: Lattice) -> tuple[Floats, Integers]:
 
 
 def forecasts(lattice: Lattice, from_later: bool) -> tuple[Floats, Floats]:
-    """ln P(z_n | x_1..n−1, Ω) (N, M), or, `from_later`, given all events but the n-th; increments (N,)."""
+    """ln P(z_n | x_1..n−1, Ω) (N, M), or given all other events (`from_later`), and the increments (N,)."""
     log_weights, increments = np.empty(lattice.log_density.shape[:2]), np.empty(len(lattice.log_density))
     inference.forecast_states(lattice, from_later, log_weights, increments)
     return log_weights, increments
 
 
 def per_sequence(increments: Floats, offsets: Integers) -> Floats:
-    """Sums over each sequence."""
+    """The sum of the increments of each sequence, (S,)."""
     sums: Floats = np.add.reduceat(increments, offsets[:-1])
     return sums
 
 
 def check_possible(increments: Floats, offsets: Integers) -> None:
-    """`ValueError` naming the first sequence that the model cannot produce."""
+    """Raise `ValueError` naming the first sequence that the model cannot produce."""
     impossible = np.flatnonzero(np.isneginf(increments[offsets[1:] - 1]))
     if len(impossible):
         s = int(impossible[0])
@@ -156,6 +156,6 @@ def check_possible(increments: Floats, offsets: Integers) -> None:
 
 
 def check_posterior(posterior: StatePosterior, lattice: Lattice) -> None:
-    """`ValueError` naming the first sequence that the model cannot produce."""
+    """Raise `ValueError` naming the first sequence that the model cannot produce."""
     if np.isneginf(posterior.scores).any():
         check_possible(filtered(lattice)[1], lattice.offsets)

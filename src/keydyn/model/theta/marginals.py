@@ -14,7 +14,7 @@ from keydyn.model.engine.maximisation import marginals_of_transitions
 from keydyn.model.families.family import Emission
 from keydyn.model.theta.parameters import EventChain, Marginal
 
-# What the maximisation step goes by where nothing but marginals is wanted.
+# Rules with which the maximisation step computes nothing but marginals.
 AS_PRINTED = Rules(
     np.empty((0, 4), dtype=np.int64),
     -math.inf,
@@ -33,7 +33,7 @@ AS_PRINTED = Rules(
 
 
 def normalised(rows: Floats) -> Floats:
-    """Rows along the last axis scaled to sum to one; a row of zeros becomes uniform."""
+    """Rows (along the last axis) scaled to sum to one; a row of zeros becomes uniform."""
     total = rows.sum(axis=-1, keepdims=True)
     uniform = np.full_like(rows, 1.0 / rows.shape[-1])
     np.divide(rows, total, out=uniform, where=total > 0)
@@ -43,10 +43,10 @@ def normalised(rows: Floats) -> Floats:
 def printed_marginal(
     startprob: Floats, pairs: Integers, transmat: Floats, emission: Sequence[Emission], chain: EventChain
 ) -> Marginal:
-    """Eqs. 26–31 as printed: every earlier type counts alike, whatever its share of the events.
+    """The marginals of Eqs. 26–31 as printed: all earlier types count alike, whatever their frequency.
 
-    `startprob` is the marginal π[j] itself. A type without successor is followed by any type, each step
-    uniform.
+    `startprob` is the marginal π[j] itself. A type without successor counts as followed by any type, with
+    uniform transitions.
     """
     _, pair_prob = chain.known()
     shares = np.repeat(chain.prob[:, None], len(startprob), axis=1)
@@ -60,11 +60,11 @@ def printed_marginal(
 def exact_marginal(
     startprob: Floats, pairs: Integers, joint: Floats, emission: Sequence[Emission], masses: list[Floats]
 ) -> Marginal:
-    """The marginals of the joint process: types weigh as often as they occur, in each state.
+    """The marginals of the joint process: in each state, types are weighted by how often they occur.
 
-    `joint` (P, M, M) is how often, or with what probability, a pair of types occurs together with a pair of
-    states; `masses` holds for each feature the same for type and state, (m, M). With counts from an
-    expectation step under equal parameters for all types, these are exactly the HMM's updates.
+    `joint` (P, M, M) has the frequency or probability of each pair of types together with each pair of
+    states; `masses` has for each feature the same for types and states, (m, M). With counts from an
+    expectation step under equal parameters for all types, the marginals are exactly the HMM's updates.
     """
     shares = [np.ascontiguousarray(normalised(mass.T).T) for mass in masses]
     marginal = [
@@ -77,7 +77,7 @@ def exact_marginal(
 def _marginal_transitions(
     pairs: Integers, matrices: Floats, weights: Floats, leaving: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """a[i, j], a[i, j | ψ] and a[i, j | ω] from the pairs' weighted matrices; `leaving` tells dead ends."""
+    """a[i, j], a[i, j | ψ] and a[i, j | ω] from weighted matrices of pairs; `leaving` is 0 at dead ends."""
     m, n_states, n_pairs = len(leaving), matrices.shape[1], len(pairs)
     table = np.empty((n_pairs + 2 * m + 1, n_states, n_states, 1))
     table[:n_pairs, :, :, 0] = matrices
@@ -92,7 +92,7 @@ def _marginal_transitions(
 
 
 def stationary_distribution(transmat: Floats) -> Floats | None:
-    """The distribution that a chain leaves unchanged; None if there is more than one."""
+    """The stationary distribution of a chain; None if there is more than one."""
     n = len(transmat)
     n_classes, label = connected_components(transmat > 0, connection="strong")
     leaves = np.zeros(n_classes, dtype=bool)
@@ -107,7 +107,7 @@ def stationary_distribution(transmat: Floats) -> Floats | None:
 
 
 def _balanced(rates: Floats) -> Floats:
-    """Of an irreducible chain, by Grassmann, Taksar and Heyman: nothing is subtracted, so nothing cancels."""
+    """The stationary distribution of an irreducible chain, without cancellation (Grassmann et al.)."""
     n = len(rates)
     for k in range(n - 1, 0, -1):
         rates[:k, k] /= rates[k, :k].sum()

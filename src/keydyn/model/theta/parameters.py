@@ -1,9 +1,8 @@
 """The parameters of a POHMM, θ = {π, a, b}, with the event chain and the marginals.
 
-θ is one set of arrays, which the estimator, the files, the engine and the filters all look at. A table has a
-row for each event type and, after the last, the marginal: what is used for a type that is unknown. Transition
-matrices are kept for observed pairs of event types only: with m types there are m² pairs, of which a text of
-N events shows at most N − 1.
+θ is one set of arrays that the estimator, the files, the engine and the filters all use. A table has a row
+for each event type and then one for the marginal, which is used for unknown types. Transition matrices are
+kept for observed pairs of event types only: of the m² pairs of m types, a text of N events has at most N − 1.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from keydyn.model.families.compiled import features_of, variant_for, width_of
 from keydyn.model.families.family import Emission, Family, Params
 from keydyn.short_repr import short_repr
 
-# A table of all pairs of types is made where it is not much larger than this.
+# Number of pairs of types up to about which a table of all pairs is built.
 SMALL_TABLE = 65_536
 
 
@@ -36,9 +35,10 @@ class EventChain:
     Attributes
     ----------
     prob : (m,) Π[ω], the share of each type among all events (Eq. 30)
-    leaving, entering : (m,) f(ψ,·) and f(·,ω), transitions from and to each type; inf if not from data
+    leaving, entering : (m,) f(ψ,·) and f(·,ω), the counts of transitions from and to each type; inf if not
+        from data
     startprob : (m,) π[ω]; None if the chain was left out of the file
-    pair_prob : (P,) a[ψ, ω] of the observed pairs; None likewise
+    pair_prob : (P,) a[ψ, ω] of the observed pairs; None if the chain was left out of the file
     """
 
     prob: Floats
@@ -49,11 +49,11 @@ class EventChain:
 
     @property
     def dead_ends(self) -> Integers:
-        """Types never followed by another: any type may follow, with equal probability."""
+        """The types without an observed successor, after which all types are equally likely."""
         return np.flatnonzero(self.leaving == 0)
 
     def known(self) -> tuple[Floats, Floats]:
-        """Start and pair probabilities, or a `ValueError` that says why there are none."""
+        """Start and pair probabilities; raises a `ValueError` that says why if there are none."""
         if self.startprob is None or self.pair_prob is None:
             raise ValueError("this model was saved without its event chain (event_chain=False)")
         return self.startprob, self.pair_prob
@@ -82,12 +82,12 @@ class Marginal:
 
 
 class ByType(NamedTuple):
-    """The parameters given event types.
+    """The parameters that depend on event types.
 
     Attributes
     ----------
     startprob : (m, M) π[j | ω]; emission : one `Emission` per feature, parameters (m, M)
-    pairs : (P, 2) the observed (ψ, ω), sorted; transmat : (P, M, M) a[i, j | ψ, ω] of these
+    pairs : (P, 2) the observed (ψ, ω), sorted; transmat : (P, M, M) their a[i, j | ψ, ω]
     """
 
     startprob: Floats
@@ -98,7 +98,7 @@ class ByType(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """θ, and what is needed to score event types and pairs that it does not list. Never changed in place.
+    """θ, with all that is needed to score event types and pairs it does not list; never changed in place.
 
     Attributes
     ----------
@@ -107,10 +107,10 @@ class Parameters:
     start : (m + 1, M) π[j | ω], then π[j]
     transitions : (P + 2m + 1, M, M) a[i, j | ψ, ω] of the pairs, then a[i, j | ψ] of each earlier type,
         a[i, j | ω] of each later one, and a[i, j]
-    emissions : (m + 1, F, M) the parameters of b[j | ω], those of all features one after the other, then b[j]
+    emissions : (m + 1, F, M) the parameters of b[j | ω] of all features one after the other, then of b[j]
     chain : the event chain
-    smoothing : how rows of unseen pairs are smoothed
-    has_marginal : False where the chain has no unique stationary distribution; marginals are NaN then
+    smoothing : the rules by which transitions of unseen pairs are smoothed
+    has_marginal : False if the chain has no unique stationary distribution; the marginals are then NaN
     """
 
     event_types: Types
@@ -132,7 +132,7 @@ class Parameters:
         chain: EventChain,
         smoothing: Smoothing,
     ) -> Parameters:
-        """θ from its parts."""
+        """Build θ from its parts."""
         startprob, pairs, transmat, emission = by_type
         m, n_states = startprob.shape
         families = tuple(e.distribution for e in emission)
@@ -163,32 +163,32 @@ class Parameters:
 
     @property
     def startprob(self) -> Floats:
-        """(m, M) π[j | ω]."""
+        """π[j | ω], (m, M)."""
         return self.start[:-1]
 
     @property
     def transmat(self) -> Floats:
-        """(P, M, M) a[i, j | ψ, ω] of the observed pairs."""
+        """a[i, j | ψ, ω] of the observed pairs, (P, M, M)."""
         return self.transitions[: len(self.pairs)]
 
     @cached_property
     def emission(self) -> list[Emission]:
-        """One `Emission` per feature, parameters (m, M)."""
+        """One `Emission` per feature, with parameters (m, M)."""
         return self._emissions(slice(0, -1))
 
     @cached_property
     def emission_tables(self) -> list[Emission]:
-        """The emission of each feature with one more row, the marginal, for unknown types."""
+        """The emission of each feature, with the marginal as an additional row for unknown types."""
         return self._emissions(slice(None)) if self.has_marginal else self.emission
 
     @property
     def start_table(self) -> Floats:
-        """π[j | ω] with one more row, the marginal, for unknown types."""
+        """π[j | ω], with the marginal as an additional row for unknown types."""
         return self.start if self.has_marginal else self.startprob
 
     @cached_property
     def marginal(self) -> Marginal | None:
-        """The marginals; None where the chain has no unique stationary distribution."""
+        """The marginals; None if the chain has no unique stationary distribution."""
         if not self.has_marginal:
             return None
         m, n_pairs = self.n_types, len(self.pairs)
@@ -215,7 +215,7 @@ class Parameters:
 
     @cached_property
     def cells(self) -> Floats:
-        """What the compiled densities need of the emissions, (m + 1, K, W, M, 1)."""
+        """The coefficients of the emissions for the compiled densities, (m + 1, K, W, M, 1)."""
         shape = (len(self.start), len(self.families), width_of(self.families), self.n_states, 1)
         cells = np.zeros(shape)
         emissions = np.ascontiguousarray(self.emissions)[..., None]
@@ -225,7 +225,7 @@ class Parameters:
 
     @cached_property
     def pair_index(self) -> Pairs:
-        """Where the transitions of a pair stand, and what marginals weigh in those of an unseen pair."""
+        """The index of the transitions of pairs, with the weights of marginals in those of unseen pairs."""
         m, chain, weights = self.n_types, self.chain, np.zeros((self.n_types + 1, 3))
         first = np.searchsorted(self.pairs[:, 0], np.arange(m + 1))
         later = np.append(self.pairs[:, 1], np.full(2 * m + 1, -1))
@@ -236,7 +236,7 @@ class Parameters:
         return Pairs(np.concatenate([first, later]), weights)
 
     def known_marginal(self) -> Marginal:
-        """The marginals, or a `ValueError` that says why there are none."""
+        """The marginals; raises a `ValueError` that says why if there are none."""
         if self.marginal is None:
             raise ValueError(
                 "the event chain has no unique stationary distribution, so there are no marginals: "
@@ -245,13 +245,13 @@ class Parameters:
         return self.marginal
 
     def transmat_of(self, before: Integers, after: Integers) -> Floats:
-        """a[i, j | ψ, ω] for any pairs; m stands for an unknown type."""
+        """a[i, j | ψ, ω] of any pairs of codes, (U, M, M); m stands for an unknown type."""
         if not self.has_marginal and len(before) and max(before.max(), after.max()) == self.n_types:
             self.known_marginal()
         return between(self.pair_index, self.transitions, before, after)[1]
 
     def event_prob_of(self, before: Integers, after: Integers) -> Floats:
-        """a[ψ, ω] for any pairs of known types: zero for an unseen one, equal shares at a dead end."""
+        """a[ψ, ω] of any pairs of known types; zero for an unseen pair, equal shares at a dead end."""
         _, pair_prob = self.chain.known()
         rows, _ = between(self.pair_index, self.transitions, before, after)
         prob: Floats = np.append(pair_prob, 0.0)[rows]
@@ -270,13 +270,13 @@ class Parameters:
         return vocabulary.places_of(self.event_types)
 
     def dense_transmat(self) -> Floats:
-        """(m, m, M, M), unseen pairs included."""
+        """a[i, j | ψ, ω] of all pairs, unseen ones included, (m, m, M, M)."""
         m, n_states = self.n_types, self.n_states
         before, after = np.divmod(np.arange(m * m), m)
         return self.transmat_of(before, after).reshape(m, m, n_states, n_states)
 
     def dense_event_transmat(self) -> Floats:
-        """(m, m) a[ψ, ω]; the row of a type without successor is uniform."""
+        """a[ψ, ω] of all pairs, (m, m); the row of a type without successor is uniform."""
         _, pair_prob = self.chain.known()
         table = np.zeros((self.n_types, self.n_types))
         table[self.pairs[:, 0], self.pairs[:, 1]] = pair_prob
@@ -293,16 +293,16 @@ class Parameters:
         )
 
     def extended(self, event_types: Types, pairs: Integers) -> Parameters:
-        """Room for more event types and pairs: `event_types` begins with the known ones.
+        """θ with more event types and pairs; `event_types` must begin with the known ones.
 
-        A new type starts from the marginals, as an unknown type is scored; a new pair from what an unseen
-        pair is scored with. `pairs` are added to those that are there.
+        A new type starts with the marginals, which score unknown types, and a new pair with the transitions
+        that score unseen pairs. `pairs` are added to those already listed.
         """
         m, new = self.n_types, len(event_types) - self.n_types
         all_pairs = np.unique(np.concatenate([self.pairs, pairs]), axis=0)
         if new == 0 and len(all_pairs) == len(self.pairs):
             return self
-        # A type of which nothing was learnt yet, as after an `accumulate` that brought it, counts as unknown.
+        # A type about which nothing was learnt yet, such as one that `accumulate` added, counts as unknown.
         learnt = (self.chain.prob != 0) | (self.chain.leaving > 0) | (self.chain.entering > 0)
         place = np.full(len(event_types), m)
         place[:m][learnt] = np.flatnonzero(learnt)
@@ -322,7 +322,7 @@ class Parameters:
             pair_prob = np.zeros(len(all_pairs))
             pair_prob[listed] = chain.pair_prob
             chain = replace(chain, pair_prob=pair_prob)
-        # New types repeat the marginal, which is the last row in any case.
+        # Rows of new types are copies of the marginal, which remains the last row.
         types = np.append(np.minimum(np.arange(len(event_types)), m), m)
         after_pairs = np.concatenate([types[:-1], m + types])
         after_pairs[: len(event_types)][types[:-1] == m] = 2 * m

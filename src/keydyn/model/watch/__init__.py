@@ -1,1 +1,1 @@
-"""One event at a time: one stream, or many."""
+"""Online scoring, one event at a time, of one stream or many."""

@@ -1,4 +1,4 @@
-"""Online filters side by side: S sessions, each followed by C filters, each with a model of its own."""
+"""A bank of online filters: S sessions with C filters each, one filter per model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from keydyn.model.theta.parameters import SMALL_TABLE, Parameters
 
 
 class FollowedModel(NamedTuple):
-    """A model that filters follow: θ, its density floor, and whether it refuses event types unknown to it."""
+    """A model for filters: θ, its density floor, and whether it refuses event types that it does not know."""
 
     theta: Parameters
     floor: float | None
@@ -40,10 +40,10 @@ class FollowedModel(NamedTuple):
 
 
 class FilterBank:
-    """The numbers of all filters, and the step that advances them.
+    """The state of all filters, and the step that advances them.
 
-    `models` are U models. `types` are those that labels are looked up among, and `chosen` (S, C) is the
-    number of each filter's model.
+    `models` are U models, `types` the vocabulary for labels of events, and `chosen` (S, C) the number of each
+    filter's model.
     """
 
     def __init__(self, models: Sequence[FollowedModel], types: Types, chosen: Integers) -> None:
@@ -72,12 +72,12 @@ class FilterBank:
 
     @property
     def counts(self) -> Floats:
-        """Events that each filter has seen, (S·C,)."""
+        """The number of events that each filter has seen, (S·C,)."""
         return self._column(COUNT)
 
     @property
     def totals(self) -> Floats:
-        """ln P of these events, (S·C,)."""
+        """ln P of the events that each filter has seen, (S·C,)."""
         return self._column(TOTAL)
 
     @property
@@ -87,7 +87,7 @@ class FilterBank:
 
     @property
     def in_logs(self) -> Truths:
-        """Whether a filter's probabilities are kept as logarithms, (S·C,)."""
+        """Whether each filter's probabilities are kept as logarithms, (S·C,)."""
         return self._column(IN_LOGS) > 0
 
     @property
@@ -106,7 +106,7 @@ class FilterBank:
         return probabilities
 
     def restart(self, rows: Integers) -> None:
-        """These sessions have seen nothing yet."""
+        """Reset the filters of these sessions."""
         n_filters = self.chosen.shape[1]
         which = (rows[:, None] * n_filters + np.arange(n_filters)).ravel()
         self.filters[which] = 0.0
@@ -114,9 +114,9 @@ class FilterBank:
         self.filters[which, LAST - EXTRA] = sizes[self.chosen[rows]].ravel() - 1
 
     def update(self, x: ArrayLike, events: Any, rows: Given, codes: Given) -> Floats:
-        """One event in each of some sessions: ln P(x_n | x_1..n−1, Ω) of each filter, (B, C).
+        """Take the next event of some sessions; return ln P(x_n | x_1..n−1, Ω) of each filter, (B, C).
 
-        A `ValueError` says what is wrong with the input, and then nothing has changed.
+        On wrong input it raises `ValueError`, and no filter has changed.
         """
         which = np.arange(len(self)) if rows is None else check_rows(rows, len(self))
         if rows is not None:
@@ -132,7 +132,7 @@ class FilterBank:
         given = self._custom_densities(values, which, found)
         bad = update_many(
             variant_for(self.thetas[0].n_states, self.thetas[0].families),
-            # A copy, which is used up.
+            # A copy, because it is overwritten.
             np.array(values.T, order="C"),
             found,
             which,
@@ -151,7 +151,7 @@ class FilterBank:
         return increments
 
     def _check_distinct(self, which: Integers) -> None:
-        """Each session gets a number here, and one that is named twice the last of its numbers."""
+        """Raise `ValueError` if a session is named twice."""
         numbers = np.arange(len(which))
         self._numbers[which] = numbers
         if (self._numbers[which] != numbers).any():
@@ -168,7 +168,7 @@ class FilterBank:
         return found
 
     def _check_known(self, codes: Integers, which: Integers, events: Any) -> None:
-        """Models that take no unknown types, or cannot, say so before anything changes."""
+        """Raise `ValueError` for types unknown to a model that refuses them, or that has no marginals."""
         models = self.chosen[which]
         sizes = np.diff(self._first_row) - 1
         unknown = self.translation[models, codes[:, None]] == sizes[models]
@@ -210,7 +210,7 @@ class FilterBank:
 
 
 def check_rows(rows: ArrayLike, n: int) -> Integers:
-    """Which of n sessions a call names, or a `ValueError`."""
+    """The numbers of the sessions in a call, checked; there are n sessions."""
     which = np.asarray(rows)
     if which.ndim != 1 or which.dtype.kind not in "iu":
         raise ValueError("sessions must be a list of whole numbers")
@@ -220,9 +220,9 @@ def check_rows(rows: ArrayLike, n: int) -> Integers:
 
 
 def feature_table(families: tuple[Family, ...]) -> Floats:
-    """(K, 4) what the online step must know of each feature: see the columns in `engine.online_step`.
+    """The table of features for the online step, (K, 4), with the columns in `engine.online_step`.
 
-    What values a family may have that is not compiled, it says itself.
+    A family that is not compiled gets no bounds here, as its own `outside` checks its values.
     """
     features = features_of(families)
     bounds = np.array([[family.lowest, family.highest] for family in families])
@@ -231,10 +231,10 @@ def feature_table(families: tuple[Family, ...]) -> Floats:
 
 
 def laid_out(thetas: Sequence[Parameters], most_pairs: int = SMALL_TABLE) -> Models:
-    """These models, which have the same states and features, one after the other.
+    """The tables of models with equal states and features, one after the other.
 
     The transitions of all pairs of types are laid out if there are no more than `most_pairs`; otherwise
-    a pair is searched for.
+    pairs are looked up by search.
     """
     start = _joined([theta.start for theta in thetas])[..., None]
     cells = _joined([theta.cells for theta in thetas])
@@ -259,7 +259,7 @@ def laid_out(thetas: Sequence[Parameters], most_pairs: int = SMALL_TABLE) -> Mod
 
 
 def custom_parameters(thetas: Sequence[Parameters], features: Floats) -> dict[int, Params]:
-    """The parameters of the features that are not compiled, (R, M) each, by number of the feature."""
+    """The parameters of features whose family is not compiled, (R, M) each, by feature number."""
     found = {}
     for k in np.flatnonzero(features[:, KIND] == CUSTOM).tolist():
         family, first = thetas[0].families[k], features_of(thetas[0].families)[k, FIRST]
@@ -271,5 +271,5 @@ def custom_parameters(thetas: Sequence[Parameters], features: Floats) -> dict[in
 
 
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """One after the other; a single one is not copied."""
+    """The concatenated arrays; a single one is copied only if it is read-only or not contiguous."""
     return plain(arrays[0]) if len(arrays) == 1 else np.concatenate(arrays)

@@ -1,6 +1,6 @@
-"""The forward recursion one event at a time: one stream, or many sessions, each against models of its choice.
+"""Online scoring of one stream, or of many sessions that are each compared with several models.
 
-Time and memory for an event do not depend on how many came before.
+Time and memory per event do not depend on the number of events before it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ FLOAT = np.dtype(np.float64)
 
 
 class OnlineBatch:
-    """S sessions, each followed under C of U models at the same time.
+    """Online scores of S sessions, each under C of U models at the same time.
 
-    `models` are fitted, with the same number of states and the same families. Each session is followed under
-    all of them, or under those that `cohorts` (S, C) names by their numbers: a claimed user and the users
-    that rank against it, or with C = 1 the claimed user alone. Memory is that of the models plus
-    8·(M + 5) bytes per filter, however long sessions last.
+    `models` are fitted models with the same number of states and the same families. Each session is scored
+    under all of them, or under those whose numbers are in `cohorts` (S, C): for example the model of the
+    claimed user and those of the users to compare with, or with C = 1 the claimed user's alone. Memory is
+    that of the models plus 8·(M + 5) bytes per filter, however long sessions last.
 
     Examples
     --------
@@ -71,12 +71,12 @@ class OnlineBatch:
 
     @property
     def cohorts(self) -> Integers:
-        """The number of each filter's model, (S, C)."""
+        """The numbers of the models of each session, (S, C)."""
         return self._bank.chosen.copy()
 
     @property
     def n_events(self) -> Integers:
-        """Events seen in each session, (S,)."""
+        """The number of events seen in each session, (S,)."""
         return self._grid(self._bank.counts)[:, 0].astype(np.int64)
 
     @property
@@ -86,7 +86,7 @@ class OnlineBatch:
 
     @property
     def proba(self) -> Floats:
-        """Probability of each state now, (S, C, M); before a session's first event the marginal start."""
+        """The current probability of each state, (S, C, M); before the first event the marginal start."""
         impossible = np.argwhere(np.isneginf(self._grid(self._bank.totals)))
         if len(impossible):
             session, c = impossible[0]
@@ -97,21 +97,21 @@ class OnlineBatch:
         return self._bank.proba().reshape(*self._bank.chosen.shape, -1)
 
     def encode(self, events: Any) -> Integers:
-        """The code of each label, for `update(codes=…)`: worth it where labels come in large numbers."""
+        """The code of each label, for `update(codes=…)`, which saves time with large numbers of labels."""
         return self._bank.labels.many(events)
 
     def update(
         self, x: ArrayLike, events: Any = None, sessions: Given = None, *, codes: Given = None
     ) -> Floats:
-        """One event in each of some sessions (all unless named): ln P(x_n | x_1..n−1, Ω), (B, C).
+        """Take the next event of B sessions, by default all; return ln P(x_n | x_1..n−1, Ω), (B, C).
 
-        `x` is (B, K), `events` one label per session, `sessions` the distinct numbers of the sessions.
-        `codes` from `encode` may stand in place of `events`.
+        `x` is (B, K), `events` has one label per session, and `sessions` the distinct numbers of the
+        sessions. `codes` from `encode` can replace `events`.
         """
         return self._bank.update(x, events, sessions, codes)
 
     def restart(self, sessions: Given = None, cohorts: Given = None) -> None:
-        """Forget what these sessions (all unless named) have seen; `cohorts` (B, C) gives them new models."""
+        """Reset the named sessions, by default all; `cohorts` (B, C) assigns them other models."""
         which = np.arange(len(self)) if sessions is None else check_rows(sessions, len(self))
         if cohorts is not None:
             chosen = _check_cohorts(cohorts, len(self._thetas), len(which))
@@ -125,7 +125,9 @@ class OnlineBatch:
 
 
 class OnlineFilter:
-    """One stream: `update(x, event)` gives ln P(x_n | x_1..n−1, Ω), `proba` the states' probabilities now.
+    """Online scores of one stream under one model.
+
+    `update(x, event)` returns ln P(x_n | x_1..n−1, Ω); `proba` has the current probabilities of the states.
 
     Examples
     --------
@@ -144,7 +146,7 @@ class OnlineFilter:
         bank = batch._bank
         self._label = bank.labels.one
         self._own = bank.translation[0].tolist()
-        # From this code on, and with families that are not compiled, an event goes the general way.
+        # Codes from this one on, and all events with families that are not compiled, take the general path.
         refuses = bank.rejects.any() or bank.no_marginal.any()
         self._end = 0 if bank.custom else bank.labels.missing if refuses else bank.labels.unseen + 1
         self._rest = (float(bank.log_floors[0]), bank.features, *bank.models, bank.filters)
@@ -168,8 +170,8 @@ class OnlineFilter:
         return float(self._batch.log_likelihood[0, 0])
 
     def update(self, x: ArrayLike, event: Any = None) -> float:
-        """Take the next event, its feature values and its type."""
-        # The compiled step sees one kind of array: anything else is copied.
+        """Take the next event, with feature values `x` (K,) and its type; return ln P(x_n | x_1..n−1, Ω)."""
+        # The compiled step takes one kind of array: anything else is copied.
         values: Any = x
         if type(x) is not ndarray or x.dtype is not FLOAT:
             values = as_numbers("x", x)
@@ -181,14 +183,14 @@ class OnlineFilter:
             # Only NaN differs from itself.
             if increment == increment:
                 return increment
-        # What is unusual or wrong: the general way takes it, or says what is wrong with it.
+        # Anything unusual or wrong takes the general path, which handles it or raises a clear error.
         events = np.empty(1, dtype=object)
         events[0] = event
         return float(self._batch.update(np.atleast_2d(values), events)[0, 0])
 
 
 def _alike(models: Sequence[Estimator]) -> list[Parameters]:
-    """The parameters of fitted models that can stand side by side."""
+    """The parameters of the models, after a check that they are fitted and have equal states and families."""
     if len(models) == 0:
         raise ValueError("models is empty")
     thetas = []

@@ -1,1 +1,1 @@
-"""The service's interface: HTTP and WebSocket."""
+"""The service's HTTP and WebSocket interface."""

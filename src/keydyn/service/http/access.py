@@ -1,4 +1,4 @@
-"""Authentication: API keys with scopes, tokens for one person and purpose, and how often each may ask."""
+"""Authentication and rates of callers, by API keys with scopes or tokens for one person and purpose."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from keydyn.service.tokens import TokenClaims
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sends a request, and for which tenant; `token` if it is a browser."""
+    """The sender of a request, and the tenant they act for; browsers have a `token`."""
 
     tenant: Tenant
     key_id: str
@@ -37,12 +37,12 @@ class Caller:
     kind: str = "key"
 
     def need(self, *scopes: str) -> None:
-        """A `Problem` if the API key has none of these scopes."""
+        """Raise a `Problem` if the API key has none of these scopes."""
         if not self.scopes.intersection(scopes):
             raise forbidden(f"The API key lacks the scope {' or '.join(scopes)}.")
 
     def check_user(self, context: Context, name: str) -> None:
-        """A `Problem` if this is a token for another user."""
+        """Raise a `Problem` if this is a token for another user."""
         if self.token is not None:
             with context.database.reading() as connection:
                 person = find_person(connection, context, self.tenant, name)
@@ -50,7 +50,7 @@ class Caller:
                 raise forbidden("The token is for another user.")
 
     def write(self, finish: Finish | None = None, amend: Callable[[Struct], None] = lambda _: None) -> Write:
-        """Work on the caller's behalf; a token is used in the change that stores the outcome."""
+        """A `Write` on the caller's behalf; the change that stores the outcome also counts a token's use."""
         token = self.token
         everything = self.kind == "session" if token is None else token.everything
         told: Told = "everything" if everything else "scores" if token is None else "answer"
@@ -65,7 +65,7 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """What distinguishes the caller: the id of the key, with that of the token if it is one."""
+        """The caller's identity: the id of the key and, for a token, the token's nonce."""
         return self.key_id if self.token is None else f"{self.key_id}/{self.token.nonce}"
 
     @property
@@ -75,16 +75,16 @@ class Caller:
 
     @property
     def counted_as(self) -> str:
-        """The caller's name where requests are counted."""
+        """The name under which the caller's requests are counted."""
         return f"key {self.key_id}" if self.token is None else f"token {self.token.nonce}"
 
 
 class Door:
-    """Where everyone says who they are, before anything else of a request is looked at.
+    """Identifies the caller of each request before anything else in the request is looked at.
 
     Parameters
     ----------
-    notes : where refusals of those who name a tenant are noted
+    notes : where refusals are noted, if the tenant is known
     """
 
     def __init__(self, context: Context, rates: Rates, notes: CountedNotes) -> None:
@@ -93,7 +93,7 @@ class Door:
     def enter(
         self, headers: Mapping[str, str], address: str, purpose: str | None = None, token: str | None = None
     ) -> Caller:
-        """Who sends a request, counted by their rate, or by that of their address if they may not."""
+        """Identify the caller and count the request; if refused, it counts towards the address instead."""
         context = self._context
         try:
             if token is not None and purpose is not None:
@@ -107,7 +107,8 @@ class Door:
             raise problem from None
         try:
             if caller.token is not None:
-                # A browser can use up its own share, and all browsers together theirs, but not the key's.
+                # One browser can use up its own share, and all of them together the share of tokens, but
+                # never the key's.
                 self._rates.count(caller.counted_as, OF_A_TOKEN)
                 self._rates.count(f"tokens {caller.key_id}")
             else:
@@ -131,10 +132,10 @@ class Door:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a route demands: a scope of an API key, or a token of this purpose for the person in the path.
+    """The requirement of a route: an API key with a scope, or a token with a purpose for the path's person.
 
-    Without a scope any key will do, and the route itself asks for what it needs. A key with `or_scope` will
-    do as well.
+    If `scope` is None, any key is admitted, and the route itself checks what it needs. A key with the scope
+    `or_scope` is admitted too.
     """
 
     scope: str | None
@@ -142,7 +143,7 @@ class Rule:
     or_scope: str | None = None
 
     def __call__(self, request: Request) -> Caller:
-        """Who sends the request; a `Problem` if they may not."""
+        """Return the caller; raise a `Problem` if the request is not allowed."""
         door: Door = request.app.state.door
         caller = door.enter(request.headers, address_of(request), self.purpose)
         request.state.tenant_id, request.state.actor = caller.tenant.id, caller.actor
@@ -183,7 +184,7 @@ def identified(context: Context, headers: Mapping[str, str], purpose: str | None
 
 
 def token_holder(context: Context, headers: Mapping[str, str], presented: str, purpose: str) -> Caller:
-    """The holder of a token, from a page that the tenant names."""
+    """The holder of a valid token, sent by a page whose origin is in the settings or is the service's own."""
     token, now, tenant = tokens.claimed(presented), context.clock(), None
     if token is not None:
         with context.database.reading() as connection:
@@ -204,7 +205,7 @@ def token_holder(context: Context, headers: Mapping[str, str], presented: str, p
 
 
 def check_own_page(headers: Mapping[str, str]) -> None:
-    """A `Problem` unless a browser says that a page of the service's own sends this."""
+    """Raise a `Problem` unless the browser states that one of the service's own pages sent the request."""
     if not _is_own_page(headers):
         raise forbidden("This is for the service's own pages.")
 
@@ -212,14 +213,14 @@ def check_own_page(headers: Mapping[str, str]) -> None:
 def _is_own_page(headers: Mapping[str, str]) -> bool:
     origin = headers.get("origin")
     if origin is None:
-        # Browsers name no origin when a page only reads from its own.
+        # Browsers send no Origin header when a page reads from its own origin.
         return headers.get("sec-fetch-site") == "same-origin"
     scheme, _, host = origin.partition("://")
     return scheme in ("http", "https") and host.lower() == headers.get("host", "").lower()
 
 
 def context_of(request: Request) -> Context:
-    """The database, the keys and the time."""
+    """The application's context: the database, the keys, the clock and the caches."""
     context: Context = request.app.state.context
     return context
 
@@ -230,5 +231,5 @@ def address_of(request: Request) -> str:
 
 
 def forbidden(detail: str) -> Problem:
-    """The problem of a caller who is known but not allowed to do this."""
+    """The problem reported to a known caller who is not allowed to do this."""
     return Problem(403, "forbidden", "This is not allowed", detail)

@@ -1,4 +1,4 @@
-"""The application of one process."""
+"""The ASGI application that each process of the service runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ answer and has no second effect. Every failure is answered as `application/probl
 def create_app(
     deployment: Deployment, database: Database, keys: MasterKeys, clock: Clock = wall_clock
 ) -> FastAPI:
-    """The service on a database that is up to date.
+    """Create the service as an ASGI application, on a database that is up to date.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def create_app(
 
     @cache
     def delivery() -> Handler:
-        # Only where there is something to deliver: what it imports takes 6 MB.
+        # Imported only once there is something to deliver, because it takes 6 MB.
         from keydyn.service.jobs.delivery import WebhookDelivery
 
         return WebhookDelivery(database, clock, allow_private=deployment.private_webhooks)
@@ -126,7 +126,7 @@ def create_app(
     app.state.threads = threads
     app.state.deployment, app.state.engine = deployment, engine
     add_handlers(app)
-    # The routes that are asked most come first: they are looked through in this order.
+    # The most frequent routes come first, because routes are searched in this order.
     for part in (recognition, people, tenants, reports, pages, health):
         app.include_router(part.routes.router)
     app.include_router(health.metrics_router)

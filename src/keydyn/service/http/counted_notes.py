@@ -1,6 +1,6 @@
-"""Entries of the audit log for what can happen very often: one at once, then one per minute with a count.
+"""Audit log entries for frequent events: one at once, then one per minute with the number of repetitions.
 
-Without a limit, requests that are refused would fill the log, and the disk.
+Without this limit, refused requests could fill the log, and the disk.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from keydyn.service.storage import audit
 from keydyn.service.storage.database import Database, DatabaseUnavailableError
 from keydyn.service.wall_clock import SECOND, Clock
 
-# For how long what happens again is only counted, and the number of things that are counted.
+# How long repetitions of an event are only counted, and the largest number of events that are counted.
 MINUTE, MOST = 60 * SECOND, 10_000
-# Problems that are refusals: by status, and by kind where the status says less.
+# Problems that are refusals, by status, or by kind where the status does not tell.
 REFUSED, REFUSED_KINDS = (401, 403, 413, 429), ("not-typing",)
 
 
 class _Noted(NamedTuple):
-    """What happened, to the tenant whose log says so."""
+    """An event to note: the tenant whose log it goes into, the actor, the action and its kind."""
 
     tenant_id: str
     actor: str
@@ -29,12 +29,12 @@ class _Noted(NamedTuple):
 
 
 class CountedNotes:
-    """What one process counts; threads may share it."""
+    """The events that one process notes and counts; threads may share it."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
         self._lock = threading.Lock()
-        # When an entry was last written, and how often it has happened since.
+        # For each event, when an entry was last written, and the repetitions since then.
         self._since: dict[_Noted, tuple[int, int]] = {}
 
     def refused(self, tenant_id: str, actor: str, problem: Problem) -> None:
@@ -43,7 +43,7 @@ class CountedNotes:
             self.note(tenant_id, actor, "request.refused", problem.kind)
 
     def note(self, tenant_id: str, actor: str, action: str, kind: str = "") -> None:
-        """Note that something happened: with an entry now, or in the next minute's."""
+        """Note an event, with an entry of its own now or as part of the count after a minute."""
         noted, now = _Noted(tenant_id, actor, action, kind), self._clock()
         with self._lock:
             at, count = self._since.get(noted, (None, 0))
@@ -56,7 +56,7 @@ class CountedNotes:
         self._write(noted, now, count + 1)
 
     def flush(self, everything: bool = False) -> None:
-        """Write what was counted in minutes that are over, or everything."""
+        """Write the counts of minutes that are over, or all counts."""
         now = self._clock()
         with self._lock:
             over = {
@@ -74,7 +74,7 @@ class CountedNotes:
         details = {"count": count, **({"kind": noted.kind} if noted.kind else {})}
         entry = audit.Entry(now, noted.actor, noted.action, details=details)
         try:
-            # Not waited for: a refusal costs its sender's time, not the service's.
+            # Not waited for, so that refusing a request takes the service no time.
             self._database.submit(lambda connection: audit.append(connection, noted.tenant_id, entry))
         except DatabaseUnavailableError:
             return

@@ -1,7 +1,7 @@
-"""What every request passes: its host, a limit of number, an id, headers, CORS, one log line.
+"""The gate that every request passes: host check, limit on concurrency, request id, headers, CORS, log line.
 
-The middleware is written against ASGI itself: it sees a request before anything parses it. A body is read by
-the route that takes it, once the request is admitted; limits of the headers are those of the protocol.
+The middleware is written against ASGI itself, so that it sees a request before anything parses it. A body is
+read by its route, once the request is admitted. `HttpProtocol` limits the headers.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 )
-# What pages of all origins may send with a token, and the headers that let them read what is answered.
-# Whether a token may come from a page is checked by the request, which carries no cookies. The headers are
-# the same for every origin, so that they do not tell which origins a tenant has named.
+# Requests that pages of any origin may send with a token, and the headers that let them read the answers.
+# Whether a page may use the token is checked when the request arrives, which carries no cookies. The headers
+# are the same for every origin, so that they do not reveal which origins a tenant has named.
 TAKES_TOKENS = re.compile(r"/v1/users/[^/]+/(samples|verify)")
 CORS = (
     (b"access-control-allow-origin", b"*"),
@@ -59,9 +59,9 @@ PREFLIGHT = (
     (b"access-control-allow-headers", b"authorization, content-type, idempotency-key"),
     (b"access-control-max-age", b"600"),
 )
-# Bytes of a request before its body, and of what is left of one that was answered without it.
+# The most bytes of a request before its body, and of the rest of a request that was answered before its end.
 LARGEST_HEAD, LARGEST_REST = 1 << 16, 4 << 20
-# Places of an error that are logged, and the answer to it.
+# The number of stack frames that are logged for an unexpected error, and the answer to it.
 PLACES = 6
 BUG = Problem(
     500,
@@ -69,7 +69,7 @@ BUG = Problem(
     "Something went wrong in the service",
     "The service's log has more under the id of this request.",
 )
-# Answered however busy the service is.
+# The path that is answered however busy the service is.
 HEALTH = "/healthz"
 
 
@@ -119,7 +119,7 @@ class Gate:
                     *given,
                     (b"x-request-id", request_id.encode()),
                     *(pair for pair in HEADERS if pair[0] not in own),
-                    # What is left of such a request would be taken for the next one.
+                    # The unread rest of such a request would be taken for the next one.
                     *(((b"connection", b"close"),) if answered[0] in (408, 413) else ()),
                 ]
             await send(message)
@@ -139,7 +139,7 @@ class Gate:
             except Exception as error:
                 _log_bug(request_id, error)
                 if answered[0]:
-                    # Too late for another answer: the client notices that this one has no end.
+                    # It is too late for another answer; the client notices that this one is incomplete.
                     raise
                 await _answer(BUG, request_id, sending)
         finally:
@@ -154,12 +154,12 @@ class Gate:
             )  # fmt: skip
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
-        """A `Problem` if the host or path is wrong, or the service too busy for anything but `HEALTH`."""
+        """Raise a `Problem` if the host or path is wrong, or the service too busy for all but `HEALTH`."""
         if not self._knows(headers.get(b"host", b"")):
             detail = "See --name of keydyn serve."
             raise Problem(421, "wrong-host", "This service is not known by that host name", detail)
         if path.endswith("\n"):
-            # The patterns of routes match before a line break at the end, too.
+            # The patterns of routes also match before a line break at the end.
             raise Problem(404, "no-such-route", "Not found", "")
         if self._running > self._most and path != HEALTH:
             raise Problem(503, "busy", "The service is busy", "Too many requests at once.", retry_after=1)
@@ -170,7 +170,7 @@ class Gate:
 
 
 def _log_bug(request_id: str, error: Exception) -> None:
-    """Log where an error comes from, in one line, without its message, which may name people."""
+    """Log the origin of an error in one line, without its message, which may name people."""
     frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
     places = " ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
     log.error("request %s: %s at %s", request_id, type(error).__name__, places)
@@ -208,26 +208,26 @@ async def _answer(problem: Problem, request_id: str, send: Send) -> None:
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """HTTP/1.1 as uvicorn speaks it, with limits, and problems in place of plain text."""
+    """uvicorn's HTTP/1.1 protocol with limits on headers, and with problems in place of plain-text errors."""
 
     # Seconds in which the headers must have arrived; the gate waits for the body.
     arrival_s = 15.0
     _deadline: asyncio.TimerHandle | None = None
-    # Whether headers are expected, the bytes of this request so far, and whether its rest is thrown away.
+    # Whether headers are expected, the bytes of this request so far, and whether the rest of it is discarded.
     _in_head, _head, _discarding = True, 0, False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has connected, and must send a request in time."""
+        """Start the time limit for the first request of a client that has connected."""
         super().connection_made(transport)
         self._begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client has gone."""
+        """Cancel the time limit, as the client has gone."""
         self._end()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what arrived, unless there is no end to the headers."""
+        """Take the bytes that arrived, and refuse a request whose headers are too large."""
         if self.transport.is_closing():
             return
         self._head += len(data)
@@ -239,19 +239,19 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def on_message_begin(self) -> None:
-        """A request begins: its headers must arrive in time."""
+        """Start the time limit for the headers of a request."""
         super().on_message_begin()
         self._begin()
 
     def on_headers_complete(self) -> None:
-        """From here on the gate counts bytes and seconds."""
+        """Cancel the time limit for the headers; the body is limited where it is read."""
         self._end()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """What arrives next belongs to another request."""
+        """Prepare for the next request, to which everything that arrives from now on belongs."""
         super().on_message_complete()
-        # The application first runs when all that has just arrived is parsed.
+        # The application runs only after everything that has just arrived is parsed.
         self.scope["state"][ARRIVED] = True
         if self._discarding:
             self._discarding = False
@@ -262,14 +262,14 @@ class HttpProtocol(HttpToolsProtocol):
         self._in_head, self._head = True, 0
 
     def on_response_complete(self) -> None:
-        """Throw the rest of a request away that was answered before its end; it must arrive in time too."""
+        """Discard the rest of a request that was answered before its end; that too must arrive in time."""
         super().on_response_complete()
         if not self._in_head and self.cycle.response_complete and not self.transport.is_closing():
             self._discarding = True
             self._deadline = self.loop.call_later(self.arrival_s, self.transport.close)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP."""
+        """Answer a request that is not valid HTTP."""
         self._refuse(Problem(400, "not-http", "The request cannot be understood", msg))
 
     def _begin(self) -> None:

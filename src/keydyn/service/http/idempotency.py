@@ -1,4 +1,4 @@
-"""Writes that can be sent again: the same `Idempotency-Key` has the same answer and no second effect."""
+"""Repeatable writes: with the same `Idempotency-Key` they have the same answer and no second effect."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ HEADER = "idempotency-key"
 
 
 def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
-    """Run a write and return its answer; `Replayed`, with the same answer, if it was run before.
+    """Run a write and return its answer; raise `Replayed`, with the stored answer, if it was run before.
 
-    `run` calls `finish` of what it is given inside the change that it makes. A problem is not remembered: it
-    has had no effect, and the same request may succeed later.
+    `run` must call `finish` of its `Write` within the change that it makes. Problems are not remembered: they
+    have no effect, and the same request may succeed later.
     """
     caller, context = call.caller, call.context
     key = _key(call.request)
@@ -77,13 +77,14 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
     try:
         return run(caller.write(finish, amend))
     except Problem:
-        # Answered meanwhile: what is a problem now, a sample that is known for instance, was none then.
+        # The same request may have been answered meanwhile, and its own effect (a sample that is now known,
+        # for instance) may be the cause of the problem.
         look_up()
         raise
 
 
 def change_once(call: Call, change: Callable[[Connection, Write], Changed]) -> Changed:
-    """Run one change of the database, about no person in particular, as `once` does."""
+    """Run a write that consists of one change and concerns no particular person, as `once` does."""
 
     def run(write: Write) -> Changed:
         def whole(connection: Connection) -> Changed:
@@ -105,7 +106,7 @@ def _key(request: Request) -> str | None:
 
 
 def _digest(call: Call) -> bytes:
-    """What tells requests apart; without the tenant's key, it does not tell which person a path named."""
+    """A keyed digest of a request; without the tenant's key, it does not reveal whom the path names."""
     request = call.request
     whole = hmac.new(call.caller.tenant.lasting_secret("requests"), digestmod="sha256")
     place = f"{request.url.path}?{request.url.query}"

@@ -1,4 +1,4 @@
-"""Limits of one process: requests per second of a caller, bodies that arrive, requests that take long."""
+"""Limits of one process: the rates of callers, bodies that are arriving, and requests that take long."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fastapi import Request
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Deployment
 
-# The number of callers whose rate is remembered, and the part of a key's rate that one token may use.
+# The number of callers whose rate is remembered, and the share of a key's rate that one token may use.
 REMEMBERED_CALLERS, OF_A_TOKEN = 10_000, 0.1
-# How many of the bodies that one process waits for may be of one caller, as parts of all: of an API key, and
-# of a browser or an address. Waiting are only those that did not arrive together with their headers.
+# Of the bodies that a process waits for, at most a half may come from one API key, and a sixteenth from one
+# browser or address. Bodies that arrive together with their headers are not waited for.
 OF_A_KEY, OF_OTHERS = 2, 16
-# Requests of one tenant, and of all, that are worked on at once; and those of one tenant that wait.
+# The heavy requests that run at once, of one tenant and of all, and those of one tenant that may wait.
 OF_A_TENANT, OF_ALL, WAITING = 2, 8, 16
-# Set in the state of a request whose body has arrived whole, before the request is looked at.
+# Set in the state of a request whose whole body has arrived before the request is handled.
 ARRIVED = "arrived"
 
 
@@ -35,7 +35,7 @@ class Rates:
         self._lock = threading.Lock()
 
     def count(self, caller: str, share: float = 1.0) -> None:
-        """Count a request of a caller, whose rate is this share of all; a `Problem` if there are too many."""
+        """Count a request of a caller who has this share of the rate; raise a `Problem` if it is exceeded."""
         now, rate = self._clock(), self._rate * share
         most = max(2 * rate, 1.0)
         with self._lock:
@@ -49,7 +49,7 @@ class Rates:
 
 
 def by_address(address: str) -> str:
-    """The caller whose rate counts requests without a valid key: a network of IPv6, which one client has."""
+    """The name under which requests without a valid key are counted: the address, or its IPv6 /64 network."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -60,7 +60,7 @@ def by_address(address: str) -> str:
 
 
 class Bodies:
-    """The bodies that are waited for: each limited in size and time, all of them in number."""
+    """The bodies that the process waits for, limited in size, time and number."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._seconds = deployment.arrival_seconds
@@ -69,7 +69,7 @@ class Bodies:
         self._callers: Counter[str] = Counter()
 
     async def read(self, request: Request, caller: str, most: int) -> bytes:
-        """The body, of at most this many bytes, from a caller; a `Problem` if it is too large or too slow."""
+        """Read a body of at most `most` bytes; raise a `Problem` if it is too large or too slow."""
         length = request.headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or len(length) > 15 or int(length) > most:
             raise _too_large(most)
@@ -92,7 +92,7 @@ class Bodies:
 
     @contextmanager
     def _place(self, deadline: asyncio.Timeout, caller: str) -> Iterator[None]:
-        """A place among those that are waited for; if there is none left, the oldest is given up."""
+        """Hold a place among the bodies that are waited for; if none is left, the oldest one is given up."""
         share = OF_A_KEY if caller.startswith("key ") else OF_OTHERS
         if self._callers[caller] >= max(4, self._most // share):
             raise _too_many("Too many requests of this caller have not arrived yet.")
@@ -112,7 +112,7 @@ class Bodies:
 
 
 async def arrived_body(request: Request) -> bytes | None:
-    """The body if all of it came together with the headers; None if it would have to be waited for."""
+    """The body if all of it arrived together with the headers; otherwise None."""
     if ARRIVED not in request.scope["state"]:
         return None
     message = await request.receive()
@@ -121,7 +121,7 @@ async def arrived_body(request: Request) -> bytes | None:
 
 
 def checked_size(body: bytes, most: int) -> bytes:
-    """A body that has arrived; a `Problem` if it is larger than this."""
+    """Return a body that has arrived; raise a `Problem` if it has more than `most` bytes."""
     if len(body) > most:
         raise _too_large(most)
     return body
@@ -133,9 +133,9 @@ def _too_large(most: int) -> Problem:
 
 
 class HeavyWork:
-    """The requests that take long: of each tenant a few are worked on at once, some wait, others are refused.
+    """Turns for requests that take long: of each tenant a few run at once, some wait, and others are refused.
 
-    They wait on the event loop, not in a thread, so that the threads are free for everything else.
+    They wait on the event loop, so that the threads are free for other requests.
     """
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ class HeavyWork:
 
     @asynccontextmanager
     async def turn(self, tenant_id: str) -> AsyncIterator[None]:
-        """Wait for a turn; a `Problem` if too many requests of this tenant wait already."""
+        """Wait for a turn; raise a `Problem` if too many requests of this tenant are waiting already."""
         if self._asked[tenant_id] >= OF_A_TENANT + WAITING:
             raise _too_many("Too many requests of this kind at once.")
         own = self._tenants.setdefault(tenant_id, asyncio.Semaphore(OF_A_TENANT))

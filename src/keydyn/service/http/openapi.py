@@ -19,9 +19,10 @@ from keydyn.service.wire.examples import EXAMPLES
 # Characters of an Idempotency-Key.
 LONGEST_KEY = 128
 PLACE = "#/components/schemas/"
-# Names in the document that differ from those in Python. Types of answers end in Answer besides.
+# Names in the document that differ from those in Python. In addition, all answers get names in Answer.
 NAMES = {"Text": "TextKind", "TypedText": "TextKind", "TenantLevels": "Levels", "WebhookBody": "NewWebhook"}
-# Entries that say nothing and are left out; and types of enumerated values, which msgspec does not state.
+# Schema entries that are left out because they say nothing; and the types of enumerated values, which
+# msgspec does not state.
 EMPTY: list[tuple[str, Any]] = [("default", None), ("required", [])]
 TYPES = {str: "string", bool: "boolean", int: "integer"}
 
@@ -52,7 +53,7 @@ START = """SwaggerUIBundle({
 });
 """
 WRITES = ("post", "put", "delete")
-# Where an Idempotency-Key means nothing: two change nothing that was there, one works once as it is.
+# Routes that take no Idempotency-Key: two change no existing data, and the third works only once anyway.
 WRITE_NOTHING_TWICE = ("/v1/identify", "/v1/error-rates/measure", "/v1/session")
 KEY_PARAMETER = {
     "name": "Idempotency-Key",
@@ -96,12 +97,12 @@ def page() -> HTMLResponse:
 
 @router.get("/docs/start.js")
 def start() -> Response:
-    """The script that starts it."""
+    """The script that starts the page of the reference."""
     return Response(START, media_type="text/javascript")
 
 
 def reference(kind: Any) -> dict[str, Any]:
-    """The schema of a body or an answer: a reference to that of its type."""
+    """The schema of a body or an answer, as a reference to the schema of its type."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return {"$ref": PLACE + _name(kind)}
     if isinstance(kind, UnionType):
@@ -116,7 +117,7 @@ def components() -> dict[str, Any]:
     named: list[type[msgspec.Struct]] = [*kinds, both_ways.Text]
     names = {kind.__name__: _name(kind) for kind in named}
     choices = {frozenset(one): one for kind in kinds for one in _choices(*get_type_hints(kind).values())}
-    # Of two types with one name the strict one is described.
+    # Of two types that share a name, the strict one comes last and is the one described.
     strict = sorted(found, key=lambda name: "additionalProperties" in found[name])
     described = {
         names[name]: _described({**found[name], "title": names[name]}, names, choices) for name in strict
@@ -129,7 +130,7 @@ def components() -> dict[str, Any]:
 
 
 def _choices(*hints: Any) -> Iterator[tuple[Any, ...]]:
-    """The values of each `Literal` in these types, in their order, which msgspec does not keep."""
+    """The values of each `Literal` in these types, in their original order, which msgspec does not keep."""
     for hint in hints:
         if get_origin(hint) is Literal:
             yield get_args(hint)
@@ -162,7 +163,7 @@ def _moment(kind: type[Any]) -> dict[str, Any]:
 
 
 def _described(schema: Any, names: dict[str, str], choices: dict[frozenset[Any], tuple[Any, ...]]) -> Any:
-    """A part of a schema as the document has it."""
+    """Rewrite a part of a schema from msgspec's form to that of the document."""
     if isinstance(schema, list):
         return [_described(each, names, choices) for each in schema]
     if not isinstance(schema, dict):
@@ -173,7 +174,7 @@ def _described(schema: Any, names: dict[str, str], choices: dict[frozenset[Any],
     if isinstance(found.get("pattern"), str):
         found["pattern"] = found["pattern"].removesuffix(both_ways.ENDS_THERE)
     if isinstance(found.get("description"), str):
-        # Without examples, which are for Python.
+        # Only the first paragraph, without examples for Python.
         found["description"] = found["description"].partition("\n\n")[0]
     if isinstance(found.get("enum"), list):
         values = choices[frozenset(found.pop("enum"))]

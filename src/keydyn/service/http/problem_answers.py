@@ -1,4 +1,4 @@
-"""Problems as answers: everything other than success has one shape."""
+"""The conversion of exceptions to answers, all in the format of problems (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ WORDS = {
     500: "Something went wrong in the service",
     503: "The service is busy, or its database cannot be reached",
 }
-# The kinds of the framework's own answers, by status, and the kind of all others.
+# The kinds of problems for exceptions of the framework, by status, and the kind for all others.
 HTTP_KINDS, OTHER_KIND = {404: "no-such-route", 405: "no-such-method", 415: "not-json"}, "bad-request"
-# For the OpenAPI document: any route may answer like this.
+# For the OpenAPI document: the problems with which any route may answer.
 ANSWERS: dict[int | str, dict[str, Any]] = {
     status: {
         "description": words,
@@ -44,7 +44,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Answer exceptions with problems."""
+    """Add handlers that answer exceptions with problems."""
     app.exception_handler(Problem)(answered)
     app.exception_handler(RequestValidationError)(_invalid)
     app.exception_handler(HTTPException)(_http)
@@ -52,7 +52,7 @@ def add_handlers(app: FastAPI) -> None:
 
 
 def answered(request: Request, problem: Problem, headers: dict[str, str] | None = None) -> JSONResponse:
-    """A problem as an answer."""
+    """The answer that reports a problem."""
     request.app.state.metrics.errors.labels(problem.kind).inc()
     if hasattr(request.state, "actor"):
         request.app.state.notes.refused(request.state.tenant_id, request.state.actor, problem)
@@ -66,7 +66,7 @@ def answered(request: Request, problem: Problem, headers: dict[str, str] | None 
 
 
 def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-    """Say where a parameter does not fit, and why; the value that was sent is not repeated."""
+    """Report which parameters are invalid and why, without repeating the values that were sent."""
     errors = [
         {"pointer": "/" + "/".join(str(part) for part in each["loc"]), "detail": each["msg"]}
         for each in error.errors()[:20]

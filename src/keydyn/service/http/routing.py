@@ -1,8 +1,8 @@
-"""Declaring routes: functions of a call, parameters and a body, which return an answer.
+"""Declaration of routes, as functions that take a call, parameters and a body, and return an answer.
 
-The types of `body` and of the answer are those of `keydyn.service.wire`. A request is admitted (its key and
-its rate) before its body is waited for; the body is decoded, the route run and the answer encoded in one
-worker thread, off the event loop, which also admits a request whose body came with its headers.
+The types of `body` and of the answer are those of `keydyn.service.wire`. A request is admitted, by its key
+and its rate, before its body is waited for. One worker thread, off the event loop, decodes the body, runs the
+route and encodes the answer; it also admits a request whose body arrived together with its headers.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from keydyn.service.wire.both_ways import ABOUT_USER_ID, USER_ID, decoded, encod
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Answered = TypeVar("Answered")
-# Says who sends a request, or refuses it with a `Problem`: usually a `Rule`.
+# Identifies the caller of a request, or refuses it with a `Problem`: usually a `Rule`.
 Admits = Callable[[Request], Any]
 # The id of a person in a path.
 Id = Annotated[str, Path(pattern=USER_ID, max_length=128, description=ABOUT_USER_ID)]
 USER_IDS = re.compile(USER_ID)
 JSON = "application/json"
-# Characters of an error's message that an answer repeats at most.
+# The largest number of characters of an error's message that an answer repeats.
 LONGEST_DETAIL = 200
-# Bytes of a body that has no keystrokes.
+# The largest size in bytes of a body without keystrokes.
 SMALL_BODY = 1 << 14
-# What a cursor may hold.
+# The fields that cursors are made of.
 CURSOR_NUMBER = whole(-(1 << 60), 1 << 60)
 CURSOR_ID = matching("[0-9a-f]{32}", "an id")
 CURSOR_HASH = sha256
@@ -59,23 +59,23 @@ class Call:
 
     @property
     def context(self) -> Context:
-        """The database, the keys, the time."""
+        """The application's context: the database, the keys, the clock and the caches."""
         return context_of(self.request)
 
     @property
     def caller(self) -> Caller:
-        """Who sends the request; routes without a rule have none."""
+        """The sender of the request; only routes with a rule have one."""
         found: Caller = self.request.state.caller
         return found
 
     def note_read(self, action: str) -> None:
-        """Note in the audit log that people's data is read, once a minute with a count."""
+        """Note in the audit log that people's data was read, at most once per minute, with a count."""
         caller = self.caller
         self.request.app.state.notes.note(caller.tenant.id, caller.actor, action)
 
 
 class Replayed(Exception):  # noqa: N818  (it is no error)
-    """Raised for a request that was answered before, with that answer."""
+    """Raised for a request that was answered before; it carries the earlier answer."""
 
     def __init__(self, status: int, body: bytes) -> None:
         self.status, self.body = status, body
@@ -83,7 +83,7 @@ class Replayed(Exception):  # noqa: N818  (it is no error)
 
 @dataclass(frozen=True)
 class Declared:
-    """What a route demands, takes and answers; `heavy` if it takes long."""
+    """The declaration of a route: its rule, the types of its body and answer; `heavy` if it takes long."""
 
     rule: Admits | None
     body: Any
@@ -93,7 +93,7 @@ class Declared:
 
 
 class AdmittedRoute(APIRoute):
-    """A route that looks at the key and the rate before anything else, and at the body after that."""
+    """A route that checks the key and the rate before anything else, and reads the body after that."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The route's own handler, behind its rule."""
@@ -102,7 +102,7 @@ class AdmittedRoute(APIRoute):
         if declared is None or declared.rule is None:
             return handler
         rule, own = declared.rule, {param.name for param in self.dependant.path_params}
-        # Other parameters are read by FastAPI, which also words what is wrong with an id.
+        # Other parameters are parsed by FastAPI, which also reports an id that is not valid.
         only_id = own <= {"id"} and not self.dependant.query_params
         takes_keystrokes = declared.body is not None and "keystrokes" in declared.body.__struct_fields__
 
@@ -139,7 +139,7 @@ class AdmittedRoute(APIRoute):
 async def in_thread(
     request: Request, function: Callable[..., Answered], *args: Any, **options: Any
 ) -> Answered:
-    """What a function returns, run in one of the threads for requests."""
+    """Run a function in one of the threads for requests, and return its result."""
     call = partial(function, *args, **options)
     return await asyncio.get_running_loop().run_in_executor(request.app.state.threads, call)
 
@@ -153,7 +153,7 @@ class Routes:
     def route(
         self, method: str, path: str, rule: Admits | None = None, *, status: int = 200, heavy: bool = False
     ) -> Callable[[Function], Function]:
-        """Declare a route by decorating a function of a `Call`."""
+        """Return a decorator that declares a function of a `Call` as a route."""
 
         def declare(function: Function) -> Function:
             hints = get_type_hints(function, include_extras=True)
@@ -182,7 +182,7 @@ class _Json(JSONResponse):
 def _endpoint(
     function: Callable[..., Any], hints: dict[str, Any], declared: Declared
 ) -> Callable[..., Response]:
-    """The function as FastAPI calls it: with the request and the parameters in the path and the query."""
+    """Wrap a route in a function that FastAPI calls with the request, and with path and query parameters."""
 
     def endpoint(request: Request, **parameters: Any) -> Response:
         call = Call(request, declared.status)
@@ -209,7 +209,7 @@ def _endpoint(
 
 
 def _answered(answer: Any, kind: Any) -> bytes:
-    """An answer as JSON, checked as strictly as what comes in, as the type that it is of several."""
+    """Encode an answer as JSON, checked against its type (of a union, its own) as strictly as a request."""
     body = encoded(answer)
     decoded(type(answer) if type(answer) in get_args(kind) else kind, body)
     return body
@@ -225,7 +225,7 @@ def _taken(kind: Any) -> dict[str, Any]:
 
 
 def _decoded(kind: Any, request: Request) -> Any:
-    """The body; a `Problem` names the first thing that is wrong with it."""
+    """Decode the body; a `Problem` names the first error in it."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not (media == JSON or (media.startswith("application/") and media.endswith("+json"))):
         raise _invalid("/body", f"The body must be {JSON}.")
@@ -238,7 +238,7 @@ def _decoded(kind: Any, request: Request) -> Any:
 
 
 def located(message: str) -> tuple[str, str]:
-    """The place of an error in the body, as a pointer, and what is wrong there."""
+    """Split msgspec's message about a body into a pointer to the place of the error, and its description."""
     what, _, where = message.partition(" - at `$")
     parts = re.findall(r"\.(\w+)|\[(\d+)\]", where)
     named = re.search(r"field `(\w{1,64})`$", what)
@@ -257,7 +257,7 @@ def cursor_at(*values: int | str) -> str:
 
 
 def cursor_values(cursor: str | None, *fields: Field) -> Any:
-    """The values of a cursor; None without one, a `Problem` if they are not as the fields say."""
+    """The values of a cursor, or None if none was sent; raises a `Problem` if they do not fit the fields."""
     if cursor is None:
         return None
     try:

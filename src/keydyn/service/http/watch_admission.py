@@ -1,4 +1,4 @@
-"""Admission of connections that watch sessions, and what follows when a session is locked."""
+"""Admission of connections that watch sessions, and the records kept of what happens to sessions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from keydyn.service.wire.both_ways import USER_ID, Device, Level, Text, converte
 from keydyn.service.wire.requests import TokenBody, TypedText
 from keydyn.service.wire.watch_frames import Hello
 
-# A lock is counted as an attempt at this level, which nobody has chosen.
+# A lock counts as an attempt asked for and judged at this level, although no caller has chosen it.
 AT_LOCK: tuple[Level, Level] = (STRICTEST, STRICTEST)
 
 
@@ -39,7 +39,7 @@ class Admission:
         self._context, self._door = context, door
 
     def admit(self, user: str, headers: Mapping[str, str], address: str, hello: Hello) -> Admitted:
-        """The person and the background of a session; a `Problem` if the client may not watch it."""
+        """Return the person and background of a session; raise a `Problem` if the client may not watch it."""
         context = self._context
         caller = self._door.enter(headers, address, "watch", hello.token)
         if caller.token is None:
@@ -60,9 +60,9 @@ class Admission:
         return _admitted(caller, subject, session)
 
     def may_unlock(self, admitted: Admitted, session_id: str, presented: str | None) -> int | None:
-        """The lock that a token is to open, or None for any, by the key of the connection.
+        """The number of the lock that a token opens; None without a token, when the key opens any lock.
 
-        A `Problem` if the token is for another session, or the key is no longer valid.
+        Raises a `Problem` if the token is for another session, or the key is no longer valid.
         """
         if presented is None:
             with self._context.database.reading() as connection:
@@ -75,7 +75,7 @@ class Admission:
         return token.lock
 
     def happened(self, connection: Connection, event: SessionEvent) -> None:
-        """Audit what happened to a session; if it was locked, count that, keep the decision, announce it."""
+        """Enter a session's event in the audit log; also count a lock, keep its decision and announce it."""
         details: dict[str, Any] = {"session": event.session_id, "keystroke": event.keystroke}
         if event.reason is not None:
             details["reason"] = event.reason
@@ -102,9 +102,10 @@ class Admission:
 def session_for_token(
     context: Context, write: Write, name: str, body: TokenBody
 ) -> Callable[[Connection], tuple[str | None, int]]:
-    """The session that a token is bound to, and the lock that it opens, as a change.
+    """The change that returns the session a token is bound to, and the number of the lock that it opens.
 
-    It is an existing session, or for watching a new one.
+    The session exists already or, if the token is to watch, may be opened by the change. Tokens to enrol or
+    verify have none.
     """
     tenant, session = write.tenant, body.session
     if body.purpose in ("enrol", "verify"):
@@ -130,12 +131,12 @@ def session_for_token(
 
 
 def _check_attempts(context: Context, tenant: Tenant, subject: Subject) -> None:
-    """A `Problem` if attempts to be this person must wait: a session that ends in a lock is one."""
+    """Raise a `Problem` if attempts to be this person must wait; a session that gets locked counts as one."""
     allowed_level(tenant, subject.counts, STRICTEST, context.clock())
 
 
 def _typed_in(connection: Connection, session: str, person: PersonRow | None = None) -> tuple[Text, Device]:
-    """The kind of text and device of a session; a `Problem` if there is none, or none of this person."""
+    """The text and device of a session; raises a `Problem` if it does not exist or is another person's."""
     row = connection.execute(
         select(profiles.c.user_id, profiles.c.text, profiles.c.device)
         .join(watch_sessions, watch_sessions.c.profile_id == profiles.c.id)

@@ -1,1 +1,1 @@
-"""Work off the request path: leased jobs, webhooks and their delivery, and what expires."""
+"""Work off the request path: leased jobs, webhooks and their delivery, and the deletion of expired rows."""

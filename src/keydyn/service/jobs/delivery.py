@@ -1,4 +1,4 @@
-"""Delivery of webhooks: reports are signed, sent to the address that was checked, and timed out."""
+"""Delivery of webhooks: signed reports, sent to an address that was checked, within a time limit."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from keydyn.service.jobs.webhooks import ForbiddenAddressError, resolved
 from keydyn.service.storage.database import Database
 from keydyn.service.wall_clock import SECOND, Clock
 
-# For one delivery from the resolution of the name to the status of the answer, and for each step, seconds.
+# Time limits in seconds: of a delivery, from resolving the name to the answer's status; and of each step.
 WHOLE_S, STEP_S = 15.0, 5.0
-# For how long a process leaves a receiver alone that has just failed, seconds, so that one that hangs
-# does not keep the reports to others waiting.
+# How many seconds a process leaves a receiver alone after a failure, so that one that hangs does not delay
+# the reports to others.
 REST_S = 30.0
 
 
 class DeliveryError(Exception):
-    """A report was not accepted; it is sent again later."""
+    """Raised if a report was not accepted; it is sent again later."""
 
 
 class WebhookDelivery:
@@ -34,9 +34,10 @@ class WebhookDelivery:
 
     Parameters
     ----------
-    allow_private : deliver to addresses inside the network, and without TLS
-    tls : which authorities to trust; the usual ones by default
-    whole_s, rest_s : for one delivery, and for which a receiver that has failed is left alone
+    allow_private : whether to deliver to addresses inside the network too, and without TLS
+    tls : the certificate authorities to trust; by default the usual ones
+    whole_s, rest_s : the time limit of a delivery, and the time for which a receiver that has failed is left
+        alone, in seconds
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class WebhookDelivery:
         self._changing = threading.Lock()
 
     def __call__(self, job: Job) -> None:
-        """Send one report; a `DeliveryError` if it was not accepted."""
+        """Send one report; raise a `DeliveryError` if it was not accepted."""
         webhook_id = job.payload["webhook"]
         with self._database.reading() as connection:
             found = webhooks.destination(connection, job.tenant_id, webhook_id, job.data_key)
@@ -102,8 +103,8 @@ class WebhookDelivery:
         addresses = await resolved(
             host, url.port or (443 if url.scheme == "https" else 80), self._allow_private
         )
-        # Not through a client of httpx, which logs addresses, and they may hold secrets; it would also use
-        # proxies of the environment.
+        # A client of httpx would log addresses, which may contain secrets, and use the proxies named in the
+        # environment.
         async with httpx.AsyncHTTPTransport(verify=self._tls, trust_env=False) as transport:
             for address in addresses:
                 request = httpx.Request(
@@ -111,7 +112,7 @@ class WebhookDelivery:
                     url.copy_with(host=address),
                     headers={**headers, "Host": url.netloc.decode("ascii")},
                     content=body,
-                    # The name is the one for which the certificate must have been issued.
+                    # The certificate must have been issued for the name, although the address is used.
                     extensions={"sni_hostname": host, "timeout": httpx.Timeout(STEP_S).as_dict()},
                 )
                 try:
@@ -127,6 +128,6 @@ class WebhookDelivery:
 
 
 def signature(secret: str, timestamp: int, body: bytes) -> str:
-    """Sign the time, in seconds, a dot and the body by HMAC with SHA-256."""
+    """Sign the timestamp in seconds, a dot and the body with HMAC-SHA-256."""
     signed = hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashlib.sha256)
     return f"v1={signed.hexdigest()}"

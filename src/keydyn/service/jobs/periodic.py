@@ -1,4 +1,4 @@
-"""Work that is done periodically in a thread of its own; above all deleting what has expired."""
+"""Periodic work in threads of its own; above all, deleting rows that have expired."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keydyn.service.storage.tables import api_keys, counters, decisions, idempot
 from keydyn.service.wall_clock import DAY
 
 logger = logging.getLogger(__name__)
-# Columns with a moment, and how long after it a row is kept.
+# Columns that hold a time, and how many milliseconds after it a row is kept.
 KEPT = {
     samples.c.expires_at: 0,
     # Links and sessions of pages; keys do not expire.
@@ -25,7 +25,7 @@ KEPT = {
     counters.c.expires_at: 0,
     decisions.c.created_at: 30 * DAY,
 }
-# How often a process looks, seconds, and how many rows are deleted in one change.
+# The interval in seconds at which expired rows are deleted, and the number of rows deleted in one change.
 EXPIRY_S, BATCH = 600.0, 500
 
 
@@ -38,11 +38,11 @@ class Periodic:
         self._thread = threading.Thread(target=self._run, name=f"keydyn-{name}", daemon=True)
 
     def start(self) -> None:
-        """Start; the first call comes after a random part of the interval, so that processes spread."""
+        """Start the thread; each call comes after a random part of the interval, so that processes spread."""
         self._thread.start()
 
     def stop(self, timeout_s: float = 10) -> None:
-        """Stop, and wait for a call that is under way."""
+        """Stop the thread, and wait for a call that is in progress."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
@@ -59,11 +59,11 @@ class Periodic:
 
 
 def expire(database: Database, now: int, batch: int = BATCH) -> dict[str, int]:
-    """Delete what has expired, this many rows in one change; the number deleted from each table."""
+    """Delete rows that have expired, `batch` in one change; return the number deleted from each table."""
     deleted = {column.table.name: 0 for column in KEPT}
     for column, kept in KEPT.items():
         condition = column < now - kept
-        # In parts, so that others can write in between.
+        # In batches, so that other changes can be made in between.
         while _any(database, condition):
             found = database.write(partial(_delete, column=column, condition=condition, batch=batch))
             deleted[column.table.name] += found

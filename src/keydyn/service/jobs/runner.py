@@ -1,4 +1,4 @@
-"""Running jobs: threads that lease one after another and try failed ones again later."""
+"""Running jobs in threads, which lease one job after another and try failed ones again later."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.wall_clock import SECOND, Clock
 
 Handler = Callable[[Job], None]
-# Called with a kind and what became of one attempt: "done", "failed" or "dropped".
+# Called with a kind and the outcome of one attempt: "done", "failed" or "dropped".
 Observer = Callable[[str, str], None]
 # The first delay after a failure, doubled each time up to `FARTHEST`. All attempts together take about a day.
 FIRST_DELAY, ATTEMPTS = 5 * SECOND, 42
-# How often a thread looks for what other processes have enqueued, seconds.
+# The interval in seconds at which threads look for jobs that other processes have enqueued.
 POLL_S = 2.0
 
 logger = logging.getLogger(__name__)
@@ -35,13 +35,14 @@ logger = logging.getLogger(__name__)
 class JobRunner:
     """Runs jobs of the kinds that have handlers, in threads of this process.
 
-    A handler runs outside of any transaction. It may be called again for a job that it has done, after a
-    crash for instance, and must then do no harm. An exception means that the job is tried again later.
+    A handler runs outside of any transaction. It may be called again for a job that it has already done,
+    after a crash for instance, and must then do no harm. If it raises an exception, the job is tried again
+    later.
 
     Parameters
     ----------
-    threads : for each kind, one where nothing is said; kinds do not wait for each other, and one tenant
-        never has more than a quarter of the threads of a kind that has several
+    threads : the number of threads for each kind, by default 1. Kinds do not wait for each other, and one
+        tenant never has more than a quarter of the threads of a kind, or one if that is less
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class JobRunner:
         self._awake = {kind: threading.Event() for kind in handlers}
         self._leases: dict[int, Lease] = {}
         self._changing_leases = threading.Lock()
-        # One thread of a kind takes a job at a time: it must know what the others have taken.
+        # Threads of a kind take jobs one at a time, because each must know what the others have taken.
         self._taking = {kind: threading.Lock() for kind in handlers}
         self._keeper = Periodic("job-leases", self._prolong, LEASE / SECOND / 3)
         self._threads = [
@@ -75,7 +76,7 @@ class JobRunner:
         ]
 
     def start(self, poll_s: float = POLL_S) -> None:
-        """Begin to take jobs, looking this often for those that other processes have enqueued."""
+        """Begin to take jobs; look every `poll_s` seconds for those that other processes have enqueued."""
         self._poll_s = poll_s
         event.listen(self._database.engine, "commit", self._committing)
         self._keeper.start()
@@ -83,9 +84,9 @@ class JobRunner:
             thread.start()
 
     def stop(self, timeout_s: float = 10) -> None:
-        """Take no more jobs, and wait for those that run.
+        """Take no more jobs, and wait for those that are running.
 
-        Jobs that are not done by then keep their lease; another process takes them once it has ended.
+        Jobs that are not done after `timeout_s` keep their lease; another process takes them when it ends.
         """
         self._stopping = True
         for awake in self._awake.values():
@@ -97,7 +98,8 @@ class JobRunner:
         event.remove(self._database.engine, "commit", self._committing)
 
     def _committing(self, connection: Connection) -> None:
-        # Just before the commit. A thread that wakes up takes jobs in a change of its own, which comes later.
+        # Called just before the commit: a thread that wakes up takes jobs in a change of its own, which comes
+        # later.
         for kind in connection.info.pop(queue.ENQUEUED, ()):
             if kind in self._awake:
                 self._awake[kind].set()
@@ -122,13 +124,13 @@ class JobRunner:
             look = awake.wait(self._poll_s * SystemRandom().uniform(0.75, 1.25))
             awake.clear()
             if self._stopping:
-                # A thread that was busy has yet to hear of it.
+                # Another thread of this kind that was busy must wake up too.
                 awake.set()
         if last is not None:
             last.exception()
 
     def _is_due(self, kind: str) -> bool:
-        # One thread looks for all of them.
+        # One thread asks the database on behalf of all.
         with self._looking:
             if time.monotonic() - self._looked > self._poll_s / 2:
                 with self._database.reading() as connection:
@@ -137,7 +139,7 @@ class JobRunner:
             return kind in self._due
 
     def _run_one(self, kind: str) -> Future[bool] | None:
-        """Run a job, if there is one; the change that ends it, which may still wait to be committed."""
+        """Run a job; return the change that ends it, perhaps not committed yet, or None if no job is due."""
         with self._taking[kind]:
             lease = self._database.write(partial(self._take, kind=kind))
             if lease is None:
@@ -153,7 +155,7 @@ class JobRunner:
         return self._settle(lease, outcome)
 
     def _take(self, connection: Connection, kind: str) -> Lease | None:
-        """Take turns: another tenant's job than the last one's, if there is one."""
+        """Lease a job, preferably of another tenant than the last one, so that tenants take turns."""
         with self._changing_leases:
             running = Counter(lease.tenant_id for lease in self._leases.values() if lease.kind == kind)
         busy = {tenant for tenant, count in running.items() if count >= self._shares[kind]}
@@ -164,7 +166,7 @@ class JobRunner:
 
     def _attempt(self, lease: Lease) -> str:
         if lease.attempt > ATTEMPTS:
-            # The process that made the last attempt was killed during it.
+            # The process that made the last attempt was killed while it ran.
             return "dropped"
         try:
             self._handlers[lease.kind](lease.opened(self._keys))
@@ -182,8 +184,8 @@ class JobRunner:
             change = partial(queue.postpone, lease=lease, due_at=self._clock() + delay(lease.attempt))
         else:
             change = partial(queue.finish, lease=lease)
-        # Not waited for: it is committed together with the change that takes the next job. If it cannot
-        # be, the lease ends and the job is done again.
+        # Not waited for, so that it is committed together with the change that takes the next job. If the
+        # commit fails, the lease ends and the job is done again.
         ended = self._database.submit(change)
         ended.add_done_callback(partial(self._settled, lease.kind, outcome))
         return ended
@@ -200,6 +202,6 @@ class JobRunner:
 
 
 def delay(attempt: int) -> int:
-    """Milliseconds to wait after a failed attempt: twice as long each time, at random so that jobs spread."""
+    """Milliseconds to wait after a failed attempt: doubled each time, and randomised so that jobs spread."""
     longest = min(FIRST_DELAY << min(attempt - 1, 30), FARTHEST)
     return round(longest * SystemRandom().uniform(0.5, 1))

@@ -1,4 +1,4 @@
-"""Webhooks: addresses of a tenant to which the service reports what happened."""
+"""Webhooks: addresses of a tenant to which the service reports events."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from keydyn.service.wire.answers import NewWebhook, Webhook
 from keydyn.service.wire.both_ways import Event, Moment
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
-# The only part of IPv6 that is handed out for public addresses, and addresses of IPv4 as translators between
-# the two write them (RFC 6052).
+# The only part of IPv6 from which public addresses are allocated, and the prefix with which translators write
+# IPv4 addresses in IPv6 (RFC 6052).
 HANDED_OUT = ipaddress.IPv6Network("2000::/3")
 TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-# What stands before an address of IPv4 in one of IPv6 that is tunnelled to it (RFC 5214).
+# The interface identifiers that precede an IPv4 address in an IPv6 address of an ISATAP tunnel (RFC 5214).
 ISATAP = (0x5EFE, 0x0200_5EFE)
 EVENTS: tuple[Event, ...] = get_args(Event)
-# Webhooks of one tenant, and characters of an address.
+# The largest number of webhooks of one tenant, and of characters in an address.
 MOST_WEBHOOKS, LONGEST_URL = 20, 2000
 
 
 class ForbiddenAddressError(ValueError):
-    """A webhook leads to an address that is not public."""
+    """Raised if a webhook leads to an address that is not public."""
 
 
 async def resolved(host: str, port: int, allow_private: bool) -> list[str]:
-    """Look up the addresses behind a name; a `ForbiddenAddressError` if one of them is not public.
+    """Look up the addresses of a name; raise a `ForbiddenAddressError` if one of them is not public.
 
-    A tenant chooses the name, and could otherwise make the service talk to machines that only the service can
-    reach. The report goes to the very address that was checked.
+    The tenant chooses the name, and could otherwise make the service talk to machines that only the service
+    can reach. Reports must be sent to the addresses returned here, not to the name.
     """
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -53,7 +53,7 @@ async def resolved(host: str, port: int, allow_private: bool) -> list[str]:
 
 
 def is_public(address: IPAddress) -> bool:
-    """Whether an address can be reached from anywhere, and is no hidden form of one that cannot."""
+    """Whether an address is public, and contains no address in another form that is not."""
     if isinstance(address, ipaddress.IPv6Address):
         hidden = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
         if address in TRANSLATED or int(address) >> 32 & 0xFFFF_FFFF in ISATAP:
@@ -68,8 +68,8 @@ def is_public(address: IPAddress) -> bool:
 
 
 def check_address(url: str, allow_private: bool) -> str:
-    """Bring the address of a webhook into its normal form; a `Problem` says what is wrong with it."""
-    # Imported by a process that checks or sends something: it takes 6 MB.
+    """Bring the address of a webhook into its normal form; raise a `Problem` if it cannot be used."""
+    # Imported only when an address is checked or a report sent, because it takes 6 MB.
     import httpx
 
     try:
@@ -94,7 +94,7 @@ def check_address(url: str, allow_private: bool) -> str:
 def create(
     connection: Connection, tenant: Tenant, url: str, events: Sequence[str], *, now: int
 ) -> NewWebhook:
-    """Store a webhook at an address that `check_address` has checked; its secret is shown this once."""
+    """Store a webhook at an address that `check_address` has checked; its secret is shown only now."""
     wanted = tuple(event for event in EVENTS if event in events)
     if not wanted or set(events) - set(wanted):
         raise Problem(422, "webhook-events", "There is no such event", f"The events are {', '.join(EVENTS)}.")
@@ -117,7 +117,7 @@ def create(
 
 
 def of_tenant(connection: Connection, tenant_id: str) -> list[Webhook]:
-    """List all webhooks of a tenant, the oldest first."""
+    """All webhooks of a tenant, the oldest first."""
     rows = connection.execute(
         select(webhooks.c.id, webhooks.c.url, webhooks.c.events, webhooks.c.created_at)
         .where(webhooks.c.tenant_id == tenant_id)
@@ -127,7 +127,7 @@ def of_tenant(connection: Connection, tenant_id: str) -> list[Webhook]:
 
 
 def delete(connection: Connection, tenant_id: str, webhook_id: str) -> None:
-    """Delete a webhook: nothing more is sent to it."""
+    """Delete a webhook, to which nothing more is sent."""
     found = connection.execute(
         sql_delete(webhooks).where(webhooks.c.id == webhook_id, webhooks.c.tenant_id == tenant_id)
     )
@@ -144,10 +144,10 @@ def announce(
     now: int,
     user_id: str | None = None,
 ) -> int:
-    """Report an event to all webhooks that want it, within the change that is the event; their number.
+    """Enqueue reports of an event to all webhooks that want it, and return their number.
 
-    `data` names the person as the tenant does. `user_id` is the person's row: when it is erased, so are
-    reports that have not been delivered.
+    This is part of the change that causes the event. `data` names the person as the tenant does. `user_id` is
+    the id of the person's row: when the person is erased, so are reports that have not been delivered.
     """
     report = {"id": secrets.token_hex(16), "type": event, "created_at": now, "data": data}
     wanting = [webhook for webhook in of_tenant(connection, tenant.id) if event in webhook.events]

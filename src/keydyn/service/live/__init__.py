@@ -1,1 +1,1 @@
-"""Live sessions: keystrokes in, trust after each of them out, over WebSockets."""
+"""Live sessions over WebSockets: clients send keystrokes, and get the trust after each of them."""

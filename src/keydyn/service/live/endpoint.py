@@ -19,16 +19,16 @@ from keydyn.service.problems import Problem
 from keydyn.service.storage.database import DatabaseUnavailableError
 from keydyn.service.wire import watch_frames
 
-# How long the end of a connection may take, seconds.
+# The time limit for closing a connection, in seconds.
 CLOSING = 2.0
 
 
 class HungUp(Exception):  # noqa: N818  (it is no error)
-    """The client has gone."""
+    """Raised when the client has gone."""
 
 
 def watch_router(engine: LiveSessions, admit: Admit, check_unlock: CheckUnlock) -> APIRouter:
-    """The route; `admit` and `check_unlock` are called in threads and raise a `Problem` to refuse."""
+    """The WebSocket route; `admit` and `check_unlock` run in threads and raise a `Problem` to refuse."""
     router = APIRouter()
     logging.getLogger("uvicorn.error").addFilter(_of_the_server)
 
@@ -42,7 +42,7 @@ def watch_router(engine: LiveSessions, admit: Admit, check_unlock: CheckUnlock) 
         try:
             await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
             if work[0].done() and not client.ended.is_set():
-                # What is to be sent before the end still is.
+                # Let the writer send what is still in the outbox.
                 client.end(Ending(frame_text.ENDED))
                 await asyncio.wait(work[1:], timeout=CLOSING, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -59,7 +59,7 @@ def watch_router(engine: LiveSessions, admit: Admit, check_unlock: CheckUnlock) 
 
 
 class _Connection:
-    """What is read from one connection."""
+    """Reads the frames of one connection and hands them to the engine."""
 
     def __init__(
         self,
@@ -74,12 +74,12 @@ class _Connection:
         self._live: Live | None = None
 
     def left(self) -> None:
-        """The connection is over."""
+        """Let go of the session when the connection is over."""
         if self._live is not None:
             self._engine.leave(self._live)
 
     async def read(self, user: str) -> None:
-        """Read until the connection is to end."""
+        """Read and handle frames until the connection ends, and record why it ends."""
         client = self._client
         try:
             live = self._live = await self._welcomed(user)
@@ -166,12 +166,12 @@ class _Connection:
 
 
 def _of_the_server(record: logging.LogRecord) -> bool:
-    """Whether a line is about the server; a client that sends no UTF-8 is closed, and that is all."""
+    """Return False for log lines about clients whose text is not UTF-8, which are merely disconnected."""
     return not record.getMessage().startswith("Invalid UTF-8")
 
 
 async def _closed(websocket: WebSocket, ending: Ending) -> None:
-    """Close the connection, unless the client has gone or takes nothing any more."""
+    """Close the connection, unless the client has gone or no longer reads."""
     with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
         async with asyncio.timeout(CLOSING):
             await websocket.close(ending.code, ending.reason)

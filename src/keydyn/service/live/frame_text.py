@@ -1,6 +1,6 @@
-"""Frames of watched sessions as text: checked before anything else sees them.
+"""Parsing, checking and composing the text of frames of watched sessions.
 
-Nothing here loops over keystrokes in Python: their checks are single calls of functions that do.
+For speed, nothing here loops over keystrokes in Python code: each check is one call of a built-in function.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from keydyn.service.wire.watch_frames import (
     Unlock,
 )
 
-# The number of frames that cannot be understood after which the connection is closed.
+# The number of malformed frames after which the connection is closed.
 BAD_FRAMES = 3
 
-# Close codes. Those of a refusal are 4000 + the status of the problem, of one of these statuses or else 400.
+# Close codes. That of a refusal is 4000 plus the status of the problem, if it is one of `REFUSALS`, or 400.
 ENDED, RESTARTING, BROKEN, LATER = 1000, 1012, 1011, 1013
 NOT_AUTHENTICATED, NOT_FOUND, IDLE, TAKEN_OVER, TOO_SLOW = 4401, 4404, 4408, 4409, 4429
 REFUSALS = (400, 401, 403, 404, 408, 409, 413, 429)
 
 
 class Keys(NamedTuple):
-    """Keystrokes, numbered from `first`: names, presses and releases, None where one was not seen."""
+    """Keystrokes, numbered from `first`: names, presses, and releases, which are None if not seen."""
 
     first: int
     names: tuple[str, ...]
@@ -56,16 +56,16 @@ Frame = Hello | Keys | Unlock | Bye
 
 
 def bad(detail: str, status: int = 400) -> Problem:
-    """The problem with a frame that cannot be taken."""
+    """The problem that reports a malformed frame or, with status 413, one that is too large."""
     title = "The frame is too large" if status == 413 else "The frame cannot be understood"
     return Problem(status, "frame-too-large" if status == 413 else "bad-frame", title, detail)
 
 
 def parsed(text: str | None) -> Frame:
-    """The frame in a message, None if that is binary; a `Problem` says what is wrong with it."""
+    """Parse the text of a message, None if it was binary; raise a `Problem` if it is not a valid frame."""
     if text is None:
         raise bad("frames are text, not binary")
-    # A character has at least one byte: this is cheap, and no frame is parsed that is far too large.
+    # A character has at least one byte, so that the first check is enough for frames that are far too large.
     if len(text) > FRAME_BYTES or (not text.isascii() and len(text.encode("utf-8", "replace")) > FRAME_BYTES):
         raise bad(f"a frame has at most {FRAME_BYTES} bytes", 413)
     try:
@@ -83,21 +83,21 @@ def close_code(status: int) -> int:
 
 
 def composed(frame: ServiceFrame) -> str:
-    """A frame as text."""
+    """Encode a frame as text."""
     return _ENCODER.encode(frame).decode()
 
 
 def coarse(frame: TrustFrame) -> TrustFrame:
-    """What a browser sees of its keystrokes: the trust after the last of them, in steps of 10 %.
+    """Reduce an answer to what browsers get: the trust after the last keystroke, in steps of 10 %.
 
-    Exact numbers after each keystroke would tell a stranger which ones to type otherwise.
+    Exact numbers after each keystroke would show a stranger which keys to type differently.
     """
     last = [None if one is None else round(one, 1) for one in frame.trust[-1:]]
     return structs.replace(frame, trust=last, suspicion=[], pausing=None, states=None)
 
 
 def problem_frame(problem: Problem) -> str:
-    """A problem as a frame: the fields of RFC 9457, whose `type` is called `problem` here."""
+    """Encode a problem as a frame: the fields of RFC 9457, with `type` renamed to `problem`."""
     fields = problem.as_json()
     return _ENCODER.encode({"type": "problem", "problem": fields.pop("type"), **fields}).decode()
 
@@ -108,7 +108,7 @@ def _keys(frame: KeysFrame) -> Keys:
         raise bad("a key's name has printable characters only")
     if list(presses) != sorted(presses):
         raise bad("keystrokes are in the order in which they were pressed")
-    # Those that were seen, beside their presses.
+    # Compare presses and releases only where the release was seen.
     seen = tuple(map(is_not, releases, repeat(None)))
     if not all(map(le, compress(presses, seen), compress(releases, seen))):
         raise bad("no key is released before it is pressed")

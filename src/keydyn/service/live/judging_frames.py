@@ -1,4 +1,4 @@
-"""Frames of many sessions judged together, one call per pool."""
+"""Judging the frames of many sessions together, with one call per pool."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Typed = tuple[Waiting, Keys]
 
 
 def judged(frames: Sequence[Waiting]) -> list[FrameAnswer | None]:
-    """The answer to each frame; None if it could not be judged.
+    """Judge frames and return the answer to each; None for a frame that could not be judged.
 
-    Frames of a session are in order. Those of locked sessions, and those without keystrokes, are not judged.
+    The frames of each session must be in order. Frames of locked sessions, and those without keystrokes, are
+    answered without being judged.
     """
     answers: list[FrameAnswer | None] = [
         FrameAnswer(frame, [], [], None, frame.live.locked_at is not None) for frame in frames
@@ -41,7 +42,7 @@ def _of_pool(pool: WatchedPool, some: Sequence[Typed]) -> Sequence[FrameAnswer |
     try:
         return _together(pool, some)
     except Exception:
-        # This should not be possible; if it is, one session's trouble must not affect the others.
+        # This should never happen; if it does, an error in one session must not affect the others.
         log.exception("%d frames could not be judged together", len(some))
     answers: list[FrameAnswer | None] = []
     broken: set[Live] = set()
@@ -95,7 +96,7 @@ def _split(watched: Watched, some: Sequence[Typed], offsets: list[int]) -> list[
 
 
 def _or_none(numbers: Floats) -> list[float | None]:
-    """Numbers as JSON has them, None in place of NaN."""
+    """Return numbers as a list for JSON, with None in place of NaN."""
     found = numbers.astype(object)
     found[np.isnan(numbers)] = None
     shown: list[float | None] = found.tolist()

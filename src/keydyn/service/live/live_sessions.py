@@ -1,6 +1,6 @@
-"""All live sessions of one process: judged together in ticks, made durable together about once per second.
+"""All live sessions of one process, judged together in short ticks and saved together about once per second.
 
-Everything but the model runs on the event loop. Only monotonic time decides when something is due.
+Everything but the model runs on the event loop. Due times are measured by the monotonic clock.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from keydyn.service.wire.answers import TypedBy
 from keydyn.service.wire.watch_frames import Lock, TrustFrame
 
 log = logging.getLogger(__name__)
-# Seconds that the last save may take when the service stops.
+# The time limit for the last save when the service stops, in seconds.
 LAST_SAVE = 20.0
-# Thresholds of the garbage collector: each run holds up all sessions, and few cycles are made here.
+# High thresholds for the garbage collector: each run delays all sessions, and few cycles arise here.
 COLLECT = (20_000, 20, 50)
 
 
 class LiveSessions:
-    """The live sessions of a process; started, used and closed on the event loop that serves."""
+    """The live sessions of a process; started, used and closed on the server's event loop."""
 
     def __init__(
         self,
@@ -64,7 +64,8 @@ class LiveSessions:
         self._saver = Saver(database, clock, self._model, self.limits.save_s, hook, self)
         self._pools: dict[tuple[str, Watching], WatchedPool] = {}
         self._live: dict[str, Live] = {}
-        # Sessions whose connections have gone, until they are durable, and how many are on their way in.
+        # Sessions whose connections have gone but that are not yet durable, and the number of sessions that
+        # are being opened, by user.
         self._leaving: set[Live] = set()
         self._joining: Counter[str] = Counter()
         self._queue: list[Waiting] = []
@@ -77,8 +78,8 @@ class LiveSessions:
         return len(self._live)
 
     async def start(self) -> None:
-        """Begin to judge and to save."""
-        # A collection that looks through everything imported takes half a second and frees nothing.
+        """Start the tasks that judge, save and check sessions."""
+        # A collection that walks through everything imported takes half a second and frees nothing.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*COLLECT)
@@ -86,7 +87,7 @@ class LiveSessions:
         self._tasks = [asyncio.create_task(work) for work in works]
 
     async def close(self) -> None:
-        """Make everything durable that can be, and let all clients go."""
+        """Make as much as possible durable, and disconnect all clients."""
         self._closing = True
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_SAVE):
@@ -101,7 +102,7 @@ class LiveSessions:
         self._model.close()
 
     async def join(self, admitted: Admitted, client: Peer, states: bool = False) -> Live:
-        """Open a session, or take one over; a `Problem` says why not."""
+        """Open a session, or take one over; raise a `Problem` if that is not possible."""
         user = admitted.user_id
         self._check_room(user)
         self._joining[user] += 1
@@ -111,7 +112,7 @@ class LiveSessions:
             self._joining[user] -= 1
 
     def leave(self, live: Live) -> None:
-        """The connection has gone: save what is not durable yet, then let the session go."""
+        """Let go of a session whose connection has gone, once everything of it is durable."""
         live.client = None
         if self._live.get(live.id) is live:
             del self._live[live.id]
@@ -120,7 +121,7 @@ class LiveSessions:
             self._let_go(live)
 
     def take(self, live: Live, keys: frame_text.Keys) -> None:
-        """Take a frame: it is answered in its turn, also if keystrokes before it are missing or all known."""
+        """Take a frame, to be answered in its turn even if its keystrokes are known or others are missing."""
         expected = live.accepted + 1
         if keys.first > expected:
             title, detail = "Keystrokes are missing", f"the next one is number {expected}"
@@ -137,12 +138,12 @@ class LiveSessions:
         self._enqueue(Waiting(live, 0, 0, None, problem, time.monotonic()))
 
     async def unlock(self, live: Live, lock: int | None = None) -> None:
-        """Begin a locked session again, trusted; durable when this returns, unless the session is lost.
+        """Unlock a session, whose trust starts afresh; durable on return, unless the session is lost.
 
-        A `Problem` if it is to open one `lock`, and the session does not have this one now.
+        If the number of a `lock` is given, raise a `Problem` unless that is the session's current lock.
         """
         await self._quiet(live)
-        # What locked it is durable first.
+        # The lock itself must be durable first.
         await self._saver.settled([live])
         async with self._model.turn:
             if lock is not None and (live.locked_at is None or live.locks != lock):
@@ -158,7 +159,7 @@ class LiveSessions:
         await self._saver.settled([live])
 
     async def finish(self, live: Live) -> int:
-        """Wait until all keystrokes that were sent are durable; the number of the last one."""
+        """Wait until all keystrokes that were sent are durable, and return the number of the last one."""
         await self._quiet(live)
         await self._saver.settled([live])
         return live.durable
@@ -202,7 +203,7 @@ class LiveSessions:
         live.typed = resumed or "unsure"
         other = self._live.get(id_)
         if other is not None:
-            # Two came at once: the one that was later in the database has it.
+            # Two connections came at once: the one that reached the database later has the session.
             older = min(other, live, key=lambda one: one.epoch)
             if older is other:
                 self._live[id_] = live
@@ -214,7 +215,7 @@ class LiveSessions:
         return live
 
     async def _hand_over(self, id_: str, profile: str) -> None:
-        """Let go of a session that another connection to this process wants, and save it if that is quick."""
+        """Let go of a session that another connection to this process wants, and save it if time permits."""
         held = [one for one in (self._live.get(id_), *self._leaving) if one is not None and one.id == id_]
         for live in [one for one in held if one.admitted.profile_id == profile]:
             self._end(live, _TAKEN_OVER)
@@ -223,7 +224,7 @@ class LiveSessions:
                     await self.finish(live)
 
     def _lose(self, live: Live, ending: Ending) -> None:
-        """Let go of a session that belongs to another connection or none: nothing of it is written."""
+        """Let go of a session that another connection has now, or that is gone; nothing more is written."""
         self._end(live, ending)
         if self._live.get(live.id) is live:
             del self._live[live.id]
@@ -235,7 +236,7 @@ class LiveSessions:
         self._let_go(live)
 
     def _let_go(self, live: Live) -> None:
-        """Give back the place of a session that has gone, if it is durable or lost."""
+        """Free the pool place of a session that is leaving, if it is durable or lost."""
         if live in self._leaving and live.moved_at is None and not live.waiting and not self._closing:
             self._leaving.discard(live)
             self._model.ask(lambda: self._out_of_pool(live))
@@ -248,7 +249,7 @@ class LiveSessions:
     def _into_pool(
         self, admitted: Admitted, state: bytes | None
     ) -> tuple[WatchedPool, int, Recording, TypedBy | None]:
-        """The pool of a session, its place there, its recording, and whether a hand types if it goes on."""
+        """Add a session to a pool; return the pool, the place, the recording and, if resumed, `typed`."""
         key = admitted.background_id, admitted.watching
         pool = self._pools.get(key)
         recording = Recording(admitted.enrolled.fingerprints, admitted.secret)
@@ -273,7 +274,7 @@ class LiveSessions:
             del self._pools[key]
 
     def _enqueue(self, frame: Waiting) -> None:
-        # A client that is let go keeps what is not durable, and sends it again elsewhere.
+        # A client that is disconnected keeps what is not durable, and sends it again to another process.
         if not frame.live.lost and not self._closing:
             frame.live.waiting += 1
             frame.live.quiet.clear()
@@ -281,7 +282,7 @@ class LiveSessions:
             self._frames.set()
 
     async def _quiet(self, live: Live) -> None:
-        """Return when no frame of the session waits."""
+        """Wait until no frame of the session is waiting to be judged."""
         while live.waiting:
             await live.quiet.wait()
 
@@ -345,29 +346,29 @@ class LiveSessions:
         self._meter.answered(frame.last - frame.first + 1, time.monotonic() - frame.read_at)
 
     def lost(self, live: Live, epoch: int | None) -> None:
-        """A session turned out to belong to another connection, or to be gone (None)."""
+        """Let go of a session that another connection has now or that, if `epoch` is None, is gone."""
         self._lose(live, _GONE if epoch is None else _TAKEN_OVER)
 
     def not_saved(self) -> None:
-        """Sessions could not be made durable."""
+        """Note that sessions could not be made durable."""
         self._meter.happened("not_saved")
 
     def saved(self, live: Live, event: str) -> None:
-        """A session is durable, with this event if there was one: answers that waited for it are sent."""
+        """Note that a session is durable; send the answers that waited for its event, and report a lock."""
         if event:
             self._meter.happened(event)
             for answer in live.held:
                 self._answer(live, answer)
             live.held.clear()
         if event == LOCKED and live.client is not None:
-            # To the person who types it would say how a recording was noticed.
+            # The reason would show the person who types how a recording was noticed.
             reason = live.event_reason if live.admitted.may_unlock else None
             decision = lock_id(live.id, live.event_keystroke)
             live.client.send(frame_text.composed(Lock(live.event_keystroke, decision, reason)))
         self._let_go(live)
 
     async def _looking_after(self) -> None:
-        """End connections that are idle, too slow, or whose keystrokes cannot be made durable."""
+        """End connections that are idle or too slow, or whose keystrokes cannot be made durable."""
         limits = self.limits
         pause = min(1.0, limits.idle_s / 4, limits.slow_s / 4, limits.not_durable_s / 4)
         while True:

@@ -1,4 +1,4 @@
-"""The other end of a connection: frames to send to it, how long that takes, and how it ends."""
+"""The client's end of a connection: the frames to send to it, and the limits that it must keep."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from keydyn.service.problems import Problem
 
 @dataclass(frozen=True)
 class LiveLimits:
-    """Limits of one process; names that end in `_s` are seconds.
+    """Limits of one process; names that end in `_s` are durations in seconds.
 
     Attributes
     ----------
-    sessions, sessions_per_user : the most sessions at once
-    hello_s : in which a client must say who it is
-    idle_s : without a frame, after which the connection is closed
+    sessions, sessions_per_user : the largest number of sessions at once
+    hello_s : the time in which a client must send the first frame
+    idle_s : the time without a frame after which the connection is closed
     in_flight : the number of unanswered frames of a connection at which reading from it pauses
-    keystrokes_per_s, burst : the rate above which reading from a connection slows down, and how many
-        keystrokes may come at once
-    slow_s : after which a client that takes nothing is dropped
-    save_s : after which keystrokes are durable, about
-    not_durable_s : after which connections are closed if nothing could be made durable
-    tick_s : for which frames are collected before they are judged together
-    check_s : after which it is noticed that a key was revoked, a token has ended or a person is gone
+    keystrokes_per_s, burst : the rate above which reading from a connection slows down, and the number of
+        keystrokes that may come at once
+    slow_s : the time after which a client that does not read answers is dropped
+    save_s : the interval at which keystrokes are made durable
+    not_durable_s : the time after which connections are closed if nothing could be made durable
+    tick_s : the time for which frames are collected, to be judged together
+    check_s : the interval of the checks for keys that were revoked, tokens that expired and people who were
+        erased
     """
 
     sessions: int = 5000
@@ -48,7 +49,7 @@ class LiveLimits:
 
 @dataclass(frozen=True)
 class Ending:
-    """Why the server ends a connection; if `abrupt`, without waiting for the client to read the rest."""
+    """The reason for ending a connection; if `abrupt`, the frames that are still to be sent are dropped."""
 
     code: int
     reason: str = ""
@@ -56,14 +57,14 @@ class Ending:
 
 
 class Peer:
-    """A connected client, on the event loop; `took` is called for each frame that is to be answered."""
+    """A connected client, used on the event loop; call `took` for each frame that will be answered."""
 
     def __init__(self, websocket: WebSocket, limits: LiveLimits) -> None:
         self._websocket, self._limits = websocket, limits
         self._outbox: deque[tuple[str, bool]] = deque()
         self._wake, self._room = asyncio.Event(), asyncio.Event()
         self._in_flight = 0
-        # How many keystrokes may be read at once, as of the last frame.
+        # The number of keystrokes that may be read at once, as of the last frame.
         self._allowed = limits.burst
         self._sending_since: float | None = None
         self.heard_at = time.monotonic()
@@ -71,7 +72,7 @@ class Peer:
         self.ended = asyncio.Event()
 
     def took(self, keystrokes: int = 1) -> None:
-        """A frame was read, and is to be answered."""
+        """Note that a frame was read, which will be answered."""
         now, limits = time.monotonic(), self._limits
         earned = (now - self.heard_at) * limits.keystrokes_per_s
         self._allowed = min(self._allowed + earned, limits.burst) - keystrokes
@@ -79,7 +80,7 @@ class Peer:
         self.heard_at = now
 
     async def room(self) -> None:
-        """Return when another frame may be read: few answers are due, and not too much has been sent."""
+        """Wait until another frame may be read: until few answers are due, and the client keeps the rate."""
         while self._in_flight >= self._limits.in_flight:
             self._room.clear()
             await self._room.wait()
@@ -87,7 +88,7 @@ class Peer:
             await asyncio.sleep(-self._allowed / self._limits.keystrokes_per_s)
 
     def send(self, text: str, answers: bool = False) -> None:
-        """Send a frame, after those before it; `answers` says whether it is the answer to one."""
+        """Send a frame, after those queued before it; `answers` says whether it answers a client's frame."""
         self._outbox.append((text, answers))
         self._wake.set()
 
@@ -96,7 +97,7 @@ class Peer:
         self.send(problem_frame(problem), answers)
 
     def end(self, ending: Ending) -> None:
-        """End the connection, after what is to be sent; only the first reason counts."""
+        """End the connection once all queued frames are sent; only the first reason counts."""
         if self.ending is None:
             self.ending = ending
             self._wake.set()
@@ -104,11 +105,11 @@ class Peer:
                 self.ended.set()
 
     def stuck_for(self, now: float) -> float:
-        """Seconds for which the client has not taken what is sent."""
+        """The number of seconds for which the client has not read the frame being sent."""
         return 0.0 if self._sending_since is None else now - self._sending_since
 
     async def write(self) -> None:
-        """Send what is to be sent, until the connection ends."""
+        """Send queued frames until the connection ends."""
         while True:
             while self._outbox:
                 text, answers = self._outbox.popleft()
@@ -116,7 +117,7 @@ class Peer:
                 try:
                     await self._websocket.send({"type": "websocket.send", "text": text})
                 except (WebSocketDisconnect, RuntimeError):
-                    # The client has gone: the reader hears of it too.
+                    # The client has gone; the reader notices that too.
                     return
                 self._sending_since = None
                 if answers:

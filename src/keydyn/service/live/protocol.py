@@ -6,13 +6,13 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 
 class SessionProtocol(WebSocketsSansIOProtocol):
-    """WebSockets whose server can stop at the moment in which a client leaves."""
+    """uvicorn's WebSocket protocol, for a server that may stop at the moment in which a client leaves."""
 
     def shutdown(self) -> None:
         """Say goodbye to the client, unless the connection is being closed already.
 
-        uvicorn would send a second close frame, which raises `InvalidState`: the other connections would not
-        be told, and the application would not be asked to end.
+        uvicorn would send a second close frame, which raises `InvalidState`: the server would neither close
+        the other connections nor ask the application to end.
         """
         if self.transport is not None and self.transport.is_closing():
             self.stop_keepalive()

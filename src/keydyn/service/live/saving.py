@@ -1,4 +1,4 @@
-"""Sessions that moved are made durable: all together about once per second, those that lock at once."""
+"""Making sessions durable: all that changed about once per second, those that are locked at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
-# Sessions that another connection holds now, by their epochs; None for those that are gone.
+# The sessions that another connection holds now, with their new epochs; None for those that no longer exist.
 Lost = dict[str, int | None]
 
 
@@ -42,12 +42,12 @@ class ModelThread:
         self._thread.submit(work)
 
     def close(self) -> None:
-        """Finish the work that waits."""
+        """Finish all waiting work, and end the thread."""
         self._thread.shutdown()
 
 
 class Snapshot(NamedTuple):
-    """A session as it was at one moment."""
+    """A session's row and pending event at one moment."""
 
     live: Live
     event: str
@@ -55,7 +55,7 @@ class Snapshot(NamedTuple):
 
 
 class Saver:
-    """Makes sessions durable: all that moved about once per second, those with an event at once."""
+    """Makes sessions durable: all that changed about once per second, those with an event at once."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Saver:
         self._urgent = asyncio.Event()
 
     def moved(self, live: Live) -> None:
-        """Note that something of a session is not durable."""
+        """Note that a session has changed and must be saved."""
         if live.moved_at is None:
             live.moved_at = time.monotonic()
         self._moved.add(live)
@@ -80,12 +80,12 @@ class Saver:
             self._urgent.set()
 
     def forget(self, live: Live) -> None:
-        """Save nothing of this session."""
+        """Save nothing more of this session."""
         self._moved.discard(live)
         self._settle(live)
 
     async def settled(self, many: Iterable[Live] | None = None) -> None:
-        """Return when all of these sessions (all unless named) are durable, or lost."""
+        """Wait until these sessions, by default all, are durable or lost."""
         waiting = []
         for live in set(self._moved if many is None else many) & self._moved:
             done = asyncio.get_running_loop().create_future()
@@ -114,14 +114,14 @@ class Saver:
                 await asyncio.sleep(self._every / 2)
 
     async def _save(self, some: list[Live]) -> bool:
-        """Make these sessions durable as they are now; False if that failed."""
+        """Make these sessions durable as they are now; return False if that failed for any."""
         async with self._model.turn:
             began, now = time.monotonic(), self._clock()
             snapshots = await self._model.run(lambda: _snapshots(some))
         plain = [one for one in snapshots if not one.event]
         submit, rows = self._database.submit, [one.row for one in plain]
         changes = [(plain, submit(lambda connection: save(connection, rows, now)))]
-        # Each event in a change of its own: what its hook does concerns no other session.
+        # Each event has a change of its own, so that a failure of its hook affects no other session.
         changes += [([one], submit(self._event(one, now))) for one in snapshots if one.event]
         waiting = [asyncio.wrap_future(done) for _, done in changes]
         found = await asyncio.gather(*waiting, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""A live session: whom it is for, its frames that wait to be judged, and the answers to them."""
+"""A live session: the person it is for, the frames that wait to be judged, and the answers to them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ LOCKED, UNLOCKED = "locked", "unlocked"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Admitted:
-    """What a session needs to know about the person it is for.
+    """An admitted connection: the person that it watches, and what it may do.
 
     Attributes
     ----------
-    session_id : of a session to continue; None for a new one
-    enrolled : made with the background's population
-    background_id : which tells backgrounds apart
-    left_out : the person's place in the background's cohort, −1 for nowhere
-    watching : sessions of one background, watched the same way, are advanced together
-    actor : who connected, as the audit log names them
-    may_unlock : whether this connection may unlock without a token
-    secret : that keys the fingerprints of the person's samples
-    key_id : the key that it was opened with, or that made its token; the session ends with it
-    expires_at : when its token ends, in milliseconds since 1970; None for a key
+    session_id : the id of the session to continue; None to open a new one
+    enrolled : the person's enrolment, made with the background's population
+    background_id : an id that tells backgrounds apart
+    left_out : the person's place in the background's cohort; −1 if they are not part of it
+    watching : how to watch; sessions with the same background and the same settings are advanced together
+    actor : the caller, as the audit log names them
+    may_unlock : whether this connection may unlock the session without a token
+    secret : the secret that keys the fingerprints of the person's samples
+    key_id : the key that opened the connection or made its token; the session ends when it is revoked
+    expires_at : when the token expires, in milliseconds since 1970; None for a key
     coarse : whether trust is reported in coarse steps only
     """
 
@@ -61,38 +61,38 @@ class Admitted:
     def event(
         self, what: str, session_id: str, at: int, keystroke: int, reason: str | None = None
     ) -> SessionEvent:
-        """What happened to a session on this connection."""
+        """Describe an event of a session on this connection."""
         ids = self.tenant_id, self.user_id, session_id
         return SessionEvent(what, *ids, at, keystroke, self.actor, self.data_key, reason)
 
 
-# A `Problem` refuses; both are called in a thread. A connection is admitted by the user in the path, the
-# headers, the client's address ("" if it is not known) and the first frame.
+# Both functions are called in a thread, and raise a `Problem` to refuse. A connection is admitted by the user
+# in the path, the headers, the client's address ("" if unknown) and the first frame.
 Admit = Callable[[str, Mapping[str, str], str, Hello], Admitted]
-# Called with what was admitted, the session's id, and the token that is to unlock it, None for the key of the
-# connection; the lock that this opens, None for any.
+# Called with the admitted connection, the session's id, and the token that should unlock it (None for the
+# connection's own key). Returns the number of the lock that may be opened, or None for any.
 CheckUnlock = Callable[[Admitted, str, str | None], int | None]
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Live:
-    """A session that is live in this process; belongs to the event loop.
+    """A session that is live in this process; used on the event loop only.
 
     Attributes
     ----------
-    recording : what is remembered of its keys, by which a recording is noticed
-    client : its connection; None when that has gone and only the last save is left to do
-    accepted, judged, durable : the last keystroke that was taken, that was judged, that is durable
-    locked_at : when it was locked, in milliseconds since 1970
-    locks : how often it was locked
+    recording : fingerprints of earlier samples and of this session's keys, which reveal a recording
+    client : the connection; None when it has gone and only the last save is left to do
+    accepted, judged, durable : the numbers of the last keystroke taken, judged and made durable
+    locked_at : when the session was locked, in milliseconds since 1970; None if it is not locked
+    locks : how often the session was locked
     states : whether the client asked for the hidden states
-    typed : whether a hand types, as the last keys were found
-    event : "locked" or "unlocked" while that is not durable: until then nothing is answered
-    event_keystroke, event_reason : the keystroke at which that happened, and why it was not suspicion
-    moved_at : since when something is not durable, on the monotonic clock; None if everything is
-    held : answers that wait until the event is durable
-    waiting : the number of its frames that wait to be judged
-    lost : whether another connection has taken it over, or it no longer exists: nothing more is stored
+    typed : whether a hand types, according to the last check
+    event : "locked" or "unlocked" until that is durable; answers are held back until then
+    event_keystroke, event_reason : the keystroke of the event, and the reason for a lock other than suspicion
+    moved_at : when the oldest change that is not durable was made (monotonic clock); None if there is none
+    held : the answers that are held back until the event is durable
+    waiting : the number of frames that wait to be judged
+    lost : whether another connection has the session now, or it no longer exists; nothing more is stored
     """
 
     id: str
@@ -117,14 +117,14 @@ class Live:
     held: list[FrameAnswer] = field(default_factory=list)
     waiting: int = 0
     lost: bool = False
-    # Set when no frame waits; done when all is durable, or the session is lost.
+    # `quiet` is set when no frame waits; `settled` are done when all is durable, or the session is lost.
     quiet: asyncio.Event = field(default_factory=asyncio.Event)
     settled: list[asyncio.Future[None]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Waiting:
-    """A frame that waits for its turn: keystrokes to judge, none if all are known, or what is wrong."""
+    """A frame that waits for its turn, with the new keystrokes, if any, or the problem to answer."""
 
     live: Live
     first: int
@@ -136,7 +136,7 @@ class Waiting:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FrameAnswer:
-    """What was found about a frame."""
+    """The result of judging a frame."""
 
     frame: Waiting
     trust: list[float]
@@ -145,5 +145,5 @@ class FrameAnswer:
     locked: bool
     states: list[float | None] | None = None
     reason: str | None = None
-    # Whether a hand types, if that was looked at.
+    # Whether a hand types; None if that was not checked.
     typed: TypedBy | None = None

@@ -1,6 +1,7 @@
-"""The rows of watched sessions: opened, taken over, saved many at a time; and what happens to sessions.
+"""The stored rows of watched sessions: opening one, taking one over, saving many; and events of sessions.
 
-A session belongs to the connection that took it over last, which raised its epoch: no other can write.
+A session belongs to the connection that took it over last and thereby raised its epoch. No other connection
+can write to it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from keydyn.service.problems import Problem
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import api_keys, profiles, watch_sessions
 
-# Rows that one query names.
+# The largest number of rows that one query names.
 AT_A_TIME = 500
 
 
 class SessionRow(NamedTuple):
-    """The durable part of a session: everything up to one keystroke; a new one has no state."""
+    """The durable part of a session, up to keystroke number `sequence`; a new session has no state."""
 
     id: str
     epoch: int
@@ -34,9 +35,9 @@ class SessionRow(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class SessionEvent:
-    """What happened to a session ("opened", "locked", "unlocked"), when, and after which keystroke.
+    """An event of a session ("opened", "locked", "unlocked"), with its time and its keystroke.
 
-    `reason` says why it was locked if that was not suspicion.
+    `reason` says why the session was locked, if not because of suspicion.
     """
 
     what: str
@@ -55,7 +56,7 @@ Hook = Callable[[Connection, SessionEvent], None]
 
 
 def lock_id(session_id: str, keystroke: int) -> str:
-    """The id of the decision that locked a session: known without asking where it is stored."""
+    """The id of the decision that locked a session, derived so that it need not be looked up."""
     return hashlib.sha256(f"{session_id}/{keystroke}".encode()).hexdigest()[:32]
 
 
@@ -65,12 +66,12 @@ def place(session_id: str) -> str:
 
 
 def new_id() -> str:
-    """The id of a session that is to be opened."""
+    """A random id for a new session."""
     return secrets.token_hex(16)
 
 
 def open_session(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> SessionRow:
-    """Store a new session, which is trusted; a `Problem` if another one of the person is locked."""
+    """Store a new, trusted session; raise a `Problem` if another session of the person is locked."""
     locked = connection.execute(_LOCKED, {"profile": profile_id}).scalar()
     if locked is not None:
         title, detail = "Another session of this user is locked", "Unlock that session, and continue with it."
@@ -94,7 +95,7 @@ _LOCKED = (
 
 
 def lock_of(connection: Connection, id_: str) -> int:
-    """The number of the lock that a session has now; a `Problem` if it is not locked."""
+    """The number of a session's current lock; raises a `Problem` if the session is not locked."""
     columns = watch_sessions.c
     found = connection.execute(
         select(columns.locks).where(columns.id == id_, columns.locked_at.is_not(None))
@@ -105,7 +106,7 @@ def lock_of(connection: Connection, id_: str) -> int:
 
 
 def take_over(connection: Connection, id_: str, profile_id: str, background: str, now: int) -> SessionRow:
-    """Continue a session of this profile: the connection that held it can no longer write."""
+    """Take over a session of this profile; the connection that held it can no longer write."""
     columns = watch_sessions.c
     found = connection.execute(
         update(watch_sessions)
@@ -121,10 +122,10 @@ def take_over(connection: Connection, id_: str, profile_id: str, background: str
 
 
 def save(connection: Connection, many: Sequence[SessionRow], now: int) -> dict[str, int | None]:
-    """Store sessions that are still held; the epochs of the others, None for those that are gone."""
+    """Store the sessions that are still held, and return the others: their new epoch, or None if deleted."""
     if not many:
         return {}
-    # In one order, so that no two processes wait for each other.
+    # Always in the same order, so that no two processes wait for each other.
     names = ("row", "held", "number", "locked", "times_locked", "sealed")
     rows = [dict(zip(names, one, strict=True), now=now) for one in sorted(many)]
     done = connection.execute(_SAVE, rows)
@@ -141,7 +142,7 @@ def save(connection: Connection, many: Sequence[SessionRow], now: int) -> dict[s
 def still_there(
     connection: Connection, sessions: Iterable[str], keys: Iterable[str], now: int
 ) -> tuple[set[str], set[str]]:
-    """Which of these sessions exist, and which of these keys are neither revoked nor expired."""
+    """Return those of the sessions that exist, and those of the keys that are neither revoked nor expired."""
     lasts = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
     valid = api_keys.c.revoked_at.is_(None) & lasts
     return _among(connection, watch_sessions.c.id, sessions), _among(connection, api_keys.c.id, keys, valid)
@@ -150,7 +151,7 @@ def still_there(
 def _among(
     connection: Connection, column: Column[str], ids: Iterable[str], where: ColumnElement[bool] | None = None
 ) -> set[str]:
-    """Which of these ids are in a column, of rows for which a condition holds."""
+    """Return those of the ids that occur in a column, in rows for which a condition holds."""
     found: set[str] = set()
     for some in _in_parts(column, ids):
         query = select(column).where(some, true() if where is None else where)
@@ -159,7 +160,7 @@ def _among(
 
 
 def _in_parts(column: Column[str], ids: Iterable[str]) -> list[ColumnElement[bool]]:
-    """Conditions that together name all of these ids, each no more than a query takes."""
+    """Conditions that together match all of these ids, each with at most `AT_A_TIME` of them."""
     every = sorted(ids)
     return [column.in_(every[begin : begin + AT_A_TIME]) for begin in range(0, len(every), AT_A_TIME)]
 

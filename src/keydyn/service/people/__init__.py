@@ -1,1 +1,1 @@
-"""What the service does for people: enrol, verify, identify, export, erase. Knows nothing of HTTP."""
+"""The service's work on people (enrol, verify, identify, export, erase), independent of HTTP."""

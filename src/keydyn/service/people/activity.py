@@ -1,4 +1,4 @@
-"""What pages show: a tenant's activity, how things stand, and how a user's keys differ from everybody's."""
+"""Reports for pages: a tenant's activity and current state, and a user's key times compared with others'."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ COUNTED = {
     "sample.stored": "samples",
     "enrolment.complete": "enrolled",
 }
-# Those whose details say what the answer was; their details take few different values.
+# Actions whose details hold the answer; these details take few different values.
 ANSWERED = ("verified", "identified")
-# A session that sent something within this time is active.
+# A session that sent something within this many milliseconds is active.
 LATELY = 300 * SECOND
 # Curves per feature, and the times in milliseconds at which they are drawn.
 CURVES = 4
 TIMES = {INTERVAL: np.linspace(10.0, 600.0, 119), HOLD: np.linspace(10.0, 300.0, 117)}
-# Pairs of keys that everybody types, for users whose samples have expired.
+# Common pairs of keys, for users whose samples have expired.
 USUAL = (("e", "space"), ("t", "h"), ("h", "e"), ("i", "n"))
 
 
 def over_time(
     connection: Connection, tenant_id: str, since: int, count: int, length: int
 ) -> list[PeriodAnswer]:
-    """What happened in each of `count` periods of this length, in milliseconds, from `since` on."""
+    """Count the events in each of `count` periods of `length` milliseconds, from `since` on."""
     details = case((audit.c.action.in_(ANSWERED), audit.c.details), else_="").label("details")
     rows = (
         select(cast((audit.c.at - since) // length, Integer).label("period"), audit.c.action, details)
@@ -88,7 +88,7 @@ def over_time(
 
 
 def standing(connection: Connection, tenant: Tenant, now: int) -> StandingAnswer:
-    """How things stand at a tenant, in numbers of people, sessions and jobs."""
+    """The current state of a tenant, in numbers of people, sessions and jobs."""
     own = users.c.tenant_id == tenant.id
     of_people = select(func.count()).select_from(users).where(own)
     of_profiles = (
@@ -138,7 +138,7 @@ def standing(connection: Connection, tenant: Tenant, now: int) -> StandingAnswer
 
 
 def densities_of(context: Context, tenant: Tenant, name: str, device: Device) -> DensitiesAnswer:
-    """The densities of the keys that a user typed most in samples of free text."""
+    """The densities of the times of the key pairs that a user typed most often in free text."""
     subject = subject_of(context, Place(tenant, Text(), device), name)
     template = subject.known.enrolled.template
     if not isinstance(template, PopulationDetector):

@@ -1,10 +1,10 @@
-"""Attempts to be a person: how long the next must wait, and how many strangers may try.
+"""Attempts to be a person: the delay before the next one, and the budget of failed attempts.
 
 A stranger whose attempt is judged at a false-match rate is accepted with at most that probability. However
 attempts depend on each other, the chance that one of several is accepted is at most the sum of their rates
 (the union bound). Every attempt that is not accepted therefore spends its rate from a budget, the tenant's
-`takeover_chance`, and no attempt is judged whose rate no longer fits. What is accepted gives nothing back:
-the service cannot know whether the owner or a stranger came before.
+`takeover_chance`, and an attempt whose rate no longer fits is not judged. An accepted attempt gives nothing
+back: the service cannot know whether the failed attempts before it were the owner's or a stranger's.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from keydyn.service.storage.tables import users
 from keydyn.service.wall_clock import DAY, SECOND
 from keydyn.service.wire.both_ways import Level, Settings
 
-# Failures in a row that cost no time, the delay after the next, which doubles each time, and its limit, in
-# milliseconds.
+# The number of failures in a row from which the next attempt is delayed; the first delay in milliseconds,
+# which doubles with each failure; and the longest delay.
 FREE_FAILURES, FIRST_DELAY, LONGEST_DELAY = 5, 30 * SECOND, 3600 * SECOND
-# From the least strict to the strictest, each of which may use the budget up to its share. If all could use
-# the whole of it, a few failures at `standard` would leave the owner without any attempt for a month.
+# The levels, from the least strict to the strictest. Each may use the budget up to its share: if all could
+# use the whole of it, a few failures at `standard` would leave the owner without any attempt for a month.
 LEVELS: tuple[Level, ...] = get_args(Level)
 STRICTEST = LEVELS[-1]
 SHARES = {"low": 0.8, "standard": 0.8, "high": 1.0}
-# Chances are counted in millionths, rounded against those who try.
+# Chances are counted in millionths, rounded up.
 UNIT = 1_000_000
-# Days of the calendar that any 30 days touch.
+# The number of calendar days that 30 days can touch.
 WINDOW = 31
-# Users per takeover that a day's failed attempts may amount to, where the settings name no number.
+# By default, a day's failed attempts may amount to one takeover per this many users.
 USERS_PER_TAKEOVER = 100
 
 
 class Spent(NamedTuple):
-    """The cost of a day's failed attempts, in millionths, and when it no longer counts."""
+    """The cost of one day's failed attempts, in millionths, and the time from which it no longer counts."""
 
     expires_at: int
     amount: int
 
 
 class Counts(NamedTuple):
-    """Failures in a row, when the last one was, and what failures have cost.
+    """A person's failures in a row, the time of the last one, and the cost of all failures that still count.
 
-    `unusual` if those at the whole tenant amount to more takeovers than are allowed in a day.
+    `unusual` is set if today's failures at the whole tenant amount to more takeovers than a day may have.
     """
 
     failures: int
@@ -68,14 +68,14 @@ class Counts(NamedTuple):
 
 
 def cost_of(rate: float) -> int:
-    """What an attempt costs that is judged at this rate."""
+    """The cost, in millionths, of a failed attempt that was judged at this rate."""
     return math.ceil(round(rate * UNIT, 6))
 
 
 def fitting(asked: Level, settings: Settings, spent: int) -> Level | None:
-    """The level at which an attempt is judged: the one asked for, or the next stricter one that fits.
+    """The level at which an attempt is judged: the one asked for, or the next stricter one in the budget.
 
-    None if not even the strictest fits: then no attempt may be made.
+    None if not even the strictest level is within the budget; then no attempt may be made.
     """
     budget = round(settings.takeover_chance * UNIT)
     for level in LEVELS[LEVELS.index(asked) :]:
@@ -85,7 +85,10 @@ def fitting(asked: Level, settings: Settings, spent: int) -> Level | None:
 
 
 def failures_allowed(settings: Settings, asked: Level = "standard") -> dict[Level, int]:
-    """How many attempts may fail in 30 days, at which level each is judged, if all ask for one level."""
+    """The number of attempts that may fail in 30 days, by the level at which they are judged.
+
+    All of them ask for the level `asked`.
+    """
     spent, found = 0, dict[Level, int]()
     while (level := fitting(asked, settings, spent)) is not None:
         spent += cost_of(getattr(settings.levels, level))
@@ -94,7 +97,7 @@ def failures_allowed(settings: Settings, asked: Level = "standard") -> dict[Leve
 
 
 def spent_until(spent: Sequence[Spent], settings: Settings, now: int) -> int:
-    """When an attempt fits again: now, or when enough of what was spent no longer counts."""
+    """When the budget allows an attempt: now, or once enough of what was spent no longer counts."""
     at, left = now, sum(one.amount for one in spent)
     for one in sorted(spent):
         if fitting(STRICTEST, settings, left) is not None:
@@ -117,21 +120,21 @@ def waiting_time(failures: int, failed_at: int, now: int) -> int:
 def counts_of(
     connection: Connection, tenant: Tenant, person_id: str, now: int, *, lock: bool = False
 ) -> Counts:
-    """What is counted of a person; with `lock`, no one else can count until the change is committed."""
+    """Read a person's counts; with `lock`, no one else can change them until the change is committed."""
     if lock:
-        # By itself: on PostgreSQL, what is counted would otherwise be read as it was before the wait.
+        # In a statement of its own: otherwise PostgreSQL would read the counts as they were before the wait.
         _LOCK.first(connection, user=person_id)
     row = _COUNTS.first(connection, tenant=tenant.id, today=_day(now), user=person_id, now=now)
     if row is None:
         # Erased meanwhile.
         raise Stale
-    # Few people have failed at all.
+    # Most people have not failed at all, which saves this query.
     spent = [Spent(*each) for each in _SPENT.all(connection, user=person_id, now=now)] if row.spent else []
     return Counts(row.failures, row.failed_at, spent, _is_unusual(connection, tenant, row.day or 0))
 
 
 def allowed_level(tenant: Tenant, counts: Counts, asked: Level, now: int) -> Level:
-    """The level at which the next attempt is judged; a `Problem` if it must wait."""
+    """The level at which the next attempt is judged; raises a `Problem` if it must wait."""
     delayed = waiting_time(counts.failures, counts.failed_at, now)
     if delayed > 0:
         seconds = -(-delayed // SECOND)
@@ -150,7 +153,7 @@ def allowed_level(tenant: Tenant, counts: Counts, asked: Level, now: int) -> Lev
 
 
 def clock_set_back(connection: Connection, person: PersonRow, now: int) -> None:
-    """Let the delay begin now if the last failure lies in the future: it then ends after its own length."""
+    """Let a person's delay begin now if their last failure lies in the future, so that it ends in time."""
     later = users.c.id == person.id, users.c.failed_at > now
     connection.execute(update(users).where(*later).values(failed_at=now))
 
@@ -164,10 +167,10 @@ class Attempt(NamedTuple):
 
 
 def count_attempt(connection: Connection, tenant: Tenant, person: PersonRow, made: Attempt, now: int) -> int:
-    """Count an attempt, in the change that stores its outcome; milliseconds until the next may be made.
+    """Count an attempt, in the change that stores its outcome; return the milliseconds until the next one.
 
-    If others, made at the same time, have used up the attempts, there is a `Problem`; if they have left only
-    a stricter level, `Stale`: in both cases the outcome is withheld.
+    Raises a `Problem` if attempts made at the same time have used up the budget, and `Stale` if they have
+    left only a stricter level. In both cases the outcome is withheld.
     """
     counts = counts_of(connection, tenant, person.id, now, lock=True)
     level = allowed_level(tenant, counts, made.asked, now)
@@ -183,17 +186,18 @@ def count_attempt(connection: Connection, tenant: Tenant, person: PersonRow, mad
 def count_lock(connection: Connection, tenant: Tenant, person_id: str, now: int) -> None:
     """Count a locked session as a failed attempt, at the rate of the strictest level.
 
-    A session has no false-match rate of its own. With this one, false lock-outs of people who type for hours
-    do not spend all of their budget.
+    A session has no false-match rate of its own. At this rate, false lock-outs of people who type for hours
+    do not use up their budget.
     """
     counts = counts_of(connection, tenant, person_id, now, lock=True)
     _count_failure(connection, tenant, person_id, counts, STRICTEST, now)
 
 
 def forgive(connection: Connection, person_id: str, *, budget: bool = False) -> None:
-    """End a person's delay; with `budget`, also forget what failed attempts have cost.
+    """End a person's delay; with `budget`, also forget the cost of failed attempts.
 
-    The second resets the promise: counted from before, strangers may have had twice the chance.
+    Forgetting the cost weakens the promise: over a period that includes the reset, strangers may have up to
+    twice the chance.
     """
     _COUNT.run(connection, user=person_id, failures=0, failed_at=0)
     if budget:
@@ -221,7 +225,7 @@ def _day(now: int) -> str:
 def _is_unusual(connection: Connection, tenant: Tenant, spent: int) -> bool:
     """Whether a day's failed attempts at a tenant amount to more takeovers than are allowed."""
     most = tenant.settings.takeovers_per_day
-    # People are counted only where it matters.
+    # People are counted only where their number matters.
     if spent <= (UNIT if most is None else most * UNIT):
         return False
     if most is not None:
@@ -231,7 +235,7 @@ def _is_unusual(connection: Connection, tenant: Tenant, spent: int) -> bool:
 
 
 def _tell(connection: Connection, tenant: Tenant, now: int) -> None:
-    """Say that attempts are unusual, once a day."""
+    """Report, once per day, that failed attempts are unusually many."""
     if counters.add(connection, tenant.id, f"unusual/{now // DAY}", 1, now + DAY) == 1:
         Write(tenant, "service").note(connection, now, "attempts.unusual")
         announce(connection, tenant, "attempts.unusual", {"level": STRICTEST}, now=now)

@@ -1,4 +1,4 @@
-"""What decisions rest on besides a template: a population, its calibrations and a cohort."""
+"""Backgrounds: a population, its calibrations and a cohort, on which decisions rest besides a template."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from keydyn.service.storage.tables import members, own_places, populations, user
 from keydyn.service.wire.both_ways import KEYBOARD, KEYS, PHONE
 
 logger = logging.getLogger(__name__)
-# Both in one query, which every decision makes.
+# The population in use and the version of `own_places`, in one query, because every decision makes it.
 _FOUND = Prepared(
     select(
         select(populations.c.id)
@@ -43,7 +43,7 @@ _FOUND = Prepared(
         .label("version"),
     )
 )
-# One that is no longer in use, by what templates say they rest on.
+# A population that may no longer be in use, by the background that a template names.
 _EARLIER = Prepared(
     select(populations.c.id)
     .where(
@@ -61,9 +61,9 @@ _MEMBERS = Prepared(
 def background_of(
     connection: Connection, context: Context, tenant: Tenant, profile: ProfileRow
 ) -> Background | None:
-    """What a template is judged beside: the background in use, or an earlier one that it was learnt with.
+    """The background of a template: the one in use, or an earlier one that the template was learnt with.
 
-    None if there is neither, or if the template does not know all samples: then it has to be learnt.
+    None if there is neither, or if the template was not learnt from all samples: then it has to be learnt.
     """
     place = Place(tenant, profile.text, profile.device)
     found = find_background(connection, context, place, profile.background)
@@ -73,9 +73,9 @@ def background_of(
 def find_background(
     connection: Connection, context: Context, place: Place, made_with: str | None = None
 ) -> Background | None:
-    """The background in use, or the one that templates were made with, as own people change it; or None.
+    """The background in use, or the one named by `made_with`, adjusted by the tenant's own people; or None.
 
-    It is the tenant's own, or the shipped one where it serves.
+    It is the tenant's own, or the one that comes with keydyn where that applies.
     """
     found, version = _with_version(connection, context, place)
     if made_with is not None and (found is None or found.sha256 != made_with):
@@ -86,7 +86,7 @@ def find_background(
 
 
 def _earlier(connection: Connection, context: Context, place: Place, sha256: str) -> Background | None:
-    """A background of the tenant that is no longer in use, or the one that comes with keydyn."""
+    """The background with this hash, among the tenant's and the one that comes with keydyn; or None."""
     found = _EARLIER.value(connection, tenant=place.tenant.id, on=place.device, background=sha256)
     if found is not None:
         return _own(connection, context, place.tenant, found)
@@ -95,12 +95,12 @@ def _earlier(connection: Connection, context: Context, place: Place, sha256: str
 
 
 def given_background(connection: Connection, context: Context, place: Place) -> Background | None:
-    """The background as it was learnt, independent of who is enrolled; or None."""
+    """The background in use as it was learnt, without adjustment by the people enrolled; or None."""
     return _with_version(connection, context, place)[0]
 
 
 def background_for(connection: Connection, context: Context, place: Place) -> Background:
-    """The background in use; a `Problem` says why there is none."""
+    """The background in use; raises a `Problem` that says why if there is none."""
     found = find_background(connection, context, place)
     if found is not None:
         return found
@@ -120,7 +120,7 @@ def background_for(connection: Connection, context: Context, place: Place) -> Ba
 def _with_version(
     connection: Connection, context: Context, place: Place
 ) -> tuple[Background | None, int | None]:
-    """The background as it was learnt, and the version of what own people say of it."""
+    """The background in use as it was learnt, and the version of its adjustment by own people, if any."""
     tenant, text, device = place
     row = _FOUND.first(connection, tenant=tenant.id, on=device, keys=text.vocabulary, typed=str(text))
     own = None if row.population is None else _own(connection, context, tenant, row.population)
@@ -130,10 +130,10 @@ def _with_version(
 
 
 def _own(connection: Connection, context: Context, tenant: Tenant, population_id: str) -> Background | None:
-    """One of the tenant's own; None if an earlier version of keydyn stored what this one cannot read."""
+    """One of the tenant's own backgrounds; None if this version of keydyn cannot read what is stored."""
     if population_id in context.unreadable:
         return None
-    # Members only ever leave, when they are erased: their number tells versions of the cohort apart.
+    # Members are never added, and leave only when they are erased: their number tells cohorts apart.
     count = _MEMBERS.value(connection, population=population_id)
     name = f"{tenant.id}/{population_id}/{count}"
     cached = context.backgrounds.get(name, 0)
@@ -159,7 +159,7 @@ def _read(connection: Connection, context: Context, tenant: Tenant, population_i
         if one.learnt_here:
             payload = {"device": one.device, "vocabulary": one.vocabulary, "without": True}
             now = context.clock()
-            # Not waited for: this is a thread that reads.
+            # Not waited for, because this thread holds a reading connection.
             context.database.submit(lambda c: enqueue(c, tenant, "learn-population", payload, now=now))
         return None
     rows = connection.execute(

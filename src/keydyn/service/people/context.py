@@ -1,4 +1,4 @@
-"""What the service's work needs: the database, the keys, the time, caches, and on whose behalf it is done."""
+"""The context of the service's work (database, keys, clock, caches), and the writes of its callers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import DataKey, MasterKeys
 from keydyn.service.wall_clock import Clock
 
-# Importing these takes seconds, which commands about keys and databases save.
+# Importing these takes seconds, which commands about keys and databases need not wait for.
 if TYPE_CHECKING:
     from keydyn.decisions import Verifier
     from keydyn.decisions.calibration.background import Background
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from keydyn.decisions.liveness.copies import Fingerprints
 
 Held = TypeVar("Held")
-# Called in the change that stores an outcome, with the answer and the id of the person it is about, if any.
+# Called in the change that stores an outcome, with the answer and the id of the person concerned, if any.
 Finish = Callable[[Connection, Struct, str | None], None]
-# Everything, for the service's own pages; scores that are rounded, for programs; the answer, for browsers.
+# How much of a decision a caller sees: everything, for the service's own pages; rounded scores, for programs;
+# only the answer, for browsers.
 Told = Literal["everything", "scores", "answer"]
-# The number of templates that a process keeps in memory, about 40 kB each, and as many people's fingerprints,
-# about a kB per sample; of backgrounds; and of kinds of text in which people are identified.
+# The largest numbers that a process keeps in memory: templates, about 40 kB each, and equally many people's
+# fingerprints, about 1 kB per sample; backgrounds; and crowds, one for each kind of text and device.
 PEOPLE, BACKGROUNDS, CROWDS = 20_000, 200, 20
 
 
@@ -42,7 +43,7 @@ class Newest(Generic[Held]):
         self._held: OrderedDict[str, tuple[int, Held]] = OrderedDict()
 
     def get(self, name: str, version: int) -> Held | None:
-        """The thing of this name if it is of this version."""
+        """The thing of this name, if it is held in this version; otherwise None."""
         with self._lock:
             found = self._held.get(name)
             if found is None or found[0] != version:
@@ -51,13 +52,13 @@ class Newest(Generic[Held]):
             return found[1]
 
     def latest(self, name: str) -> Held | None:
-        """The thing of this name, in any version."""
+        """The thing of this name, in whichever version is held; None if there is none."""
         with self._lock:
             found = self._held.get(name)
             return None if found is None else found[1]
 
     def put(self, name: str, version: int, held: Held) -> None:
-        """Keep it, unless a newer one is kept."""
+        """Keep a thing, unless a newer version of it is held."""
         with self._lock:
             found = self._held.get(name)
             if found is None or found[0] <= version:
@@ -67,7 +68,7 @@ class Newest(Generic[Held]):
                 self._held.popitem(last=False)
 
     def drop(self, name: str) -> None:
-        """Forget it."""
+        """Forget the thing of this name."""
         with self._lock:
             self._held.pop(name, None)
 
@@ -85,7 +86,7 @@ class Newest(Generic[Held]):
 
 @dataclass(frozen=True)
 class Remembered:
-    """Fingerprints of a person's samples in all profiles: the number of their rows, and the last row's."""
+    """Fingerprints of a person's samples in all profiles, with their count and the last row's number."""
 
     fingerprints: Fingerprints
     rows: int = 0
@@ -94,7 +95,7 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Known:
-    """What claims to be a person are judged by: the template, and what is remembered of their samples."""
+    """What claims to be a person are judged by: their template, and the fingerprints of their samples."""
 
     enrolled: Enrolled
     remembered: Remembered
@@ -102,9 +103,10 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Everybody who is enrolled in a kind of text, as some rows and backgrounds have them.
+    """All people enrolled in one kind of text on one kind of device, ready for identification.
 
-    The people of each verifier are judged beside one background, and have no fingerprints.
+    `rows` and `backgrounds` are what the crowd was made from. Each verifier has the people of one background,
+    without fingerprints.
     """
 
     rows: Sequence[Any]
@@ -113,7 +115,7 @@ class Crowd:
     names: Mapping[str, str]
 
     def is_of(self, rows: Sequence[Any], backgrounds: Mapping[str, Background | None]) -> bool:
-        """Whether it was made from these."""
+        """Whether the crowd was made from these rows and backgrounds."""
         same = self.backgrounds.keys() == backgrounds.keys() and self.rows == rows
         return same and all(self.backgrounds[one] is backgrounds[one] for one in backgrounds)
 
@@ -125,7 +127,8 @@ class Context:
     database: Database
     keys: MasterKeys
     clock: Clock
-    # Templates by profile and its version, without fingerprints; these by person, and how many there were.
+    # Templates without fingerprints, by profile and its version; fingerprints, by person and the number of
+    # samples ever remembered.
     people: Newest[Enrolled] = field(default_factory=lambda: Newest(PEOPLE))
     remembered: Newest[Remembered] = field(default_factory=lambda: Newest(PEOPLE))
     backgrounds: Newest[Background] = field(default_factory=lambda: Newest(BACKGROUNDS))
@@ -136,14 +139,14 @@ class Context:
 
 @dataclass(frozen=True)
 class Write:
-    """Work on behalf of a tenant.
+    """The caller of a write: the tenant, the actor, and what to do with the answer.
 
     Attributes
     ----------
-    actor : who asked for it, as the audit log names them
+    actor : the caller, as the audit log names them
     finish : called in the change that stores the outcome
-    amend : called when the answer has become another after that
-    told : how much of a decision the asker sees
+    amend : called if the answer changes after that
+    told : how much of a decision the caller sees
     """
 
     tenant: Tenant
@@ -155,7 +158,7 @@ class Write:
     def note(
         self, connection: Connection, now: int, action: str, person: DataKey | None = None, **details: Any
     ) -> None:
-        """Add an entry to the audit log, about the person whose key this is."""
+        """Add an entry to the audit log, about the person whose key is given, if any."""
         subject = "" if person is None else audit.pseudonym(person)
         entry = audit.Entry(now, self.actor, action, subject, details)
         audit.append(connection, self.tenant.id, entry)

@@ -1,4 +1,4 @@
-"""Verification: the answer of `keydyn.decisions`, and what it changes."""
+"""Verification: judging a claim with `keydyn.decisions`, and storing what follows from the answer."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from keydyn.service.wall_clock import SECOND
 from keydyn.service.wire.answers import Decision, Evidence, Spoke, Verdict
 from keydyn.service.wire.both_ways import Level
 
-# JSON has no infinity: a certain answer has an llr of this size.
+# The size of an infinite llr in an answer, because JSON has no infinity.
 LARGEST_LLR = 1e300
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A person who is enrolled, and what claims to be them are judged by."""
+    """An enrolled person, with everything that claims to be them are judged by."""
 
     person: PersonRow
     profile: ProfileRow
@@ -70,7 +70,7 @@ _FOLLOWED = Prepared(_OWN, "version", "template", "drift", "drift_reported_at")
 
 
 def subject_of(context: Context, place: Place, name: str) -> Subject:
-    """A person as enrolled now; samples that were acknowledged are learnt from first."""
+    """A person as enrolled now; samples that were stored but not yet learnt from are learnt first."""
     tenant, text, device = place
 
     def attempt() -> Subject:
@@ -92,7 +92,7 @@ def subject_of(context: Context, place: Place, name: str) -> Subject:
 
 
 def not_enrolled(samples: int, tenant: Tenant) -> Problem:
-    """The problem of a person from whom more samples are needed."""
+    """The problem that reports that more samples of a person are needed."""
     needed = tenant.settings.samples_needed
     detail = f"{samples} of {needed} samples of this text on this kind of device are enrolled."
     title = "Enrolment is not complete"
@@ -100,10 +100,10 @@ def not_enrolled(samples: int, tenant: Tenant) -> Problem:
 
 
 def verify(context: Context, write: Write, name: str, typed: TypedSample, level: Level) -> Verdict:
-    """Decide whether a sample was typed by a person, and store what follows from it.
+    """Decide whether a sample was typed by a person, and store the outcome.
 
-    It is judged at a stricter level than asked for if failed attempts have left no other. The answer has
-    scores, and so is a `Decision`, unless a browser asks.
+    The sample is judged at a stricter level than asked for if failed attempts have left no other. The answer
+    is a `Decision`, with scores, unless a browser asks.
     """
     sample = samples_of([typed.typed], typed.text)
     place = Place(write.tenant, typed.text, typed.device)
@@ -128,7 +128,7 @@ def _decided(
     now, after, known = context.clock(), subject.known.enrolled, subject.known.remembered
     seen = sealed = None
     if follows is not None:
-        # Updates are not undone here: the template before this one is not kept.
+        # The service does not undo updates, so that the previous template need not be kept.
         after = replace(follows, previous=None)
         seen = after.fingerprints.latest()
         sealed = person.key.seal(template_bytes(after), f"profiles/{profile.id}/template")
@@ -158,7 +158,7 @@ def _decided(
         made = Attempt(asked, level, decision.accepted)
         wait, number = count_attempt(connection, tenant, person, made, now), 0
         if seen is not None:
-            # Of two copies sent at the same time, the second is decided again and finds the first.
+            # If two copies are sent at the same time, the second is decided again and recognised as a copy.
             count_remembered(connection, person)
             version = {"profile": profile.id, "known": profile.version, "version": profile.version + 1}
             if sealed is None:
@@ -208,10 +208,10 @@ def _with_scores(verdict: Verdict, decision: Judged, target: float, updated: boo
 def evidence_answer(
     counts: Judgeable, spoke_for: tuple[Spoke, ...] = (), spoke_against: tuple[Spoke, ...] = ()
 ) -> Evidence:
-    """What a decision rests on, as it is answered."""
+    """The evidence of a decision, in the form of an answer."""
     return Evidence(counts.keystrokes, counts.known, counts.pairs, counts.familiar, spoke_for, spoke_against)
 
 
 def finite(llr: float) -> float:
-    """An llr as JSON can have it."""
+    """An llr in a form that JSON allows: infinity becomes a large finite number."""
     return llr if math.isfinite(llr) else math.copysign(LARGEST_LLR, llr)

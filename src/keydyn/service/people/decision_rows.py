@@ -1,8 +1,8 @@
-"""What is kept of a decision, its receipt, and how much of it its asker sees.
+"""Decisions as they are stored and signed, and the rounding of their scores for callers.
 
-Scores are oracles. With exact ones, a program that sends one sample after the other finds out what to change
-next; with steps of half a nat it has to guess which of many small changes helped. Browsers, which strangers
-use, get the answer alone.
+Scores are oracles. With exact scores, a program that sends one sample after the other would find out what to
+change next; with steps of half a nat it has to guess which of many small changes helped. Browsers, which
+strangers use, get the answer alone.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from keydyn.service.wire.receipts import Receipt, url_safe
 
 Kind = Literal["verify", "identify", "watch"]
 Answered = Literal["accept", "reject", "unsure"]
-# Steps in which programs get log-likelihood ratios, in nats, and probabilities.
+# The steps to which log-likelihood ratios, in nats, and probabilities are rounded for programs.
 LLR_STEP, PROBABILITY_STEP = 0.5, 0.05
-# Rates are one of these times a power of ten; the ends are there for powers that a logarithm just misses.
+# Rates are rounded to one of these digits times a power of ten. The first and last digits are for rates close
+# to a power of ten, where the logarithm may be off by one.
 DIGITS = (0.5, 1.0, 2.0, 5.0, 10.0)
-# What a page can say to the person who types.
+# Advice that a page can show to the person who types.
 ADVICE = {
     "accept": "",
     "reject": "Use another factor.",
@@ -39,7 +40,7 @@ ADVICE = {
 
 @dataclass(frozen=True)
 class Decided:
-    """What was decided; `level` is what was asked for, and `judged_level` what was applied."""
+    """A decision to store; `level` is the one that was asked for, `judged_level` the one applied."""
 
     id: str
     kind: Kind
@@ -51,12 +52,12 @@ class Decided:
     device: Device
 
     def keep(self, connection: Connection, write: Write, user_id: str | None) -> None:
-        """Store it, within the change that it is the outcome of."""
+        """Store the decision, within the change that is its outcome."""
         row = {**vars(self), "text": str(self.text), "tenant_id": write.tenant.id, "user_id": user_id}
         _INSERT.run(connection, **row, actor=write.actor)
 
     def receipt(self, tenant: Tenant, user: str | None) -> str:
-        """The decision as a page hands it to its server, signed; a lock has no receipt."""
+        """The signed receipt that a page hands to its server; a `ValueError` for a lock, which has none."""
         if self.kind == "watch":
             raise ValueError("a lock has no receipt")
         about = Moment.at(self.created_at), self.kind, user, self.answer
@@ -66,7 +67,7 @@ class Decided:
 
 
 def find_decision(connection: Connection, tenant: Tenant, decision_id: str) -> DecisionRecord:
-    """A decision of this tenant; a `Problem` if there is none of this id, or it has expired."""
+    """Find a decision of this tenant; raise a `Problem` if there is none with this id, or it has expired."""
     row = connection.execute(
         select(decisions, users.c.name.label("user"))
         .outerjoin(users, users.c.id == decisions.c.user_id)
@@ -90,7 +91,7 @@ def find_decision(connection: Connection, tenant: Tenant, decision_id: str) -> D
 
 
 def rounded(decision: Decision) -> Decision:
-    """What a program sees: scores as coarse as a decision allows."""
+    """Round a decision's scores to the steps that programs see."""
     low, high = decision.false_match_rate_interval
     return structs.replace(
         decision,
@@ -102,10 +103,11 @@ def rounded(decision: Decision) -> Decision:
 
 
 def rounded_candidates(found: Identification) -> Identification:
-    """What a program sees of an identification.
+    """Reduce an identification to what programs see.
 
-    If nobody is recognised, nobody is named: the name of the person whom a stranger's typing is most like
-    would say whom this stranger can pass for. Otherwise those are left out who hardly come into question.
+    If no one is recognised, no one is named: the name of the person whose typing is most like a stranger's
+    would say whom this stranger could pass for. Otherwise, candidates whose probability rounds to 0 are left
+    out.
     """
     candidates = (
         Candidate(
@@ -129,7 +131,7 @@ def stepped(value: float, step: float) -> float:
 
 
 def coarse_rate(rate: float, *, up: bool = True) -> float:
-    """The next of 1, 2 and 5 times a power of ten: not below the rate, or with `up=False` not above it."""
+    """Round a rate up, or with `up=False` down, to 1, 2 or 5 times a power of ten."""
     if rate <= 0.0:
         return 0.0
     power = math.floor(math.log10(rate))

@@ -1,7 +1,7 @@
 """Enrolment: samples are stored, and the template is learnt from them afterwards.
 
-Once it is complete it is closed. The template then only follows samples that are recognised as the owner's,
-and never far; or an administrator resets the person, and enrolment starts again.
+A complete enrolment is closed. From then on the template only follows samples that are recognised as the
+owner's, and never far. To enrol again, an administrator has to reset the person.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ from keydyn.service.wall_clock import DAY
 from keydyn.service.wire.answers import Decision, Quality, Sample
 from keydyn.service.wire.both_ways import POSITIONS, Level
 
-# At which a sample that is to be added to a complete enrolment has to be accepted.
+# The level at which a sample must be accepted to be added to a complete enrolment.
 TO_ADD: Level = "high"
 
 
 def add_sample(
     context: Context, write: Write, name: str, sample: TypedSample, to_complete: bool = False
 ) -> Sample:
-    """Store one sample of a person; a `Problem` says why it is refused.
+    """Store one sample of a person; raise a `Problem` that says why if it is refused.
 
-    Only with `to_complete` is it taken once enrolment is complete, and then compared with the owner first.
+    Once enrolment is complete, a sample is taken only with `to_complete`, and only if it is recognised as the
+    owner's.
     """
     return settled(lambda: _attempt(context, write, name, sample, to_complete))
 
@@ -85,7 +86,7 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample, to_
     def change(connection: Connection) -> Sample:
         count_remembered(connection, person)
         if before is None:
-            # If two create it at the same time, one row breaks a rule, and that attempt is made again.
+            # If two requests create it at the same time, one violates a constraint and is attempted again.
             profile = new_profile(connection, person, text, device, now)
         else:
             unchanged(connection, before)
@@ -127,11 +128,11 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample, to_
 
 
 def _followed(context: Context, write: Write, name: str, sample: TypedSample, quality: Quality) -> Sample:
-    """Let a template follow a sample that is recognised as its owner's; a `Problem` if it is not.
+    """Let a template follow a sample that is recognised as its owner's; raise a `Problem` if it is not.
 
-    It is an attempt like any other, and counted as one.
+    This is an attempt like any other, and counted as one.
     """
-    # A sample is added so that the template follows it, whatever the settings say of others.
+    # The caller wants the template to follow this sample, whatever the settings say about other samples.
     tenant = replace(write.tenant, settings=structs.replace(write.tenant.settings, updating=True))
     added: list[Sample] = []
 
@@ -160,7 +161,7 @@ def _check_kept(profile: ProfileRow, kept: int) -> None:
 def _checked(
     tenant: Tenant, typed: TypedSample, background: Background | None, known: Remembered
 ) -> tuple[EnrolmentQuality, Fingerprints]:
-    """The sample's quality and fingerprints; a `Problem` if it was not typed by a person."""
+    """The sample's quality and fingerprints; raises a `Problem` if it was not typed by a person."""
     sample, secret = samples_of([typed.typed], typed.text), secret_of(tenant)
     quality = enrolment_quality(sample, background, known.fingerprints, secret)
     reasons = list(quality.reasons)

@@ -1,4 +1,4 @@
-"""A tenant's error rates: as the calibration in use states them, and as counted among its samples.
+"""A tenant's error rates, as the calibration in use states them and as counted among its stored samples.
 
 Every number is computed by `keydyn.decisions.calibration.error_rates`.
 """
@@ -47,14 +47,14 @@ from keydyn.service.wire.report_answers import (
 )
 
 LEVELS: tuple[Level, ...] = get_args(Level)
-# What is measured at most: people, samples of each, and keystrokes of all of them.
+# The limits of a measurement: people, samples of each person, and keystrokes altogether.
 MOST_PEOPLE, MOST_SAMPLES, MOST_KEYSTROKES = 30, 10, 200_000
 # One measurement at a time in each process.
 _MEASURING = threading.Lock()
 
 
 def stated(context: Context, tenant: Tenant, text: Text, device: Device) -> StatedAnswer:
-    """What the calibration in use states about decisions, at the levels of the settings."""
+    """The error rates that the calibration in use states for the levels of the settings."""
     with context.database.reading() as connection:
         place = Place(tenant, text, device)
         background = background_for(connection, context, place)
@@ -80,7 +80,7 @@ def stated(context: Context, tenant: Tenant, text: Text, device: Device) -> Stat
 def _compared(
     connection: Connection, context: Context, place: Place, background: Background
 ) -> OwnPeopleAnswer | None:
-    """What comparisons among a place's own people say of this background, which they have changed."""
+    """The results of comparisons among a place's own people, if they adjust this background; or None."""
     if not is_learning(place.tenant, background):
         return None
     people = own_people(connection, context, place, background)
@@ -97,10 +97,10 @@ def _compared(
 
 
 def counted(context: Context, write: Write, text: Text, device: Device) -> CountedAnswer:
-    """Count what happens when people whose samples are stored claim to be each other.
+    """Count the outcomes of claims in which people whose samples are stored claim to be each other.
 
-    Each is enrolled without the sample that is being judged. Only an entry in the audit log is stored. A
-    `Problem` says why it cannot be done.
+    A sample that is judged is left out of its typist's enrolment. Only an entry in the audit log is stored.
+    Raises a `Problem` that says why if this cannot be done.
     """
     tenant = write.tenant
     if not tenant.settings.learn_from_people:
@@ -176,7 +176,7 @@ def _population(connection: Connection, place: Place) -> PopulationAnswer | None
 
 
 def _kept_samples(connection: Connection, context: Context, place: Place) -> dict[str, list[Typed]]:
-    """The newest samples of people who have two or more; of many people, a part that is evenly spread."""
+    """The newest samples of people with at least two; if there are too many people, an even selection."""
     number = select(func.count()).select_from(samples).where(samples.c.profile_id == profiles.c.id)
     several = everybody(place.tenant, place.device, place.text).where(number.scalar_subquery() >= 2)
     rows = connection.execute(several).all()

@@ -1,7 +1,7 @@
-"""Identification: a sample is compared with everybody who is enrolled in a kind of text.
+"""Identification: comparing a sample with everyone who is enrolled in a kind of text.
 
-A process keeps these people together, with the rows that they were made from: as long as the rows are the
-same, the search is not repeated.
+A process keeps these people together as a `Crowd`, with the rows that they were made from. As long as the
+rows are the same, the crowd is not made again.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from keydyn.service.wall_clock import DAY, SECOND
 from keydyn.service.wire.answers import Candidate, Identification
 from keydyn.service.wire.both_ways import Level
 
-# People who are compared with one sample at most; with more, a claim can still be verified.
+# The largest number of people to compare with one sample; beyond it, claims can still be verified.
 MOST_PEOPLE = 20_000
 
 
 class _Row(NamedTuple):
-    """A person and the profile, as `_EVERYBODY` has them."""
+    """A row of `_EVERYBODY`: a person and a profile."""
 
     background: str
     id: str
@@ -69,9 +69,10 @@ _EVERYBODY = Prepared(
 
 
 def identify(context: Context, write: Write, typed: TypedSample, level: Level, most: int) -> Identification:
-    """Rank everybody whose enrolment in this kind of text is complete.
+    """Rank everyone whose enrolment in this kind of text is complete.
 
-    What one key may identify in a day is limited: each answer says something about everybody.
+    The number of samples that one key may identify per day is limited, because each answer says something
+    about everyone.
     """
     tenant, now = write.tenant, context.clock()
     sample = samples_of([typed.typed], typed.text)
@@ -90,7 +91,7 @@ def identify(context: Context, write: Write, typed: TypedSample, level: Level, m
         kept.keep(connection, write, first)
         write.note(connection, now, "identified", nobody=nobody)
 
-    # Again if the person was erased meanwhile.
+    # Tried again if the person was erased meanwhile.
     settled(lambda: context.database.write(change))
     answer = Identification(
         id=kept.id,
@@ -109,7 +110,7 @@ def identify(context: Context, write: Write, typed: TypedSample, level: Level, m
 
 
 def _identified(write: Write, now: int) -> str:
-    """The counter of what one key has identified in a day."""
+    """The name of the counter of samples that one key has identified on this day."""
     return f"identified/{write.actor}/{now // DAY}"
 
 
@@ -126,16 +127,16 @@ def _check_identified(tenant: Tenant, number: int, now: int) -> None:
 def _ranked(
     context: Context, place: Place, sample: Samples, level: Level
 ) -> tuple[Mapping[str, str], Ranked, Decision]:
-    """Everybody's names, how they rank, and the decision about the first of them.
+    """Everyone's names, their ranking, and the decision about the first of them.
 
-    Only that one has fingerprints, which are read here: whether a sample is a copy is asked in one name.
+    Fingerprints are read only for the first: whether the sample is a copy is checked for that person alone.
     """
     crowd, parts = _crowd(context, place), []
     if not crowd.verifiers:
         detail = "Nobody's enrolment in this kind of text is complete."
         raise Problem(409, "nobody-enrolled", "Nobody is enrolled", detail)
     for each in crowd.verifiers:
-        # The same people, laid out once, at the level of this request.
+        # A copy shares the people, which were laid out once, but is at the level of this request.
         verifier = copy(each)
         verifier.at = operating_point(place.tenant, level)
         parts.append(verifier.identify(sample))
@@ -151,9 +152,9 @@ def _ranked(
 
 
 def _crowd(context: Context, place: Place) -> Crowd:
-    """Everybody at one moment, by what they are judged beside, without fingerprints.
+    """Everyone at one moment, grouped by their backgrounds, without fingerprints.
 
-    If templates have to be learnt first, they are, and `Stale` is raised.
+    Templates that are out of date are learnt first, and `Stale` is raised.
     """
     tenant, text, device = place
     name = f"{tenant.id}/{device}/{text}"

@@ -1,4 +1,4 @@
-"""Work off the request path: templates and populations are learnt, and each process follows the others."""
+"""The handlers of jobs, such as learning templates and populations, and the periodic work of each process."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from keydyn.service.storage.database import DatabaseUnavailableError
 from keydyn.service.storage.tables import profiles, tenants, users
 from keydyn.service.wire.both_ways import Text
 
-# How often a process looks, seconds, and how many ids one query names.
+# The interval in seconds at which a process looks for erased people, and the ids that one query names.
 LOOKING_S, AT_A_TIME = 2.0, 500
 
 
 def handlers(context: Context) -> dict[str, Handler]:
-    """The handler of each kind of job; doing a job twice does no harm."""
+    """The handler of each kind of job. All of them may run twice for one job without harm."""
     return {
         "fit": lambda job: settled(partial(_fitted, context, job.tenant_id, job.payload["profile"])),
         "migrate": lambda job: _migrate(context, job),
@@ -39,7 +39,7 @@ def handlers(context: Context) -> dict[str, Handler]:
 
 
 def tidy(context: Context) -> None:
-    """Delete what has expired, and let go of tenants' keys that were replaced long enough ago."""
+    """Delete what has expired, and drop tenants' keys that were replaced long enough ago."""
     expire(context.database, context.clock())
     finish_replacing(context)
 
@@ -50,7 +50,7 @@ def _truncate_log(context: Context) -> None:
 
 
 def _migrate(context: Context, job: Job) -> None:
-    """Learn everybody's template again after a population was replaced."""
+    """Learn the templates of all of a tenant's people again after a population was replaced."""
     with context.database.reading() as connection:
         found = (
             connection.execute(
@@ -83,7 +83,7 @@ def _learn(context: Context, job: Job) -> None:
 
 
 def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
-    """Learn a template from its samples if it does not know them yet, or belongs to another population.
+    """Learn a template if its samples have changed or it was learnt with another population.
 
     Once enrolment is complete, the samples are compared with the templates of others.
     """
@@ -98,7 +98,7 @@ def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
         place = Place(tenant, profile.text, profile.device)
         background = given_background(connection, context, place)
         still_valid = background_of(connection, context, tenant, profile) is not None
-        # Before they are deleted, if they are not to be kept.
+        # Read now, because `fit` deletes samples that the settings do not keep.
         typed = stored_samples(connection, person, profile) if profile.complete_at is not None else []
     if background is None:
         return
@@ -108,7 +108,7 @@ def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
 
 
 def _learn_place(context: Context, job: Job) -> None:
-    """Learn what comparisons among the people of a place say."""
+    """Learn from the comparisons among the people of a place how they change its calibration."""
     tenant = _tenant(context, job.tenant_id)
     if tenant is None:
         return
@@ -125,7 +125,7 @@ def _tenant(context: Context, tenant_id: str) -> Tenant | None:
 
 
 class CaughtUp:
-    """Forgets people whom another process has erased; called every few seconds in each process."""
+    """Drops people from this process's caches whom another process has erased; called every few seconds."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -133,7 +133,7 @@ class CaughtUp:
         self._again: set[str] = set()
 
     def __call__(self) -> None:
-        """Forget people who were erased since the last call, and note rows that were found to be altered."""
+        """Forget people who were erased since the last call, and log rows that were found to be altered."""
         context = self._context
         note_altered(context.database, context.keys, context.clock())
         with context.database.reading() as connection:
@@ -156,6 +156,6 @@ class CaughtUp:
             for name in some:
                 if name not in there:
                     self._context.people.drop(name)
-        # Cohorts and crowds have templates too. What is still needed is read again.
+        # Cohorts and crowds contain templates too. Those that are still needed are read again.
         self._context.backgrounds.drop_of(owners)
         self._context.crowds.drop_of(owners)

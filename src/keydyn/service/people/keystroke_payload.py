@@ -1,4 +1,4 @@
-"""The keystrokes of a sample: as a client sends them, as they are stored, and as decisions take them."""
+"""The keystrokes of a sample in three forms: as clients send them, as stored, and as decisions take them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import POSITIONS, Device, Text
 from keydyn.service.wire.requests import SampleBody
 
-# Bytes that a stored sample decompresses to at most.
+# The largest size in bytes that a stored sample may decompress to.
 LARGEST_SAMPLE = 1 << 24
 
 
 @dataclass(frozen=True)
 class Typed:
-    """Keystrokes in order of press: names of keys, milliseconds of press and release (None if not seen)."""
+    """Keystrokes in order of press: key names, and times of press and release (None if not seen) in ms."""
 
     keys: tuple[str, ...]
     press: tuple[float, ...]
@@ -35,10 +35,10 @@ class Typed:
         return len(self.keys)
 
     def resolved(self) -> Typed:
-        """The keystrokes without times of 0, which are shorter than the clock can tell.
+        """The keystrokes without intervals and holds of 0, which are too short for the clock to measure.
 
-        As the cleaning rules `equal_presses` and `zero_durations`: of keys pressed at the same time the first
-        is kept, and the release of a key that was held for no time counts as not seen.
+        This applies the cleaning rules `equal_presses` and `zero_durations`: of keys pressed at the same time
+        the first is kept, and the release of a key that was held for no time counts as not seen.
         """
         rows = zip(self.keys, self.press, self.release, strict=True)
         kept = [
@@ -68,7 +68,7 @@ class Typed:
         return Typed(self.keys[:n], self.press[:n], self.release[:n])
 
     def to_bytes(self) -> bytes:
-        """The form that is sealed. Times count from the first press: when it was typed is not kept."""
+        """Encode the keystrokes for storage; times count from the first press, so that no date is kept."""
         first = self.press[0]
         held = [None if r is None else r - first for r in self.release]
         parts = [list(self.keys), [p - first for p in self.press], held]
@@ -76,12 +76,12 @@ class Typed:
 
     @classmethod
     def from_bytes(cls, contents: bytes) -> Typed:
-        """From what `to_bytes` made."""
+        """Decode what `to_bytes` encoded."""
         keys, press, release = json.loads(zlib.decompressobj().decompress(contents, LARGEST_SAMPLE))
         return cls(tuple(keys), tuple(press), tuple(release))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per keystroke, in the schema, for export."""
+        """The keystrokes for export, one row per keystroke with the columns of keydyn's recordings."""
         return [
             {"keyname": key, "timepress": press, "timerelease": release}
             for key, press, release in zip(self.keys, self.press, self.release, strict=True)
@@ -90,7 +90,7 @@ class Typed:
 
 @dataclass(frozen=True)
 class TypedSample:
-    """A sample that a client sent: its keystrokes, and what they were typed for and on."""
+    """A sample that a client sent: its keystrokes, their text and their device."""
 
     typed: Typed
     text: Text
@@ -98,7 +98,7 @@ class TypedSample:
 
     @classmethod
     def received(cls, body: SampleBody, text: Text, device: Device) -> TypedSample:
-        """From the body of a request, which is for this text and device; a `Problem` says what is wrong."""
+        """Read the body of a request, for this text and device; raise a `Problem` if it cannot be used."""
         rows = body.keystrokes
         if rows is None:
             typed = paired([structs.asdict(event) for event in body.events or []])
@@ -114,8 +114,8 @@ class TypedSample:
 
 
 def paired(events: Sequence[dict[str, Any]]) -> Typed:
-    """Keystrokes from raw press and release events; a `Problem` says what is wrong with them."""
-    # Imported by a process that gets such events: data frames take a third of its memory.
+    """Pair raw press and release events into keystrokes; raise a `Problem` if they cannot be used."""
+    # Imported only when raw events arrive, because data frames take a third of a process's memory.
     import pandas as pd
 
     from keydyn.keystrokes import pair_events
@@ -131,7 +131,7 @@ def paired(events: Sequence[dict[str, Any]]) -> Typed:
 
 
 def samples_of(typed: Sequence[Typed], text: Text, users: Sequence[str] | None = None) -> Samples:
-    """Samples as decisions take them, of one person or of these `users`; a `Problem` says what is wrong."""
+    """Convert samples of one person, or of these `users`, for decisions; raise a `Problem` if unusable."""
     for one in typed:
         if text.kind == POSITIONS and not all(key.isdecimal() and len(key) < 6 for key in one.keys):
             raise unusable("only positions are sent for this text: each keyname must be a whole number")
@@ -146,11 +146,11 @@ def samples_of(typed: Sequence[Typed], text: Text, users: Sequence[str] | None =
 
 
 def samples_of_people(typed: Mapping[str, Sequence[Typed]], text: Text) -> Samples:
-    """Samples of several people, by their ids, as decisions take them."""
+    """Convert samples of several people, given by their ids, for decisions."""
     users = [user for user, each in typed.items() for _ in each]
     return samples_of([one for each in typed.values() for one in each], text, users)
 
 
 def unusable(detail: str) -> Problem:
-    """The problem of keystrokes that make no sample."""
+    """The problem that reports keystrokes of which no sample can be made."""
     return Problem(422, "unusable-keystrokes", "These keystrokes cannot be used", detail)

@@ -1,8 +1,9 @@
-"""A tenant's own people move a calibration that was learnt elsewhere, and join its cohort.
+"""Adjusting a calibration that was learnt elsewhere by a tenant's own people, who also join its cohort.
 
 When a template is learnt, its samples are compared with the templates of others who type the same text on the
-same kind of device. Only scores are kept. A row for each text and device has what they say and a version,
-which rises whenever decisions have to follow; every process notices that by itself.
+same kind of device. Only scores are kept. A row for each text and device holds the adjustment that follows
+from them, and a version, which rises whenever decisions must take a change into account; every process checks
+the version by itself.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import comparisons, own_places, profiles, users
 from keydyn.service.wire.both_ways import Device, Text, decoded
 
-# What they say is learnt again when there are more people by this factor.
+# The adjustment is learnt again when the number of people has grown by this factor.
 GROWTH = 1.05
 
 
@@ -50,13 +51,13 @@ class Place(NamedTuple):
 
     @property
     def row(self) -> tuple[ColumnElement[bool], ...]:
-        """The conditions of its row."""
+        """The conditions that select the place's row in `own_places`."""
         of = own_places.c
         return of.tenant_id == self.tenant.id, of.device == self.device, of.text == str(self.text)
 
 
 class OwnPerson(NamedTuple):
-    """A person of a place, as their template is now."""
+    """A person of a place, with their current template."""
 
     person: PersonRow
     profile: ProfileRow
@@ -64,28 +65,28 @@ class OwnPerson(NamedTuple):
 
 
 class Scores(msgspec.Struct, frozen=True):
-    """A person's samples in the name of one other, as they are stored."""
+    """The stored scores of a person's samples when claimed to be one other person's."""
 
     scores: tuple[float, ...]
     keys: tuple[int, ...]
-    # The number of keys with which the person claimed was enrolled.
+    # The number of keys with which the claimed person was enrolled.
     enrolled: int
 
     @classmethod
     def opened(cls, key: DataKey, profile: str, claimed: str, contents: bytes) -> Scores:
-        """From what a row of comparisons has, with the key of the person who typed."""
+        """Decrypt the contents of a row of comparisons, with the key of the person who typed."""
         return decoded(cls, key.open(contents, _sealed_at(profile, claimed)))
 
 
 def is_learning(tenant: Tenant, background: Background | None) -> bool:
-    """Whether the tenant's people change this background."""
+    """Whether the tenant's own people adjust this background."""
     return background is not None and tenant.settings.compare_people and learns_from_own(background)
 
 
 def beside_people(
     connection: Connection, context: Context, place: Place, background: Background, version: int
 ) -> Background:
-    """The background as the people of a place change it, in this version of its row."""
+    """The background as adjusted by the people of a place, in this version of the place's row."""
     name = f"{place.tenant.id}/{place.device}/{place.text}/{background.sha256}"
     cached = context.backgrounds.get(name, version)
     if cached is None:
@@ -102,7 +103,7 @@ def beside_people(
 def own_people(
     connection: Connection, context: Context, place: Place, background: Background
 ) -> dict[str, OwnPerson]:
-    """The first of those whose enrolment is complete, by their ids: as many as a cohort takes."""
+    """The earliest people of a place whose enrolment is complete, by id; as many as a cohort takes."""
     rows = connection.execute(_those_beside(place, background).limit(LARGEST_COHORT))
     both = [(person_row(context, row, "user_"), profile_row(row)) for row in rows]
     versions = {person.id: (profile.id, profile.version) for person, profile in both}
@@ -111,15 +112,15 @@ def own_people(
 
 
 def _those_beside(place: Place, background: Background) -> Select[Any]:
-    """Those whose enrolment is complete, and whose templates were learnt with a background."""
+    """Select the people of a place whose enrolment is complete and whose template rests on the background."""
     everyone = everybody(place.tenant, place.device, place.text)
     return everyone.where(profiles.c.background == background.sha256)
 
 
 def _is_late(connection: Connection, place: Place, person: PersonRow, background: Background) -> bool:
-    """Whether as many people as a cohort takes were there before a person.
+    """Whether the cohort was already full with people who came before this person.
 
-    The order of people is left out: the first that are found will do, and nobody else is looked at.
+    The query needs no order, so that it can stop as soon as it has found enough people.
     """
     earlier = tuple_(users.c.created_at, users.c.id) < (person.created_at, person.id)
     found = _those_beside(place, background).with_only_columns(users.c.id).where(earlier).order_by(None)
@@ -129,7 +130,7 @@ def _is_late(connection: Connection, place: Place, person: PersonRow, background
 def comparisons_among(
     connection: Connection, people: Mapping[str, OwnPerson], background: Background
 ) -> dict[str, Comparisons]:
-    """What is stored of these people's comparisons with each other, by the ids of those who typed."""
+    """The stored comparisons of these people with each other, by the id of the person who typed."""
     owners = {one.profile.id: user for user, one in people.items()}
     of = comparisons.c
     rows = connection.execute(
@@ -160,9 +161,9 @@ def _together(each: Iterable[tuple[str, Scores]]) -> Comparisons:
 def compare(
     context: Context, place: Place, person: PersonRow, background: Background, typed: list[Typed]
 ) -> None:
-    """Compare what a person typed with the templates of others, and keep the scores, until there are enough.
+    """Compare a person's samples with the templates of others and keep the scores, unless there are enough.
 
-    `Stale` if the person's profile changes meanwhile.
+    Raises `Stale` if the person's profile changes meanwhile.
     """
     if not typed or not is_learning(place.tenant, background):
         return
@@ -196,7 +197,7 @@ def compare(
         if tenant is None or not tenant.settings.compare_people:
             # Switched off meanwhile.
             return
-        # Who was erased or reset meanwhile is not compared with.
+        # Comparisons with people who were erased or reset meanwhile are dropped.
         claimed = profiles.c.id.in_([row["claimed_id"] for row in rows])
         there = set(
             connection.execute(
@@ -225,9 +226,9 @@ def _by_claimed(found: Comparisons) -> dict[str, Scores]:
 
 
 def learn_place(context: Context, place: Place, background: Background, anew: bool) -> None:
-    """Learn what a place's comparisons say, if there are more people than before, or `anew`.
+    """Learn a place's adjustment from its comparisons if the number of people has grown, or if `anew`.
 
-    `Stale` if it changes meanwhile.
+    Raises `Stale` if the place's row changes meanwhile.
     """
     with context.database.reading() as connection:
         row = connection.execute(select(own_places).where(*place.row)).first()
@@ -257,7 +258,7 @@ def learn_place(context: Context, place: Place, background: Background, anew: bo
 
 
 def forget(connection: Connection, tenant: Tenant, profile: ProfileRow, now: int) -> None:
-    """Delete a profile's comparisons; it leaves the cohort at once, and what was learnt is learnt again."""
+    """Delete a profile's comparisons; it leaves the cohort at once, and the adjustment is learnt again."""
     either = or_(comparisons.c.profile_id == profile.id, comparisons.c.claimed_id == profile.id)
     deleted = connection.execute(delete(comparisons).where(either)).rowcount
     place = Place(tenant, profile.text, profile.device)
@@ -267,7 +268,7 @@ def forget(connection: Connection, tenant: Tenant, profile: ProfileRow, now: int
 
 
 def forget_everyone(connection: Connection, tenant: Tenant) -> None:
-    """Delete all comparisons of a tenant, which no longer wants them."""
+    """Delete all comparisons of a tenant that no longer allows them."""
     own = (
         select(profiles.c.id)
         .join(users, users.c.id == profiles.c.user_id)
@@ -278,7 +279,7 @@ def forget_everyone(connection: Connection, tenant: Tenant) -> None:
 
 
 def start_over(connection: Connection, tenant: Tenant) -> None:
-    """Go back to the calibration as it was learnt elsewhere, until people have been compared again."""
+    """Return to the unadjusted calibration until people have been compared again."""
     connection.execute(
         update(own_places)
         .where(own_places.c.tenant_id == tenant.id)

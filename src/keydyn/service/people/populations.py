@@ -1,4 +1,4 @@
-"""A tenant's own populations: learnt from its people where the tenant says so, or brought in a file."""
+"""A tenant's own populations, learnt from its people if the tenant allows it, or installed from a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from keydyn.service.wire.both_ways import Device, Moment, Text
 
 
 class PopulationKind(NamedTuple):
-    """What a population is for: a kind of device, and a vocabulary of keys."""
+    """The kind of typing that a population is for: a kind of device, and a vocabulary of keys."""
 
     device: Device
     vocabulary: str
@@ -52,9 +52,9 @@ def list_populations(connection: Connection, tenant: Tenant) -> list[PopulationA
 
 
 def learn(context: Context, write: Write, kind: PopulationKind) -> PopulationAnswer:
-    """Learn a population from the samples that are kept of everybody whose enrolment is complete.
+    """Learn a population from the stored samples of everyone whose enrolment is complete.
 
-    They become its cohort. A `Problem` if the tenant does not want that, or if they are too few.
+    These people become its cohort. Raises a `Problem` if the tenant does not allow it or they are too few.
     """
     tenant = write.tenant
     if not tenant.settings.learn_from_people:
@@ -73,12 +73,12 @@ def learn(context: Context, write: Write, kind: PopulationKind) -> PopulationAns
 
 
 def install(context: Context, write: Write, kind: PopulationKind, background: Background) -> PopulationAnswer:
-    """Use a population that was learnt elsewhere, from people who are not the tenant's."""
+    """Install a population that was learnt elsewhere, from people who are not the tenant's."""
     return _replace(context, write, kind, background, [])
 
 
 def remove(context: Context, write: Write, kind: PopulationKind) -> None:
-    """Go back to the population that comes with keydyn, or to none where that does not serve.
+    """Return to the population that comes with keydyn, or to none where that one does not apply.
 
     Templates that cannot be learnt again stay valid with the population that they rest on.
     """
@@ -92,7 +92,7 @@ def remove(context: Context, write: Write, kind: PopulationKind) -> None:
 
 
 def learn_again(context: Context, write: Write, kind: PopulationKind) -> None:
-    """Learn a population again after a person was erased; remove it if that is impossible or not wanted."""
+    """Learn a population again after a person was erased; remove it if that is impossible or not allowed."""
     try:
         learn(context, write, kind)
     except Problem:
@@ -102,7 +102,7 @@ def learn_again(context: Context, write: Write, kind: PopulationKind) -> None:
 def _everybody(
     context: Context, tenant: Tenant, kind: PopulationKind
 ) -> tuple[list[PersonRow], dict[str, list[Typed]], Text]:
-    """Everybody with samples in this vocabulary, their samples by id, and one of the texts."""
+    """Everyone with stored samples in this vocabulary, the samples by person, and one of their texts."""
     people: dict[str, PersonRow] = {}
     typed: dict[str, list[Typed]] = {}
     text = Text()
@@ -136,7 +136,7 @@ def _replace(
     def change(connection: Connection) -> PopulationAnswer:
         there = set(connection.execute(select(users.c.id).where(users.c.tenant_id == tenant.id)).scalars())
         if not all(person.id in there for person in people):
-            # A person was erased while it was learnt: it must not be used.
+            # A person was erased while the population was learnt, which must not be used then.
             raise Problem(409, "busy", "A user was erased in the meantime", "Learn the population again.")
         _put_aside(connection, tenant, kind, now)
         connection.execute(
@@ -162,7 +162,7 @@ def _replace(
 def _after_replacing(
     connection: Connection, write: Write, kind: PopulationKind, action: str, now: int
 ) -> None:
-    """Note it in the audit log, and have everybody's template learnt again, and people compared again."""
+    """Note the action in the audit log, and have all templates learnt again and people compared again."""
     start_over(connection, write.tenant)
     details = kind._asdict()
     write.note(connection, now, action, **details)
@@ -170,7 +170,7 @@ def _after_replacing(
 
 
 def _put_aside(connection: Connection, tenant: Tenant, kind: PopulationKind, now: int) -> None:
-    """Take the population out of use; it is kept for as long as templates rest on it."""
+    """Take the population of this kind out of use; it is kept for as long as templates rest on it."""
     of = populations.c
     own = of.tenant_id == tenant.id, of.device == kind.device, of.vocabulary == kind.vocabulary
     in_use = update(populations).where(*own, of.replaced_at.is_(None))

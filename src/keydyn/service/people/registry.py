@@ -1,4 +1,4 @@
-"""The people of a tenant: created, listed, reset, unblocked, exported and erased."""
+"""Managing the people of a tenant: create, list, reset, unblock, export and erase them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from keydyn.service.wire.both_ways import Moment
 
 
 def create(context: Context, write: Write, name: str | None) -> User:
-    """Create a person under the tenant's id for them, or a random one; a `Problem` if the id is taken."""
+    """Create a person under the tenant's id for them, or a random one; raise a `Problem` if it is taken."""
     tenant = write.tenant
     now, new, key = context.clock(), secrets.token_hex(16), DataKey.new()
     person = PersonRow(new, tenant.id, name or secrets.token_hex(12), now, 0, 0, key)
@@ -67,7 +67,7 @@ def create(context: Context, write: Write, name: str | None) -> User:
 
 
 def find_user(context: Context, tenant: Tenant, name: str) -> User:
-    """A person as they are now; a `Problem` if there is none with this id."""
+    """A person's current state; raises a `Problem` if there is none with this id."""
     with context.database.reading() as connection:
         return _user(connection, context, tenant, person_named(connection, context, tenant, name))
 
@@ -75,9 +75,9 @@ def find_user(context: Context, tenant: Tenant, name: str) -> User:
 def listed(
     context: Context, tenant: Tenant, limit: int, after: tuple[int, str] | None, search: str | None = None
 ) -> tuple[list[User], tuple[int, str] | None]:
-    """Up to `limit` people, the oldest first, and where the next page begins; None after the last page.
+    """Up to `limit` people, the oldest first, and the place where the next page begins, None after the last.
 
-    With `search`, only people whose ids contain that text, in upper or lower case.
+    With `search`, only people whose ids contain that text, ignoring case.
     """
     query = select(users).where(users.c.tenant_id == tenant.id).order_by(users.c.created_at, users.c.id)
     if after is not None:
@@ -104,14 +104,14 @@ def unblock(
 ) -> User:
     """End a person's delay; with `reset`, also start their enrolment again.
 
-    Copies of earlier samples are still recognised after a reset. With `budget`, what failed attempts have
-    cost is forgotten too.
+    Copies of earlier samples are still recognised after a reset. With `budget`, the cost of failed attempts
+    is forgotten too.
     """
     tenant = write.tenant
 
     def change(connection: Connection) -> User:
         person = person_named(connection, context, tenant, name)
-        # The person's row is locked before those of profiles: everywhere in the same order.
+        # Rows are locked in the same order everywhere: the person's before those of profiles.
         forgive(connection, person.id, budget=budget)
         if reset:
             for profile in profiles_of(connection, person):
@@ -142,9 +142,9 @@ def _user(connection: Connection, context: Context, tenant: Tenant, person: Pers
 def erase(context: Context, write: Write, name: str) -> Erased:
     """Destroy a person's key and everything that is stored about them.
 
-    They leave cohorts at once, and their comparisons with others go. A population that was learnt from them
-    too is learnt again without them; the earlier one is kept for templates of others that cannot be learnt
-    again, because their samples have expired.
+    They leave cohorts at once, and their comparisons with others are deleted. A population that was learnt
+    from them, among others, is learnt again without them; the earlier one is kept for templates of others
+    that cannot be learnt again because their samples have expired.
     """
     tenant, log = write.tenant, ("log",) if context.database.is_sqlite else ()
 
@@ -170,7 +170,7 @@ def erase(context: Context, write: Write, name: str) -> Erased:
             enqueue(connection, tenant, "learn-population", payload, now=context.clock())
         again = "being learnt again without them" if learnt else "unchanged"
         done = Erased(population=again, pending=log)  # type: ignore[arg-type]
-        # The answer is kept with no person: this one is gone.
+        # The answer is stored without a person, because the person's row is gone.
         write.finish(connection, done, None)
         return done, [person.id, *(profile.id for profile in held)]
 
@@ -179,7 +179,7 @@ def erase(context: Context, write: Write, name: str) -> Erased:
         context.people.drop(erased)
         context.remembered.drop(erased)
     context.crowds.drop_of([tenant.id])
-    # The log still holds the pages as they were. If it cannot be cut off now, the job does it later.
+    # SQLite's log still holds the pages as they were. If it cannot be truncated now, the job does it later.
     if log and context.database.truncate_log():
         done = structs.replace(done, pending=())
         write.amend(done)
@@ -187,7 +187,7 @@ def erase(context: Context, write: Write, name: str) -> Erased:
 
 
 def export(context: Context, tenant: Tenant, name: str) -> dict[str, Any]:
-    """Everything that is stored about a person."""
+    """Export everything that is stored about a person."""
     with context.database.reading() as connection:
         person = person_named(connection, context, tenant, name)
         held = [_exported(connection, person, profile) for profile in profiles_of(connection, person)]
@@ -252,7 +252,7 @@ def _exported(connection: Connection, person: PersonRow, profile: ProfileRow) ->
             {"created_at": row.created_at, "contents": person.key.open(row.contents, place).hex()}
             for row in known
         ],
-        # In the names of others, who are not named here.
+        # These samples were claimed to be others', who are not named here.
         "comparisons": [msgspec.to_builtins(Scores.opened(person.key, *row)) for row in compared],
         "watch_sessions": [dict(row._mapping) for row in sessions],
     }

@@ -1,4 +1,4 @@
-"""People and their profiles, as the database has them."""
+"""People and their profiles as stored in the database."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PersonRow:
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """What a person types: one kind of text on one kind of device; `version` rises with every change."""
+    """A person's enrolment for one kind of text and device; `version` rises with every change."""
 
     id: str
     text: Text
@@ -60,7 +60,7 @@ class ProfileRow:
         return self.fitted_samples == self.samples and self.background == background.sha256
 
 
-# What a profile has before its first sample.
+# The columns of a profile that has no sample yet.
 NOTHING: dict[str, Any] = {
     **dict.fromkeys(("samples", "keystrokes", "known_keystrokes", "fitted_samples"), 0),
     **dict.fromkeys(("clock_tick", "drift"), 0.0),
@@ -69,7 +69,7 @@ NOTHING: dict[str, Any] = {
 
 
 class Stale(Exception):  # noqa: N818  (caught and tried again, never an error)
-    """What a change was computed from has changed meanwhile."""
+    """Raised if the data that a change was computed from has changed meanwhile."""
 
 
 _CALLED = users.c.tenant_id == bindparam("tenant"), users.c.name == bindparam("called")
@@ -89,7 +89,7 @@ def find_person(connection: Connection, context: Context, tenant: Tenant, name: 
 
 
 def person_row(context: Context, row: Any, prefix: str = "") -> PersonRow:
-    """From a row of `users`, or one whose columns of users have this prefix."""
+    """Make a `PersonRow` from a row of `users`, or from one whose columns of users have this prefix."""
     names = ("id", "tenant_id", "name", "created_at", "failures", "failed_at", "remembered")
     values = {name: getattr(row, prefix + name) for name in names}
     wrapped = getattr(row, f"{prefix}wrapped_key")
@@ -97,7 +97,7 @@ def person_row(context: Context, row: Any, prefix: str = "") -> PersonRow:
 
 
 def person_named(connection: Connection, context: Context, tenant: Tenant, name: str) -> PersonRow:
-    """The tenant's person of this name; a `Problem` if there is none."""
+    """The tenant's person of this name; raises a `Problem` if there is none."""
     found = find_person(connection, context, tenant, name)
     if found is None:
         raise Problem(404, "no-such-user", "There is no such user", "No user with this id has been created.")
@@ -130,7 +130,7 @@ def profiles_of(connection: Connection, person: PersonRow) -> list[ProfileRow]:
 
 
 def with_users() -> Select[Any]:
-    """Profiles with their people, whose columns begin with "user_"."""
+    """Select profiles together with their people, whose columns have the prefix "user_"."""
     of_user = (column.label(f"user_{column.name}") for column in users.c)
     return select(*profile_columns, *of_user).join(users, users.c.id == profiles.c.user_id)
 
@@ -139,7 +139,7 @@ _BOTH = Prepared(with_users().where(*_CALLED, *_TYPED))
 
 
 def everybody(tenant: Tenant, device: Device, text: Text | None = None) -> Select[Any]:
-    """The tenant's people who are enrolled on this device, in this text or any; the oldest first."""
+    """Select people whose enrolment on this device, in this text or any, is complete; the oldest first."""
     own = users.c.tenant_id == tenant.id, profiles.c.device == device, profiles.c.complete_at.is_not(None)
     typed = () if text is None else (profiles.c.text == str(text),)
     return with_users().where(*own, *typed).order_by(users.c.created_at, users.c.id)
@@ -156,7 +156,7 @@ def new_profile(
 
 
 def unchanged(connection: Connection, profile: ProfileRow) -> None:
-    """Lock the profile until the change is committed; `Stale` if it has changed since it was read."""
+    """Lock the profile until the change is committed; raise `Stale` if it has changed since it was read."""
     if _VERSION.value(connection, profile=profile.id) != profile.version:
         raise Stale
 
@@ -165,13 +165,13 @@ _VERSION = Prepared(select(profiles.c.version).where(profiles.c.id == bindparam(
 
 
 def profile_row(row: Any) -> ProfileRow:
-    """From a row with `profile_columns`."""
+    """Make a `ProfileRow` from a row with `profile_columns`."""
     values = {name: getattr(row, name) for name in ProfileRow.__dataclass_fields__ if name != "text"}
     return ProfileRow(text=Text.parse(row.text), **values)
 
 
 def profile_answer(profile: ProfileRow, tenant: Tenant, now: int) -> answers.Profile:
-    """The progress of an enrolment, as it is answered."""
+    """The progress of an enrolment, in the form of an answer."""
     fitted = profile.fitted_at
     return answers.Profile(
         text=profile.text,

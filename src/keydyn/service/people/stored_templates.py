@@ -1,4 +1,4 @@
-"""Templates and samples as they are stored; templates are learnt again when their samples change."""
+"""Stored templates, samples and fingerprints; templates are learnt again when their samples change."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from keydyn.service.storage.tables import (
 from keydyn.service.wall_clock import DAY
 from keydyn.service.wire.both_ways import Level
 
-# How often a request is computed again because another one changed the same profile meanwhile.
+# How often a request is attempted, if others keep changing the same profile meanwhile.
 TRIES = 20
-# A sample counts with at most this many times the keys of the middle one, so that none outweighs the others.
+# A sample is cut at this multiple of the keystrokes of the median one, so that none outweighs the others.
 OF_MIDDLE = 2
 Result = TypeVar("Result")
 
 
 def settled(attempt: Callable[[], Result]) -> Result:
-    """The result of an attempt that was not overtaken by another change."""
+    """Repeat an attempt until no other change has interfered, and return its result."""
     for tried in range(TRIES):
         try:
             return attempt()
         except (Stale, IntegrityError):
-            # Two that made the same row at the same time: the one whose row was refused finds the other's.
+            # If two made the same row at the same time, the one whose row was refused now finds the other's.
             time.sleep(SystemRandom().uniform(0.0, 0.01) * tried)
     detail = "Other requests are changing the same user; try again."
     raise Problem(409, "busy", "This user is being changed", detail, retry_after=1)
@@ -58,13 +58,13 @@ def settled(attempt: Callable[[], Result]) -> Result:
 def verifier_for(
     tenant: Tenant, background: Background, people: dict[str, Enrolled], level: Level = "standard"
 ) -> Verifier:
-    """A verifier of these people, beside the background as it is, with the tenant's settings."""
+    """A verifier of these people with the given background and the tenant's settings."""
     at = operating_point(tenant, level)
     return Verifier.of(background, at, secret=secret_of(tenant), people=people, learning=False)
 
 
 def operating_point(tenant: Tenant, level: Level) -> Targets:
-    """Where a score becomes an answer at this level, by the tenant's settings."""
+    """The targets by which scores become answers at this level, according to the tenant's settings."""
     settings = tenant.settings
     rates = {"lockouts_per_hour": settings.lockouts_per_hour, "alarms": settings.alarms}
     return Targets(getattr(settings.levels, level), **rates)
@@ -78,7 +78,7 @@ def secret_of(tenant: Tenant) -> bytes:
 def enrolled_from(
     connection: Connection, context: Context, person: PersonRow, profile: ProfileRow, background: Background
 ) -> Known:
-    """A person's template in this version, which was learnt with this background."""
+    """A person's template in the profile's version, which was learnt with this background."""
     one = context.people.get(profile.id, profile.version)
     if one is None:
         contents = _TEMPLATE.value(connection, profile=profile.id)
@@ -92,11 +92,11 @@ def enrolled_from(
 def remembered(connection: Connection, context: Context, person: PersonRow) -> Remembered:
     """Fingerprints of a person's latest samples in all profiles, the oldest first.
 
-    A sample that was accepted as one kind of text is a copy as any other.
+    All profiles count, because a sample of one kind of text could be sent again as another kind.
     """
     known = context.remembered.get(person.id, person.remembered)
     if known is None:
-        # Only rows that have come since are opened.
+        # Only rows that were added since the last time are decrypted.
         before = context.remembered.latest(person.id) or Remembered(Fingerprints.none())
         which = {"user": person.id, "after": before.last, "most": copies.MOST_SAMPLES}
         rows = _LATEST.all(connection, **which)[::-1]
@@ -111,9 +111,10 @@ def remembered(connection: Connection, context: Context, person: PersonRow) -> R
 def remember(
     connection: Connection, person: PersonRow, profile_id: str, seen: Fingerprints, known: int, now: int
 ) -> int:
-    """Keep the fingerprints of a sample, after `count_remembered`; the number of their row.
+    """Store the fingerprints by which copies of a sample are recognised; return the number of their row.
 
-    They are how copies of it are recognised. Of more than are `known` at most, the oldest are forgotten.
+    Call `count_remembered` first. If `known`, the number of rows so far, has reached the limit, the oldest
+    are deleted.
     """
     sealed = person.key.seal(fingerprints_bytes(seen), _place(profile_id))
     number: int = _REMEMBER.value(connection, profile_id=profile_id, created_at=now, contents=sealed)
@@ -123,9 +124,9 @@ def remember(
 
 
 def count_remembered(connection: Connection, person: PersonRow) -> None:
-    """Count a sample that will be remembered; `Stale` if another was meanwhile, which it may be a copy of.
+    """Count a sample that will be remembered; raise `Stale` if another one, maybe its copy, came first.
 
-    The person's row is locked before those of profiles: everywhere in the same order.
+    Rows are locked in the same order everywhere: the person's before those of profiles.
     """
     if _COUNT.run(connection, user=person.id, known=person.remembered) != 1:
         raise Stale
@@ -164,7 +165,7 @@ _FORGET = Prepared(delete(fingerprints).where(_OWN, fingerprints.c.number < _OLD
 def stored_samples(
     connection: Connection, person: PersonRow, profile: ProfileRow, newest: int | None = None
 ) -> list[Typed]:
-    """The samples that have not expired, in order, or only the `newest`."""
+    """The samples that have not expired, in order; only the last `newest` of them if that is given."""
     rows = connection.execute(
         select(samples.c.id, samples.c.contents)
         .where(samples.c.profile_id == profile.id)
@@ -176,9 +177,9 @@ def stored_samples(
 
 
 def keep_shorter(connection: Connection, tenant: Tenant, days: int, now: int) -> None:
-    """Let stored samples expire after this many days at most; a job deletes what is now too old.
+    """Let stored samples expire after at most this many days; a job deletes those that are now too old.
 
-    With 0 days, samples go as soon as they have been learnt from.
+    With 0 days, samples expire as soon as they have been learnt from.
     """
     own = select(profiles.c.id).join(users, users.c.id == profiles.c.user_id)
     own = own.where(users.c.tenant_id == tenant.id)
@@ -200,10 +201,10 @@ def fit(
     background: Background,
     still_valid: bool = False,
 ) -> None:
-    """Learn a profile's template from its samples; `Stale` if it changes meanwhile.
+    """Learn a profile's template from its samples; raise `Stale` if the profile changes meanwhile.
 
     If too few samples are kept, a template that is `still_valid` with the population that it rests on stays
-    as it is. Otherwise enrolment starts again, and the audit log says so.
+    as it is. Otherwise enrolment starts again, which is noted in the audit log.
     """
     with context.database.reading() as connection:
         kept = stored_samples(connection, person, profile)
@@ -219,7 +220,7 @@ def fit(
     def change(connection: Connection) -> None:
         unchanged(connection, profile)
         if not _is_kept(connection, tenant, background):
-            # Replaced meanwhile, and dropped.
+            # The background was replaced meanwhile, and deleted.
             raise Stale
         connection.execute(
             update(profiles)
@@ -238,14 +239,14 @@ def fit(
         if migrated:
             drop_unneeded(connection, tenant)
             Write(tenant, "service").note(connection, now, "template.migrated", person.key)
-            # The job compares its samples with the templates of others: a request may have come first.
+            # If a request came before the job, it is still the job that compares the samples with others'.
             enqueue(connection, tenant, "fit", {"profile": profile.id}, user_id=person.id, now=now)
 
     context.database.write(change)
 
 
 def even(typed: Sequence[Typed]) -> list[Typed]:
-    """The samples, cut where one is much longer than the middle one: none outweighs the others."""
+    """Cut samples that are much longer than the median one, so that none outweighs the others."""
     middle = sorted(map(len, typed))[(len(typed) - 1) // 2]
     return [one.first(OF_MIDDLE * middle) for one in typed]
 
@@ -259,7 +260,7 @@ def _ask_again(
 
 
 def start_again(connection: Connection, tenant: Tenant, profile: ProfileRow, now: int) -> None:
-    """Forget the samples and the template of a profile, and end the sessions that are watched by it.
+    """Delete the samples and the template of a profile, and the sessions that are watched with it.
 
     Copies of its samples are still recognised.
     """
@@ -277,7 +278,7 @@ def start_again(connection: Connection, tenant: Tenant, profile: ProfileRow, now
 def drop_unneeded(connection: Connection, tenant: Tenant) -> None:
     """Delete the tenant's earlier populations on which no template rests any more."""
     earlier = populations.c.tenant_id == tenant.id, populations.c.replaced_at.is_not(None)
-    # Locked first: a template that is being stored with one of them is then seen.
+    # Locked first, so that a template that is being stored with one of them is seen below.
     locked = select(populations.c.id).where(*earlier).with_for_update()
     found = connection.execute(locked).scalars().all()
     if found:
@@ -291,7 +292,7 @@ def drop_unneeded(connection: Connection, tenant: Tenant) -> None:
 
 
 def _is_kept(connection: Connection, tenant: Tenant, background: Background) -> bool:
-    """Whether a background comes with keydyn or is stored, and stays so until this change ends."""
+    """Whether a background comes with keydyn or is stored; a stored one is locked until this change ends."""
     own = populations.c.tenant_id == tenant.id, populations.c.background == background.sha256
     found = connection.execute(select(populations.c.id).where(*own).with_for_update(read=True)).first()
     return found is not None or background.sha256 == shipped_background().sha256

@@ -1,4 +1,4 @@
-"""The templates of many people, of which only those that are not in memory are read."""
+"""Loading the templates of many people at once, reading only those that are not in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.service.people.context import Context
 from keydyn.service.storage.tables import profiles, users
 
-# Templates that one query reads.
+# The largest number of templates that one query reads.
 AT_A_TIME = 500
 
 
@@ -22,8 +22,8 @@ def templates_of(
 ) -> dict[str, Enrolled]:
     """The templates of people by their ids, in the order of `versions`, without fingerprints.
 
-    `versions` has each person's profile and its version, as this connection sees them; the templates were
-    learnt with `background`.
+    `versions` maps each person's id to their profile's id and version, as this connection sees them. The
+    templates must have been learnt with `background`.
     """
     found = {user: context.people.get(*profile) for user, profile in versions.items()}
     missing, nothing = [versions[user][0] for user, one in found.items() if one is None], Fingerprints.none()

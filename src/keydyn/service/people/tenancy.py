@@ -1,4 +1,4 @@
-"""What the operator does: replace a tenant's key, delete a tenant, secure a database that was restored."""
+"""Actions of the operator: replace a tenant's key, delete a tenant, secure a restored database."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from keydyn.service.storage.tables import audit as entries
 from keydyn.service.storage.tables import idempotency, jobs, populations, tenants, users, webhooks
 from keydyn.service.wall_clock import DAY
 
-# How long a key that was replaced still opens what it sealed: longer than jobs and stored answers last.
+# How long a replaced key still opens what it sealed, in milliseconds: longer than jobs and stored answers
+# are kept.
 OVERLAP = 2 * DAY
 
 
 class Sealed(NamedTuple):
-    """A column that tenants' keys seal, and the place of its values."""
+    """A column that is sealed with tenants' keys, and the function that gives the place of its values."""
 
     column: Column[bytes]
     place: Callable[[Row[Any]], str]
@@ -47,14 +48,14 @@ PASSING = (
 
 
 def replace_key(context: Context, write: Write) -> None:
-    """Give a tenant another key. Tokens signed with the old one are void at once.
+    """Replace a tenant's key. Tokens signed with the old key are void at once.
 
-    The service may run meanwhile: what a request seals with the old key can be opened for two days.
+    The service may keep running: whatever a request seals with the old key can be opened for two more days.
     """
     keys, now, tenant_id = context.keys, context.clock(), write.tenant.id
 
     def change(connection: Connection) -> None:
-        # As it is now: another command may have replaced it meanwhile.
+        # Read the tenant again: another command may have replaced its key meanwhile.
         tenant, new = _found(connection, context, tenant_id), DataKey.new()
         first = tenant.first_key or tenant.key
         _seal_again(connection, tenant, new, LASTING if tenant.key.previous is None else LASTING + PASSING)
@@ -73,7 +74,7 @@ def replace_key(context: Context, write: Write) -> None:
 
 
 def finish_replacing(context: Context) -> None:
-    """Let go of keys that were replaced two days ago; what is still sealed with them is sealed again."""
+    """Drop keys that were replaced two days ago, after sealing again whatever is still sealed with them."""
     due = tenants.c.previous_key.is_not(None), tenants.c.key_since < context.clock() - OVERLAP
     with context.database.reading() as connection:
         found = connection.execute(select(tenants.c.id).where(*due)).scalars().all()
@@ -104,9 +105,9 @@ def _seal_again(connection: Connection, tenant: Tenant, key: DataKey, which: Seq
 
 
 def delete_tenant(context: Context, tenant: Tenant) -> bool:
-    """Delete a tenant with all that belongs to it; False if SQLite's log still has to be cut off.
+    """Delete a tenant with all its data; return False if SQLite's log still has to be truncated.
 
-    The log of the deployment says so, with the end of the tenant's own audit log, which goes too.
+    The deployment's audit log notes the deletion, and the end of the tenant's own log, which is deleted too.
     """
     now = context.clock()
 
@@ -121,7 +122,7 @@ def delete_tenant(context: Context, tenant: Tenant) -> bool:
             "end": row.audit_hash.hex(),
         }
         connection.execute(delete(tenants).where(tenants.c.id == tenant.id))
-        # Triggers allow it now that the tenant has gone.
+        # Triggers allow this now that the tenant's row is gone.
         connection.execute(delete(entries).where(entries.c.tenant_id == tenant.id))
         deployment_log(connection, context.keys, now)
         entry = audit.Entry(now, "operator", "tenant.deleted", details=details)
@@ -143,17 +144,17 @@ def _found(connection: Connection, context: Context, tenant_id: str) -> Tenant:
 
 @dataclass(frozen=True)
 class Restored:
-    """The moment of the last entry of an audit log, and how many keys, links and sessions were revoked."""
+    """The time of the latest audit log entry, and the number of keys, links and sessions revoked."""
 
     last_entry_at: int | None
     revoked: int
 
 
 def secure(connection: Connection, now: int, keep_keys: bool) -> Restored:
-    """Revoke keys, links and sessions, some of which may have been revoked after the backup was made.
+    """Revoke the keys, links and sessions of a restored database, unless `keep_keys`.
 
-    Failed attempts since then are forgotten: in return, nobody has any that cost no delay, until they have
-    been accepted once.
+    Some of them may have been revoked after the backup was made. Failed attempts since then are unknown;
+    instead, everyone is given as many as start the delays, until they have been accepted once.
     """
     last_entry_at = connection.execute(select(func.max(entries.c.at))).scalar()
     revoked = 0 if keep_keys else revoke_rows(connection, now)

@@ -1,8 +1,8 @@
-"""The audit log of each tenant: append-only, each entry's hash covering the entry and the hash before it.
+"""The audit log of each tenant: append-only, with hashes that cover an entry and the hash before it.
 
-The end of the log, a number and a hash, stands in the tenant's row, so that entries missing at the end are
-noticed too. With write access to the database a whole log and its end can still be forged: compare the end
-with one that was noted elsewhere.
+The end of the log, a number and a hash, is kept in the tenant's row, so that entries missing at the end are
+noticed too. With write access to the database, a whole log and its end can still be forged. To rule that out,
+compare the end with a copy that was noted elsewhere.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import audit, tenants
 
 PLAIN = ("number", "at", "actor", "action", "subject")
-# The hash before the first entry.
+# The hash that stands for the one before the first entry.
 START = b""
-# Entries that are read at a time.
+# The number of entries that are read at a time.
 CHUNK = 1000
 
 _END = select(tenants.c.audit_number, tenants.c.audit_hash).where(tenants.c.id == bindparam("tenant"))
-# FOR NO KEY UPDATE on PostgreSQL: rows that refer to the tenant, added earlier in this change, have locked
-# the tenant's key, and two processes would wait for each other to let go of it.
+# FOR NO KEY UPDATE on PostgreSQL: rows added earlier in this change that refer to the tenant have locked the
+# tenant's key, for which two processes would otherwise wait for each other.
 _END_LOCKED = Prepared(_END.with_for_update(key_share=True))
 _MOVE_END = Prepared(update(tenants).where(tenants.c.id == bindparam("tenant")), "audit_number", "audit_hash")
 _INSERT = Prepared(audit.insert(), *(column.name for column in audit.c))
@@ -36,7 +36,7 @@ _INSERT = Prepared(audit.insert(), *(column.name for column in audit.c))
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Whether a tenant's log is intact, and where it ends; `partial` if more entries follow."""
+    """The result of checking a tenant's log: its end, and any problem; `partial` if more entries follow."""
 
     tenant_id: str
     entries: int
@@ -46,7 +46,7 @@ class AuditReport:
 
 
 class Entry(NamedTuple):
-    """What an entry says: when what was done, by whom and to whom, with further details."""
+    """The contents of an entry: the time, the actor, the action, the person concerned, and details."""
 
     at: int
     actor: str
@@ -69,7 +69,7 @@ def append(connection: Connection, tenant_id: str, entry: Entry) -> None:
 
 
 def append_once(connection: Connection, tenant_id: str, entry: Entry) -> None:
-    """Add an entry unless the tenant has gone, or has one of the same action with the same details."""
+    """Add an entry, unless the tenant is gone or has an entry of the same action with the same details."""
     there = connection.execute(_END, {"tenant": tenant_id}).first()
     details = audit.c.details == _details(entry)
     same = audit.c.tenant_id == tenant_id, audit.c.action == entry.action, details
@@ -82,14 +82,14 @@ def _details(entry: Entry) -> str:
 
 
 def pseudonym(key: DataKey) -> str:
-    """A person's name in the log; without the person's key it cannot be traced back."""
+    """A person's name in the log, which cannot be traced back to them without their key."""
     return key.derived("audit pseudonym").hex()[:32]
 
 
 def entries(
     connection: Connection, tenant_id: str, subject: str | None = None, after: int = 0
 ) -> list[dict[str, Any]]:
-    """The entries of a tenant, or those about one person, after a number."""
+    """The entries of a tenant, or those about one person, with numbers above `after`."""
     query = select(audit).where(audit.c.tenant_id == tenant_id, audit.c.number > after)
     if subject is not None:
         query = query.where(audit.c.subject == subject)
@@ -104,9 +104,9 @@ def newest(
     before: tuple[int, int] | None = None,
     subject: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Up to `limit` entries, the newest first, before the time and number of one.
+    """Up to `limit` entries before the time and number in `before`, the newest first.
 
-    Of one action or about one person, under their pseudonym, if given.
+    If given, only those of one action, or about one person, named by their pseudonym.
     """
     query = select(audit).where(audit.c.tenant_id == tenant_id)
     if subject is not None:
@@ -116,7 +116,7 @@ def newest(
         if before is not None:
             query = query.where(audit.c.number < before[1])
     else:
-        # In the order of the index; after a clock was set back it is not quite that of the numbers.
+        # In the order of the index, which differs from that of the numbers if the clock was set back.
         query = query.where(audit.c.action == action).order_by(audit.c.at.desc(), audit.c.number.desc())
         if before is not None:
             query = query.where(tuple_(audit.c.at, audit.c.number) < before)
@@ -131,9 +131,10 @@ def verify(
     most: int | None = None,
     chunk: int = CHUNK,
 ) -> AuditReport:
-    """Recompute a tenant's log, read in chunks; the report names the first entry that does not fit.
+    """Check a tenant's log by recomputing its hashes; the report names the first entry that does not fit.
 
-    Or at most `most` entries of it, after one whose number and hash were already found to be right.
+    The check starts after entry `number`, whose hash is known to be `hashed`, and covers at most `most`
+    entries.
     """
     expected = connection.execute(_END, {"tenant": tenant_id}).one()
     last = None if most is None else number + most
@@ -155,7 +156,7 @@ def verify(
 
 
 def verify_all(connection: Connection) -> list[AuditReport]:
-    """Recompute the logs of all tenants, and report logs without a tenant."""
+    """Check the logs of all tenants, and report logs without a tenant."""
     known = connection.execute(select(tenants.c.id).order_by(tenants.c.id)).scalars().all()
     logged = connection.execute(select(audit.c.tenant_id).distinct().order_by(audit.c.tenant_id)).scalars()
     lost = [

@@ -1,7 +1,7 @@
-"""Rows that grant access carry a code made with the master key: a row that was written by hand is refused.
+"""Authentication codes, made with the master key, of rows that grant access: forged rows are refused.
 
-A row that has been revoked grants nothing and needs no code, and so keys can be revoked without the master
-key. A person who can write to the database can still put back a row, or all of them, as they were earlier.
+A revoked row grants nothing and needs no code, so that keys can be revoked without the master key. A person
+who can write to the database can still restore a row, or all of them, to an earlier state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from keydyn.service.storage.sealing import MasterKeys
 from keydyn.service.storage.tables import api_keys, tenants
 
 logger = logging.getLogger(__name__)
-# The columns that the code covers. A wrapped key is bound to its row by its own encryption.
+# The columns that the code covers. A wrapped key needs no code, as its encryption binds it to its row.
 COVERED = {
     tenants: ("id", "name", "created_at", "settings", "key_since", "previous_key", "lasting_key"),
     api_keys: (
@@ -32,13 +32,13 @@ GRANTING = {tenants: true(), api_keys: api_keys.c.revoked_at.is_(None)}
 
 
 def with_mac(keys: MasterKeys, table: Table, values: Mapping[Any, Any]) -> dict[str, Any]:
-    """The values of a row with their code; columns that are not named are empty."""
+    """The values of a row, with the code added; columns that are not named count as empty."""
     covered = [values.get(name) for name in COVERED[table]]
     return {**values, "mac": keys.mac(_contents(table, covered))}
 
 
 def is_authentic(keys: MasterKeys, table: Table, row: Row[Any]) -> bool:
-    """Whether a row was written with the master key; the first time it was not, the log says so."""
+    """Whether a row was written with the master key; logs an error when a row is first found forged."""
     if keys.is_authentic(_contents(table, _COVERED[table](row)), row.mac):
         return True
     place = table.name, str(row.id)
@@ -61,7 +61,7 @@ def altered(connection: Connection, keys: MasterKeys) -> list[str]:
 
 
 def authenticate_all(connection: Connection, keys: MasterKeys, only_authentic: bool = False) -> None:
-    """Give rows that grant access a code of the newest key: all of them, or those that have one of a key."""
+    """Give rows that grant access a code of the newest key: all of them, or only those with a valid code."""
     for table, granting in GRANTING.items():
         rows = connection.execute(select(table).where(granting).with_for_update()).all()
         found = [

@@ -1,4 +1,4 @@
-"""Backups of a running service's database, and putting them back. They do not contain the master key."""
+"""Backing up the database of a running service, and restoring it. Backups do not contain the master key."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from keydyn.atomic import replacing
 from keydyn.service.storage.database import Database, checked_url
 from keydyn.service.storage.errors import PATIENCE, DatabaseUnavailableError
 
-# Pages that SQLite copies at a time, between which others may write.
+# The number of pages that SQLite copies at a time; others may write in between.
 PAGES = 1000
 SQLITE_MAGIC, POSTGRESQL_MAGIC = b"SQLite format 3\0", b"PGDMP"
 
 
 def back_up(database: Database, file: Path) -> None:
-    """Write everything to a file that only its owner can read, as it was at one moment."""
+    """Write the state of the database at one moment to a file that only its owner can read."""
     with replacing(file) as temporary:
         if not temporary.exists():
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -33,9 +33,10 @@ def back_up(database: Database, file: Path) -> None:
 
 
 def restore(url: str, file: Path, secure: Callable[[Database], None] = lambda database: None) -> None:
-    """Put a backup into a database that does not exist yet (SQLite) or is empty (PostgreSQL).
+    """Restore a backup into a database that does not exist yet (SQLite) or is empty (PostgreSQL).
 
-    `secure` changes it before it is used. On SQLite the database is not there until that is done.
+    `secure` is called to change the database before it is used. On SQLite, the database file appears only
+    after that.
     """
     target = checked_url(url)
     with open(file, "rb") as backup:
@@ -65,19 +66,19 @@ def _secure(url: URL, secure: Callable[[Database], None]) -> None:
                 raise DatabaseUnavailableError("another program reads from the database being restored")
     finally:
         if url.get_backend_name() == "sqlite":
-            # The queue of writers of a file that is about to have another name.
+            # The queue of writers belongs to the temporary file name.
             Path(f"{url.database}-turns").unlink(missing_ok=True)
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a database of SQLite, which others may use meanwhile, and check the copy."""
+    """Copy an SQLite database, which others may use meanwhile, and check the copy."""
     try:
-        # Only for reading, and never made if it is not there.
+        # Opened only for reading, so that it is not created if it does not exist.
         reading = sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE)
         writing = sqlite3.connect(target)
         try:
             reading.backup(writing, pages=PAGES)
-            # One file, not one with a log beside it.
+            # The copy must be a single file, without a log next to it.
             writing.execute("PRAGMA journal_mode=DELETE")
             found = writing.execute("PRAGMA integrity_check").fetchone()[0]
         finally:
@@ -90,7 +91,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _run(program: str, url: URL, *arguments: str) -> None:
-    """Run a program of PostgreSQL; the password travels in the environment, which other users cannot see."""
+    """Run a PostgreSQL program; the password is passed in the environment, which other users cannot see."""
     found = shutil.which(program)
     if found is None:
         raise ValueError(f"{program} is not installed: it is part of PostgreSQL's client programs")

@@ -1,4 +1,4 @@
-"""Columns in a short form, which the tables and the migrations that make them share."""
+"""A short notation for columns, which the tables and the migrations share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TYPES: dict[str, TypeEngine[Any]] = {
     "big": BigInteger(),
     "bool": Boolean(),
     "bytes": LargeBinary(),
-    # SQLite numbers rows by itself only where the type is INTEGER.
+    # SQLite numbers rows by itself only if the type is INTEGER.
     "counter": BigInteger().with_variant(Integer(), "sqlite"),
     "float": Float(),
     "int": Integer(),
@@ -24,11 +24,11 @@ COLUMN = re.compile(
 
 
 def columns(text: str) -> list[Column[Any]]:
-    """The columns that words such as `user_id:32?>users` stand for: a name, and its type.
+    """Make the columns that words such as `user_id:32?>users` describe: a name, a colon and a type.
 
-    A number is the length of a text. A column with * is part of the primary key, and one with ? may be empty.
-    What follows > is the table with whose row this one is deleted, and what follows = the value in rows that
-    are made without one.
+    A number in place of a type is the length of a text. A column with * is part of the primary key, and one
+    with ? may be empty. After > comes the table that the column refers to, whose rows take this table's rows
+    with them when they are deleted; after = comes the default value.
     """
     found = []
     for word in text.split():

@@ -1,4 +1,4 @@
-"""Numbers that rise until they expire, counted durably and by all processes together."""
+"""Durable counters, shared by all processes, that rise until they expire."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ONE = Prepared(
 
 
 def amount(connection: Connection, tenant_id: str, name: str) -> int:
-    """What was counted under this name; 0 if nothing was."""
+    """The value of the counter of this name; 0 if there is none."""
     return _ONE.value(connection, tenant=tenant_id, called=name) or 0
 
 
@@ -28,9 +28,9 @@ def add(
     expires_at: int,
     user_id: str | None = None,
 ) -> int:
-    """Count more under this name, and return what was counted altogether.
+    """Add `more` to the counter of this name, and return its new value.
 
-    The row is locked until the change is committed: of several at the same time, each sees those before it.
+    The row is locked until the change is committed, so that concurrent changes see each other's counts.
     """
     row = {
         "tenant_id": tenant_id,

@@ -1,7 +1,7 @@
-"""One database, SQLite or PostgreSQL: snapshots to read, and changes that are durable when they return.
+"""Access to an SQLite or PostgreSQL database: snapshots to read, and changes that are durable on return.
 
-Changes of one process are committed in groups: a thread takes those that wait, runs each in a savepoint of
-its own and commits them together, so that a hundred requests need one write to the disk.
+Changes of one process are committed in groups: a thread takes all that are waiting, runs each in a savepoint
+of its own and commits them together, so that a hundred requests need one write to the disk.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = ["Change", "Database", "DatabaseUnavailableError", "checked_url"]
 
 Result = TypeVar("Result")
 Change = Callable[[Connection], Result]
-# Changes that are committed together at most, and that may wait; more are refused.
+# The largest number of changes that are committed together, and that may wait; more are refused.
 GROUP, WAITING = 256, 10_000
-# Threads that may read at once; more wait.
+# The number of threads that may read at once; others wait.
 READERS = 16
-# How often a change is run that the database undid because of others.
+# How often a change is run if the database undoes it because of other changes.
 ATTEMPTS = 5
 
 
@@ -47,11 +47,11 @@ class _Waiting:
 
 
 class Database:
-    """Opened once per process; threads may share it.
+    """A connection to a database, opened once per process; threads may share it.
 
-    A change is a function of a connection. It may be run more than once, after a deadlock for instance, and
-    so must do nothing but read and write through that connection. If it raises an exception, nothing of it
-    is kept, and the caller who waits for it gets the exception.
+    A change is a function that takes a connection. It may be run more than once, after a deadlock for
+    instance, and so must only read and write through that connection. If it raises an exception, nothing of
+    it is stored, and the caller who waits for it gets the exception.
     """
 
     def __init__(self, url: str, most_waiting: int = WAITING) -> None:
@@ -59,13 +59,13 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._kind: Any = sqlite
         if not self.is_sqlite:
-            # Only here: its driver takes 10 MB.
+            # Imported only here, because its driver takes 10 MB.
             from keydyn.service.storage import postgresql
 
             self._kind = postgresql
-        # Whatever is raised when a statement fails.
+        # The exceptions that are raised when a statement fails.
         self.errors: tuple[type[Exception], ...] = self._kind.ERRORS
-        # On SQLite its connections begin no transactions.
+        # On SQLite, its connections begin no transactions by themselves.
         self.engine: Engine = self._kind.engine(self.url)
         self._turns = WriteQueue(f"{self.url.database}-turns", PATIENCE) if self.is_sqlite else None
         self._idle: list[Connection] = []
@@ -83,7 +83,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """One snapshot of the database, which cannot be changed through this connection."""
+        """A connection that sees one snapshot of the database, and cannot change it."""
         if not self._may_read.acquire(timeout=PATIENCE):
             raise DatabaseUnavailableError("too many threads wait to read from the database")
         try:
@@ -93,7 +93,7 @@ class Database:
                 try:
                     yield connection
                 finally:
-                    # Prepared statements begin nothing that SQLAlchemy knows of.
+                    # SQLAlchemy does not know of transactions that prepared statements have begun.
                     if connection.in_transaction():
                         connection.rollback()
                     elif not connection.invalidated:
@@ -109,7 +109,7 @@ class Database:
             self._may_read.release()
 
     def write(self, change: Change[Result]) -> Result:
-        """Run a change, and return what it returned once it is durable."""
+        """Run a change, and return its result once it is durable."""
         return self.submit(change).result()
 
     def submit(self, change: Change[Result]) -> Future[Result]:
@@ -128,14 +128,14 @@ class Database:
         return done
 
     def truncate_log(self) -> bool:
-        """Let nothing that was deleted stay in SQLite's log of changes; False if a reader still needs it."""
+        """Remove deleted data from SQLite's log of changes; return False if a reader still needs the log."""
         try:
             return not self.is_sqlite or sqlite.truncate_log(self.engine)
         except self.errors as error:
             raise translated(error) from error
 
     def close(self) -> None:
-        """Finish what waits, and let go of the database."""
+        """Finish the changes that are waiting, and close all connections."""
         with self._submitting:
             self._closed = True
             writer = self._writer
@@ -172,12 +172,12 @@ class Database:
                     self._waiting.put(None)
                     break
                 group.append(one)
-            # Changes that were given up are left out; from here on none can be.
+            # Changes that were cancelled are left out; from here on, none can be cancelled.
             group = [one for one in group if one.done.set_running_or_notify_cancel()]
             try:
                 self._commit(group)
             except BaseException as error:
-                # A change that ended the transaction, for instance: no caller waits for ever because of it.
+                # A change may have ended the transaction, for instance; no caller must wait for ever.
                 self._drop_writer()
                 for one in group:
                     if not one.done.done():
@@ -185,7 +185,7 @@ class Database:
         self._drop_writer()
 
     def _commit(self, group: list[_Waiting]) -> None:
-        """Settle all changes of a group, in one transaction if nothing comes between."""
+        """Run and settle all changes of a group, in one transaction if possible."""
         attempts = 0
         while group:
             try:
@@ -194,7 +194,7 @@ class Database:
             except self.errors as error:
                 self._drop_writer()
                 attempts += 1
-                # The server may have closed the connection long ago: once more with a new one.
+                # The server may have closed the connection long ago: try once more with a new one.
                 if must_run_again(error) and attempts == 1:
                     continue
                 settled = [lambda done, error=error: done.set_exception(translated(error))] * len(group)  # type: ignore[misc]
@@ -210,9 +210,9 @@ class Database:
             group = group[len(settled) :]
 
     def _transaction(self, group: list[_Waiting]) -> list[Callable[[Future[Any]], None]]:
-        """Run changes and commit them; how each was settled, up to one that must be run again.
+        """Run changes and commit them; return functions that settle each, up to one that must be run again.
 
-        One of `errors` if the transaction is lost, and with it all of them.
+        Raises one of `errors` if the transaction is lost, and all changes with it.
         """
         if self._writing is None or not self._kind.is_usable(self._writing):
             self._drop_writer()
@@ -233,7 +233,7 @@ class Database:
                 try:
                     self._kind.roll_back_to_savepoint(connection)
                 except self.errors as lost:
-                    # There is no transaction any more: a full disk ends it, for instance.
+                    # The transaction has ended, because of a full disk for instance.
                     raise (error if isinstance(error, self.errors) else lost) from None
                 if isinstance(error, self.errors):
                     if must_run_again(error):
@@ -260,7 +260,7 @@ class Database:
 
 
 def checked_url(text: str) -> URL:
-    """The address of a database that keydyn can use; a `ValueError` says what is wrong with it."""
+    """Parse the address of a database; raise a `ValueError` if keydyn cannot use it."""
     try:
         url = make_url(text)
     except ArgumentError:

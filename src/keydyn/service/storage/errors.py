@@ -1,4 +1,4 @@
-"""Errors of a database: which are its own, and which are those of a change."""
+"""Classifying errors: those of the database itself, and those of a change that was run."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import sqlite3
 
 from sqlalchemy.exc import DBAPIError
 
-# Seconds to wait for the database, or for another process that uses it.
+# The seconds to wait for the database, or for another process that uses it.
 PATIENCE = 15
-# PostgreSQL's codes for a deadlock, a conflict of transactions, a lock that was waited for too long, and a
-# server that an administrator or a crash has stopped.
+# PostgreSQL's codes for a deadlock, a serialization failure, a lock that was waited for too long, and a
+# server that was stopped by an administrator or a crash.
 RUN_AGAIN = ("40P01", "40001", "55P03", "57P01", "57P02")
-# The classes of a database's own errors, as every driver calls them (PEP 249).
+# The names of the exception classes for a database's own errors, common to all drivers (PEP 249).
 CLASSES = {"OperationalError", "InterfaceError"}
 
 
 class DatabaseUnavailableError(OSError):
-    """The database cannot be reached, is full or is too busy.
+    """Raised if the database cannot be reached, is full or is too busy.
 
-    Nothing of the change was kept, unless the message says that this is not known.
+    Nothing of the change was stored, unless the message says that this is not known.
     """
 
 
@@ -30,20 +30,20 @@ def must_run_again(error: BaseException) -> bool:
 
 
 def certainly_undone(error: BaseException) -> bool:
-    """Whether a transaction that could not be committed is known to have left nothing."""
+    """Whether a transaction whose commit failed is known to have stored nothing."""
     cause = _cause(error)
     if isinstance(cause, sqlite3.Error):
         return (getattr(cause, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_FULL
-    # The server has answered, and not by closing the connection.
+    # The server has answered, instead of closing the connection (class 57).
     state = getattr(cause, "sqlstate", None)
     return state is not None and state[:2] != "57"
 
 
 def translated(error: BaseException) -> BaseException:
-    """An error of the database itself as a `DatabaseUnavailableError`; any other one as it is."""
+    """Convert an error of the database itself to a `DatabaseUnavailableError`; return others unchanged."""
     cause = _cause(error)
     if isinstance(cause, sqlite3.OperationalError):
-        # A mistake in a statement has this class too.
+        # Errors in a statement have this class too.
         if (getattr(cause, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_ERROR:
             return error
     elif type(cause) is not sqlite3.DatabaseError and not CLASSES & {

@@ -1,6 +1,6 @@
-"""Master keys: the environment or a file they come from, the proof that they are right, and their rotation.
+"""Master keys: reading them from the environment or a file, proving that they are right, and rotating them.
 
-A key is 32 random bytes in base64; where there are several, the newest comes first.
+A key is 32 random bytes in base64. If there are several, the newest comes first.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from keydyn.service.storage.sealing import ID_BYTES, KEY_BYTES, MasterKeys, Seal
 from keydyn.service.storage.tables import master_keys, tenants, users
 
 VARIABLE = "KEYDYN_MASTER_KEY"
-# What a key is proved with. With the earlier proof, rows that grant access may lack their codes: they get
-# them once, together with the new proof, which nobody can take back without the key.
+# The texts by which a key is proved. With the earlier one, rows that grant access may lack their codes. They
+# get codes once, together with the new proof, which cannot be undone without the key.
 PROOF, EARLIER_PROOF = b"keydyn master key; rows are authentic", b"keydyn master key"
 LARGEST_FILE = 1 << 16
 HOW_TO_MAKE_ONE = "(umask 077 && openssl rand -base64 32 > {file})"
-# Data keys that are wrapped again in one transaction.
+# The number of data keys that are wrapped again in one transaction.
 BATCH = 200
 TWO_STEPS = (
     f"the master key comes from {VARIABLE}, which only you can change. First put a new key before the old "
@@ -41,7 +41,7 @@ TWO_STEPS = (
 
 
 class MasterKeyError(ValueError):
-    """There is no master key, it is not the right one, or its file is not safe."""
+    """Raised if there is no master key, if it is not the right one, or if its file is not safe."""
 
 
 class KeyFile:
@@ -52,7 +52,7 @@ class KeyFile:
         self._seen: tuple[int, ...] | None = None
 
     def read(self) -> list[bytes]:
-        """The keys; a `MasterKeyError` says what is wrong with the file."""
+        """Read the keys; raise a `MasterKeyError` if the file cannot be used or is not safe."""
         try:
             with opened(self.path, LARGEST_FILE) as file:
                 status = os.fstat(file.fileno())
@@ -67,14 +67,14 @@ class KeyFile:
         return decoded(text.decode("ascii", "replace").split(), str(self.path))
 
     def changed(self) -> list[bytes] | None:
-        """The keys, if the file has changed since it was read; a file that cannot be read has not changed."""
+        """The keys, if the file has changed since it was read and can be read; otherwise None."""
         with suppress(OSError, MasterKeyError):
             if _identity(os.stat(self.path)) != self._seen:
                 return self.read()
         return None
 
     def make(self) -> None:
-        """Write the file with one new key, unless there is a file already."""
+        """Create the file with one new key, unless it exists already."""
         temporary = self.path.with_name(f".{secrets.token_hex(8)}.key")
         try:
             _write_private(temporary, [secrets.token_bytes(KEY_BYTES)])
@@ -85,7 +85,7 @@ class KeyFile:
         sync_folder(self.path.parent)
 
     def replace(self, keys: Sequence[bytes]) -> None:
-        """Write other keys in place of those that are there."""
+        """Replace the keys in the file."""
         with replacing(self.path) as temporary:
             _write_private(temporary, keys)
 
@@ -95,8 +95,8 @@ def open_master_keys(
 ) -> MasterKeys:
     """The master keys of a database, proved to be its own before anything is written.
 
-    From the environment, or a file that is read again when it changes. SQLite with neither has a file beside
-    it, which is made when the database is new.
+    They come from the environment, or from a file that is read again when it changes. If neither is given, an
+    SQLite database has a key file next to it, which is created if the database is new.
     """
     keys, file = given(database, key_file, environment)
     if keys is not None:
@@ -117,7 +117,7 @@ def open_master_keys(
 def known_master_keys(
     database: Database, key_file: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> MasterKeys:
-    """The master keys of a database that has some, proved to be its own; nothing is written."""
+    """The master keys of a database that already has some, proved to be its own; nothing is written."""
     keys, file = given(database, key_file, environment)
     if keys is None:
         assert file is not None
@@ -133,7 +133,7 @@ def known_master_keys(
 def given(
     database: Database, key_file: Path | None, environment: Mapping[str, str] = os.environ
 ) -> tuple[list[bytes] | None, KeyFile | None]:
-    """The keys from the environment, or the file that has them."""
+    """The keys from the environment, or the file that holds them; the other is None."""
     text = environment.get(VARIABLE, "")
     if text and key_file is not None:
         raise MasterKeyError(f"give {VARIABLE} or a key file, not both")
@@ -148,7 +148,7 @@ def given(
 
 
 def decoded(words: Sequence[str], source: str) -> list[bytes]:
-    """Keys from base64; a `MasterKeyError` without any of it if one of them is not 32 bytes."""
+    """Decode keys from base64; raise a `MasterKeyError`, which quotes none of it, if one is not 32 bytes."""
     keys = []
     for word in words:
         try:
@@ -164,12 +164,13 @@ def decoded(words: Sequence[str], source: str) -> list[bytes]:
 
 
 def register(connection: Connection, keys: MasterKeys) -> bool:
-    """Note the newest key, and say whether it was new; a `MasterKeyError` if they are not the right ones.
+    """Store the proof of the newest key, and return whether it was new.
 
-    Rows that an earlier version of keydyn wrote get their codes, once.
+    Raises a `MasterKeyError` if these are not the right keys. Rows that an earlier version of keydyn wrote
+    get their authentication codes, once.
     """
     if connection.dialect.name == "postgresql":
-        # Of two processes with different keys for a new database, the second is refused.
+        # If two processes have different keys for a new database, the second is refused.
         connection.exec_driver_sql("LOCK TABLE master_keys IN SHARE ROW EXCLUSIVE MODE")
     if _prove(connection, keys):
         return False
@@ -189,9 +190,9 @@ def register(connection: Connection, keys: MasterKeys) -> bool:
 
 
 def _prove(connection: Connection, keys: MasterKeys) -> bool:
-    """Whether the newest key is known, and rows have their codes.
+    """Whether the database knows the newest key, and its rows have their authentication codes.
 
-    A `MasterKeyError` if a key is retired, or one in use is not given.
+    Raises a `MasterKeyError` if the newest key is retired, or if a key in use was not given.
     """
     rows = {row.id: row for row in connection.execute(select(master_keys))}
     missing = [name for name, row in rows.items() if not row.retired and name not in keys.ids]
@@ -207,7 +208,7 @@ def _prove(connection: Connection, keys: MasterKeys) -> bool:
 
 
 def _is_earlier(keys: MasterKeys, row: Row[Any]) -> bool:
-    """Whether a key in use was proved by a version of keydyn that gave rows no codes."""
+    """Whether a key in use was registered by a version of keydyn that did not authenticate rows."""
     try:
         proof = keys.key(row.id).open(row.proof, _place(row.id))
     except SealError:
@@ -241,7 +242,7 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Rotation:
-    """What was done: the name of the key in use, those that were retired, and how many were wrapped again."""
+    """The result of a rotation: the key in use, the keys retired, the number of data keys wrapped again."""
 
     key: str
     retired: tuple[str, ...]
@@ -255,11 +256,11 @@ def rotate(
     progress: Callable[[int, int], object] = lambda done, total: None,
     batch: int = BATCH,
 ) -> Rotation:
-    """Replace the master key; with keys from the environment, finish with what is given.
+    """Replace the master key by a new one or, with keys from the environment, by the first of these.
 
-    Every step can be repeated: a run that was killed is finished by the next one. First nothing can be
-    wrapped with the old key any more, because triggers refuse it; then what it wrapped is wrapped again, in
-    batches; only when nothing is left does the old key go. The service may run meanwhile.
+    Every step can be repeated: a run that was killed is finished by the next one. First the old key is
+    retired, so that triggers refuse to wrap anything with it; then everything that it wrapped is wrapped
+    again, in batches; only when nothing is left is the old key removed. The service may keep running.
     """
     keys, file = given(database, key_file, environment)
     if keys is not None:
@@ -267,11 +268,11 @@ def rotate(
             raise MasterKeyError(TWO_STEPS)
         return _wrap_all(database, open_master_keys(database, None, environment), progress, batch)
     assert file is not None
-    # Proves the old key before a new one is made.
+    # Prove the old key before a new one is made.
     open_master_keys(database, key_file, environment)
     with _alone(file.path.parent):
         known = file.read()
-        # With several keys an earlier run was killed: it is finished, with the key that it made.
+        # Several keys mean that an earlier run was killed: finish it with the key that it made.
         if len(known) == 1:
             known = [secrets.token_bytes(KEY_BYTES), *known]
             file.replace(known)
@@ -293,13 +294,13 @@ def _wrap_all(
             wrapped += len(done)
             after = done[-1]
             progress(wrapped, total)
-    # Only what the old key has authenticated is authenticated again.
+    # Only rows that are authentic by the old key are authenticated again.
     database.write(lambda connection: authenticate_all(connection, keys, only_authentic=True))
     return Rotation(keys.current, retired, wrapped)
 
 
 def _retire_others(connection: Connection, keys: MasterKeys) -> tuple[str, ...]:
-    """Retire all other keys: nothing can be wrapped with them from now on."""
+    """Retire all keys but the newest, so that they can wrap nothing more; return the names of given ones."""
     register(connection, keys)
     others = master_keys.c.id != keys.current
     names = connection.execute(select(master_keys.c.id).where(others)).scalars().all()
@@ -308,7 +309,7 @@ def _retire_others(connection: Connection, keys: MasterKeys) -> tuple[str, ...]:
 
 
 def _wrap(connection: Connection, table: Table, after: str, keys: MasterKeys, most: int) -> list[str]:
-    """Wrap the next keys again; the ids of their rows."""
+    """Wrap the next batch of data keys again; return the ids of their rows."""
     columns = select(table.c.id, table.c.wrapped_key).where(_is_old(table, keys), table.c.id > after)
     rows = connection.execute(columns.order_by(table.c.id).limit(most).with_for_update()).all()
     if rows:
@@ -334,7 +335,7 @@ def _is_old(table: Table, keys: MasterKeys) -> ColumnElement[bool]:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold a lock: one process at a time exchanges the keys of a folder."""
+    """Hold a lock on a folder, so that only one process at a time replaces its keys."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:

@@ -12,9 +12,9 @@ from sqlalchemy.exc import DBAPIError
 
 from keydyn.service.storage.errors import PATIENCE
 
-# Whatever SQLAlchemy or the driver raises when a statement fails.
+# The exceptions that SQLAlchemy or the driver raises when a statement fails.
 ERRORS = (DBAPIError, psycopg.Error)
-# A worker that hangs within a transaction must not hold up the others for ever.
+# A worker that hangs within a transaction must not block the others for ever.
 OPTIONS = {
     "lock_timeout": PATIENCE,
     "statement_timeout": 4 * PATIENCE,
@@ -27,7 +27,7 @@ def engine(url: URL) -> Engine:
     return create_engine(
         url,
         poolclass=NullPool,
-        # The message of an error must not tell what was stored.
+        # The message of an error must not reveal what was stored.
         hide_parameters=True,
         connect_args={
             "connect_timeout": PATIENCE,
@@ -62,12 +62,12 @@ def is_usable(connection: Connection) -> bool:
         return False
     poll = select.poll()
     poll.register(inner.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
-    # Between transactions the server has nothing to say but farewell.
+    # Between transactions, the server sends nothing unless it closes the connection.
     return not poll.poll(0)
 
 
 def begin_reading(connection: Connection) -> None:
-    """The driver begins transactions by itself."""
+    """Do nothing, because the driver begins transactions by itself."""
 
 
 def begin_writing(connection: Connection) -> None:
@@ -76,10 +76,10 @@ def begin_writing(connection: Connection) -> None:
 
 
 def next_savepoint(connection: Connection) -> None:
-    """Keep what was done since the savepoint, and set another."""
+    """Keep the changes made since the savepoint, and set another."""
     driver(connection).execute("RELEASE one; SAVEPOINT one")
 
 
 def roll_back_to_savepoint(connection: Connection) -> None:
-    """Undo what was done since the savepoint, which stays."""
+    """Undo the changes made since the savepoint, which stays."""
     driver(connection).execute("ROLLBACK TO one")

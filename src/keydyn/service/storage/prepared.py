@@ -1,7 +1,7 @@
-"""Statements that requests run, compiled once and handed to the driver itself.
+"""Statements that requests run often, compiled once and passed directly to the driver.
 
-From a statement to its rows, SQLAlchemy takes several times as long as SQLite. These statements are written
-with SQLAlchemy, and so are the same for both databases; only the way to the driver is shorter.
+SQLAlchemy takes several times as long to run a statement as SQLite itself. These statements are written with
+SQLAlchemy, so that they are the same for both databases, but bypass it when they run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 
 class _Compiled(NamedTuple):
-    """A statement for one database: what the driver takes, and the constants among its values."""
+    """A statement compiled for one database: its SQL, the values to give, and constant values."""
 
     sql: str
     names: frozenset[str]  # the values that a caller gives
@@ -29,9 +29,9 @@ class Prepared:
     Parameters
     ----------
     statement : a select, insert, update or delete
-    columns : in an insert or update, the columns that are set to given values
+    columns : the columns that an insert or update sets to given values
 
-    Rows are named tuples, with values as the driver has them: on SQLite a truth value is a number.
+    Rows are named tuples, with values as the driver returns them: on SQLite, a boolean is a number.
     """
 
     def __init__(self, statement: Executable, *columns: str) -> None:
@@ -40,18 +40,18 @@ class Prepared:
         self._row: Any = None
 
     def all(self, connection: Connection, **values: Any) -> list[Any]:
-        """All rows."""
+        """Run the statement and return all rows."""
         cursor = self._run(connection, values)
         made = (self._row or self._named(cursor))._make
         return [made(row) for row in cursor.fetchall()]
 
     def plain(self, connection: Connection, **values: Any) -> list[tuple[Any, ...]]:
-        """All rows as tuples without names, which cost less where there are thousands."""
+        """Run the statement and return all rows as plain tuples, which is faster for thousands of rows."""
         found: list[tuple[Any, ...]] = self._run(connection, values).fetchall()
         return found
 
     def first(self, connection: Connection, **values: Any) -> Any:
-        """The first row; None if there is none."""
+        """Run the statement and return the first row; None if there is none."""
         cursor = self._run(connection, values)
         made = (self._row or self._named(cursor))._make
         row = cursor.fetchone()
@@ -59,14 +59,14 @@ class Prepared:
         return None if row is None else made(row)
 
     def value(self, connection: Connection, **values: Any) -> Any:
-        """The first value of the first row; None if there is none."""
+        """Run the statement and return the first value of the first row; None if there is none."""
         cursor = self._run(connection, values)
         row = cursor.fetchone()
         cursor.close()
         return None if row is None else row[0]
 
     def run(self, connection: Connection, **values: Any) -> int:
-        """The number of rows that were changed."""
+        """Run the statement and return the number of rows that it changed."""
         changed: int = self._run(connection, values).rowcount
         return changed
 

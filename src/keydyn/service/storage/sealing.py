@@ -1,7 +1,7 @@
 """Encryption at rest: AES-256-GCM, a data key for each person and tenant, wrapped by a master key.
 
-What is sealed is bound to its place: bytes moved to another row or column cannot be opened there. Each value
-is encrypted with a key of its own, derived from the data key and 192 random bits: no key encrypts two
+A sealed value is bound to its place: bytes moved to another row or column cannot be opened there. Each value
+is encrypted with a key of its own, derived from the data key and 192 random bits, so that no key encrypts two
 values, however many there are. Destroying a person's wrapped key makes everything that was sealed with it
 unreadable, in backups taken later too.
 """
@@ -19,20 +19,20 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY_BYTES, NONCE_BYTES, SALT_BYTES, ID_BYTES = 32, 12, 24, 8
-# Before what is sealed: with a key for each value, or, in values that earlier versions stored, with the data
-# key itself and a random nonce.
+# The first byte of a sealed value: encrypted with a key of its own or, by earlier versions of keydyn, with
+# the data key itself and a random nonce.
 VERSION, EARLIER = b"\x02", b"\x01"
-# The key of a value encrypts nothing else, and so needs no other nonce.
+# The key of a value encrypts nothing else, and so can always have the same nonce.
 ONLY_NONCE = bytes(NONCE_BYTES)
 
 
 class SealError(ValueError):
-    """What was sealed cannot be opened: another key, another place, or changed bytes."""
+    """Raised if a sealed value cannot be opened: it has another key or place, or its bytes were changed."""
 
 
 @dataclass(frozen=True, repr=False)
 class DataKey:
-    """A key that seals what is stored about one person, or one tenant.
+    """A key that seals the data of one person, or of one tenant.
 
     While a key is being replaced, `previous` still opens what it sealed.
     """
@@ -50,12 +50,12 @@ class DataKey:
         return cls(secrets.token_bytes(KEY_BYTES))
 
     def seal(self, contents: bytes, place: str) -> bytes:
-        """Encrypt for one place, such as "samples/3f…"."""
+        """Encrypt contents for one place, such as "samples/3f…"."""
         salt = secrets.token_bytes(SALT_BYTES)
         return VERSION + salt + self._of_value(salt).encrypt(ONLY_NONCE, contents, place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:
-        """Decrypt what was sealed for this place; a `SealError` if it was not, or has changed."""
+        """Decrypt a value sealed for this place; raise a `SealError` if it was not, or was changed."""
         version, rest = sealed[:1], sealed[1:]
         try:
             if version == VERSION and len(rest) > SALT_BYTES:
@@ -73,14 +73,14 @@ class DataKey:
         return AESGCM(hmac.digest(self.key, b"keydyn value" + salt, "sha256"))
 
     def derived(self, purpose: str) -> bytes:
-        """32 bytes for another purpose, from which the key cannot be found."""
+        """32 bytes for another purpose, from which the key cannot be recovered."""
         return hmac.digest(self.key, f"keydyn {purpose}".encode(), "sha256")
 
 
 class MasterKeys:
-    """Keys that wrap data keys: the first wraps, all of them unwrap.
+    """The keys that wrap data keys: the first one wraps, and all of them unwrap.
 
-    `changed` returns the keys if they have changed since it was last called, and otherwise None.
+    `changed` is called to find out whether the keys have changed: it returns the new ones, or else None.
     """
 
     def __init__(
@@ -88,9 +88,10 @@ class MasterKeys:
     ) -> None:
         self._keys = _named(keys)
         self._changed = changed
-        # Rows that were found not to be authentic, by table and id: the tenant to be told, None once it was.
+        # Rows that were found not to be authentic, by table and id, with the tenant in whose audit log that
+        # has yet to be noted; None once it was.
         self.altered: dict[tuple[str, str], str | None] = {}
-        # Tenants by their ids, each with what it was made from (`accounts.find_tenant`).
+        # Cached tenants by their ids, each with the row and keys it was made from (`accounts.find_tenant`).
         self.tenants: dict[str, tuple[object, Any]] = {}
 
     @property
@@ -108,14 +109,14 @@ class MasterKeys:
         return self._keys[name]
 
     def wrap(self, key: DataKey, place: str) -> bytes:
-        """A data key sealed with the newest master key, whose name stands before it."""
-        # Not with one that was meanwhile replaced.
+        """Seal a data key with the newest master key, whose name comes first in the result."""
+        # The newest key may have been replaced meanwhile.
         self._refresh()
         name, newest = next(iter(self._keys.items()))
         return bytes.fromhex(name) + newest.seal(key.key, place)
 
     def unwrap(self, wrapped: bytes, place: str) -> DataKey:
-        """The data key; a `SealError` if its master key is not among these."""
+        """Open a wrapped data key; raise a `SealError` if its master key is not among these."""
         name = wrapped_by(wrapped)
         if name not in self._keys:
             self._refresh()
@@ -125,12 +126,12 @@ class MasterKeys:
         return DataKey(master.open(wrapped[ID_BYTES:], place))
 
     def mac(self, contents: bytes) -> bytes:
-        """A code that shows that contents were written with the newest master key, whose name comes first."""
+        """A code that authenticates contents with the newest master key, whose name comes first in it."""
         self._refresh()
         return bytes.fromhex(self.current) + _mac(self.key(self.current), contents)
 
     def is_authentic(self, contents: bytes, mac: bytes | None) -> bool:
-        """Whether a code is that of these contents, and its master key is among these."""
+        """Whether a code belongs to these contents, and was made with one of these master keys."""
         if mac is None:
             return False
         name = wrapped_by(mac)

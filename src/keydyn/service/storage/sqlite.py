@@ -1,4 +1,4 @@
-"""SQLite: connections, transactions begun where we say rather than where the driver guesses, and a queue."""
+"""SQLite: connections, transactions that begin explicitly (not when the driver guesses), a write queue."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from sqlalchemy.exc import DBAPIError
 
 from keydyn.service.storage.errors import PATIENCE
 
-# Whatever SQLAlchemy or the driver raises when a statement fails.
+# The exceptions that SQLAlchemy or the driver raises when a statement fails.
 ERRORS = (DBAPIError, sqlite3.Error)
 SETTINGS = (
     "synchronous=FULL",
     "foreign_keys=ON",
-    # What is deleted is overwritten.
+    # Deleted data is overwritten.
     "secure_delete=ON",
-    # Bytes that the log of changes keeps when it starts again.
+    # The size in bytes to which the log of changes is cut when it starts again.
     f"journal_size_limit={64 << 20}",
-    # Pages of the log that are written into the database together: those that change with every request are
-    # then written once for some hundred requests.
+    # The number of pages of the log that are written into the database together, so that pages that change
+    # with every request are written once per some hundred requests.
     "wal_autocheckpoint=4000",
 )
-# A reader's pages are void as soon as another connection has written: each need not keep 2 MB of them.
+# A reader's cached pages are void as soon as another connection writes, and so need not take 2 MB each.
 READING = ("query_only=ON", "cache_size=-256")
-# How long it may take until those who read from the log have finished, milliseconds.
+# How many milliseconds to wait until readers of the log have finished.
 TRUNCATING_MS = 2000
-# Seconds after which a process asks again.
+# The seconds after which a process tries again to get a lock.
 ASKING = 0.0005
-# Bytes of the file that are locked: the holder of the first writes, the holder of the second is next.
+# The bytes of the file that are locked: the holder of the first writes, the holder of the second is next.
 TURN, NEXT = 0, 1
 
 
@@ -50,7 +50,7 @@ def engine(url: URL) -> Engine:
     made = create_engine(
         url,
         poolclass=NullPool,
-        # The message of an error must not tell what was stored.
+        # The message of an error must not reveal what was stored.
         hide_parameters=True,
         connect_args={"timeout": PATIENCE, "isolation_level": None, "check_same_thread": False},
     )
@@ -84,32 +84,32 @@ def begin_reading(connection: Connection) -> None:
 
 
 def begin_writing(connection: Connection) -> None:
-    """Begin a transaction that writes, with a savepoint; waits for writers of other processes."""
+    """Begin a transaction that writes, with a savepoint, after waiting for writers of other processes."""
     driver(connection).execute("BEGIN IMMEDIATE")
     driver(connection).execute("SAVEPOINT one")
 
 
 def next_savepoint(connection: Connection) -> None:
-    """Keep what was done since the savepoint, and set another."""
+    """Keep the changes made since the savepoint, and set another."""
     execute = driver(connection).execute
     execute("RELEASE one")
     execute("SAVEPOINT one")
 
 
 def roll_back_to_savepoint(connection: Connection) -> None:
-    """Undo what was done since the savepoint, which stays."""
+    """Undo the changes made since the savepoint, which stays."""
     driver(connection).execute("ROLLBACK TO one")
 
 
 def truncate_log(made: Engine) -> bool:
-    """Write the log of changes into the database and cut it off; False while others still read from it."""
+    """Write the log of changes into the database and empty it; return False if others still read from it."""
     until = time.monotonic() + TRUNCATING_MS / 1000
     with made.connect() as connection:
         own = driver(connection)
         own.execute(f"PRAGMA busy_timeout={TRUNCATING_MS}")
         while True:
             busy, pages, _ = own.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            # SQLite waits for those who read, but not for another that does the same at this moment.
+            # SQLite waits for readers, but not for another process that truncates the log at this moment.
             if not busy or pages >= 0 or time.monotonic() > until:
                 return not busy
             time.sleep(0.01)
@@ -118,7 +118,7 @@ def truncate_log(made: Engine) -> bool:
 def _set_up(connection: Any, _: Any) -> None:
     for setting in SETTINGS:
         connection.execute(f"PRAGMA {setting}")
-    # While another process does the same, SQLite refuses it at once rather than wait.
+    # While another process does the same, SQLite refuses at once instead of waiting.
     until = time.monotonic() + PATIENCE
     while True:
         try:
@@ -131,12 +131,12 @@ def _set_up(connection: Any, _: Any) -> None:
 
 
 class WriteQueue:
-    """A file that is locked by the process that writes and by the one that is next; never written to.
+    """A fair queue of writing processes: a file that the writer and the next in line lock, but do not change.
 
-    SQLite itself has no queue: a process that finds the file locked asks again after longer and longer
-    pauses, and of two busy processes one can wait for a second although each writes for milliseconds. This
-    makes waiting fair and is no safeguard: a process that has waited too long goes on without a turn, and
-    waits for SQLite's own lock. The locks of a process end with it.
+    SQLite itself has no queue: a process that finds the database locked tries again after longer and longer
+    pauses, so that one of two busy processes can wait for a second although each writes for milliseconds.
+    This queue makes waiting fair, but is not a safeguard: a process that has waited too long goes on without
+    a turn, and waits for SQLite's own lock. The locks of a process end with it.
     """
 
     def __init__(self, file: str, patience: float) -> None:
@@ -151,7 +151,7 @@ class WriteQueue:
             try:
                 self._handle = os.open(self._file, flags, 0o600)
             except OSError:
-                # A full disk, for instance, which SQLite reports better.
+                # The disk may be full, for instance, which SQLite reports better.
                 yield
                 return
         until = time.monotonic() + self._patience

@@ -1,7 +1,7 @@
-"""Upgrading a database to the tables of this version, and checking the state of one.
+"""Upgrading a database to the tables of this version of keydyn, and checking the state of a database.
 
-All migrations run in one transaction: a process killed meanwhile leaves the database as it was. That
-transaction holds a lock, so that of several processes that start at once one upgrades and the others wait.
+All migrations run in one transaction: if the process is killed meanwhile, the database stays as it was. The
+transaction holds a lock, so that if several processes start at once, one upgrades and the others wait.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from keydyn.service.storage.database import Database
 from keydyn.service.storage.errors import translated
 from keydyn.service.storage.tables import metadata
 
-# Any number that no other program uses.
+# An arbitrary number that no other program uses.
 ADVISORY_LOCK = 0x6B65_7964_796E
-# How long a process waits for another that upgrades, seconds.
+# How many seconds a process waits for another that upgrades.
 PATIENCE = 3600
-# Alembic keeps what is being migrated in variables of its module.
+# Alembic keeps the current migration in module variables.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 class NewerDatabaseError(ValueError):
-    """A newer version of keydyn has upgraded this database."""
+    """Raised if a newer version of keydyn has upgraded the database."""
 
 
 @dataclass(frozen=True)
 class DatabaseReport:
-    """The state of a database."""
+    """The state of a database: its revision, the newest one, and the problems found."""
 
     revision: str | None
     newest: str
@@ -51,9 +51,9 @@ class DatabaseReport:
 
 
 def upgrade(database: Database) -> str:
-    """Apply the migrations that this database does not have yet; the revision it then has.
+    """Apply the migrations that a database does not have yet; return its revision after that.
 
-    A `NewerDatabaseError` if it has some that this version does not know.
+    Raises a `NewerDatabaseError` if the database has a migration that this version does not know.
     """
     config = _config()
     newest = _newest(config)
@@ -68,7 +68,7 @@ def upgrade(database: Database) -> str:
 
 
 def check(database: Database) -> DatabaseReport:
-    """Say which revision a database has and what is wrong with it."""
+    """Report the revision of a database, and any damage or unexpected tables."""
     config = _config()
     newest = _newest(config)
     with database.reading() as connection:
@@ -80,7 +80,7 @@ def check(database: Database) -> DatabaseReport:
 
 
 def differences(connection: Connection) -> list[str]:
-    """Where the tables differ from those that this version expects."""
+    """Descriptions of all differences between the tables and those that this version expects."""
     context = MigrationContext.configure(connection, opts={"compare_type": True})
     return [str(difference) for difference in compare_metadata(context, metadata)]
 
@@ -99,7 +99,7 @@ def _newest(config: Config) -> str:
 
 
 def _revision(connection: Connection, config: Config) -> str | None:
-    """The revision of a database, none if it is empty; a `NewerDatabaseError` if it is not a known one."""
+    """The revision of a database, None if it is empty; raises a `NewerDatabaseError` if it is unknown."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     revision = MigrationContext.configure(connection).get_current_revision()
@@ -115,12 +115,12 @@ def _revision(connection: Connection, config: Config) -> str | None:
 
 @contextmanager
 def _upgrading(database: Database) -> Iterator[Connection]:
-    """A transaction that one process at a time can have."""
+    """A transaction in which only one process at a time can upgrade the database."""
     try:
         with database.engine.connect() as connection, connection.begin():
             if database.is_sqlite:
                 driver = sqlite.driver(connection)
-                # SQLite changes a table by making a new one; what refers to the old one must not go with it.
+                # SQLite changes a table by making a new one; rows that refer to the old one must stay.
                 driver.execute("PRAGMA foreign_keys=OFF")
                 driver.execute(f"PRAGMA busy_timeout={PATIENCE * 1000}")
                 driver.execute("BEGIN IMMEDIATE")

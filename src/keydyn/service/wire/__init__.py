@@ -1,4 +1,4 @@
-"""What is sent and answered over HTTP: one set of types, which routes return and the client parses.
+"""Types of the requests and answers of the HTTP interface, shared by the service and its client.
 
-Nothing here imports the rest of keydyn, so that the client needs nothing else of it.
+Nothing here imports the rest of the service, so that the client can do without it.
 """

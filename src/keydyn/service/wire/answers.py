@@ -1,4 +1,4 @@
-"""What the service answers. The client has the same types, and ignores fields that a newer service adds."""
+"""The service's answers. The client uses the same types, and ignores fields that a newer service adds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DATE = "milliseconds since 1970"
 
 
 class Answer(Struct, frozen=True):
-    """An answer, or a part of one; secrets are left out where it is printed."""
+    """Base class of answers and their parts; secrets are left out of the printed form."""
 
     def __repr__(self) -> str:
         shown = [name for name in self.__struct_fields__ if name not in ("token", "secret")]
@@ -64,7 +64,7 @@ class UsersAnswer(Answer, frozen=True):
 
 
 class Quality(Answer, frozen=True):
-    """How much of a sample can be used, and what weakens it."""
+    """The quality of a sample: how much of it can be used, and anything that weakens it."""
 
     keystrokes: Annotated[int, about("Keystrokes in the sample.")]
     known_keystrokes: Annotated[int, about("Keystrokes of keys that the population knows.")]
@@ -73,7 +73,7 @@ class Quality(Answer, frozen=True):
 
 
 class Sample(Answer, frozen=True):
-    """A sample that was stored."""
+    """A sample that was stored, with its quality and the progress of the enrolment."""
 
     sample: Annotated[str, about("The sample's id.")]
     profile: Annotated[Profile, about("The enrolment that it belongs to, with this sample.")]
@@ -81,7 +81,7 @@ class Sample(Answer, frozen=True):
 
 
 class Spoke(Answer, frozen=True):
-    """A key and one of its times that spoke for or against a claim."""
+    """A piece of evidence: one time of a key, and how strongly it speaks for or against a claim."""
 
     key: Annotated[str, about("The key, or the pair of keys.")]
     feature: Annotated[str, about("Which of the key's times.")]
@@ -89,7 +89,7 @@ class Spoke(Answer, frozen=True):
 
 
 class Evidence(Answer, frozen=True):
-    """How much of a sample counts, and which keys spoke most strongly."""
+    """The evidence in a sample: how much of it counts, and which keys speak most strongly."""
 
     keystrokes: Annotated[int, about("Keystrokes in the sample.")]
     known_keystrokes: Annotated[int, about("Keystrokes of keys that the template knows.")]
@@ -104,7 +104,7 @@ TYPED = 'Whether a hand typed it at all; "unsure" if the sample is too short to 
 
 
 class Verdict(Answer, frozen=True, kw_only=True):
-    """The answer to a claim, as a browser gets it: what was decided, and nothing about how close it was."""
+    """The answer to a claim in the form that browsers get: the decision, without scores or evidence."""
 
     id: Annotated[str, about("The decision's id, by which your server can ask for it.")]
     claimed: Annotated[str, about("The id of the user whom the sample is claimed to be from.")]
@@ -129,7 +129,7 @@ class Verdict(Answer, frozen=True, kw_only=True):
 
 
 class Decision(Verdict, frozen=True):
-    """The answer to a claim, with what it rests on. Scores are rounded, except for the service's pages."""
+    """The answer to a claim, with scores and evidence. Scores are rounded, except for the service's pages."""
 
     llr: Annotated[float, about("Natural logarithm of the calibrated likelihood ratio, in steps of 0.5.")]
     false_match_rate: Annotated[
@@ -145,7 +145,7 @@ class Decision(Verdict, frozen=True):
 
 
 class DecisionRecord(Answer, frozen=True):
-    """A decision as it is kept, for 30 days: what was decided, without scores or timings."""
+    """The record of a decision, which is kept for 30 days, without scores or timings."""
 
     id: Annotated[str, about("The decision's id.")]
     at: Annotated[Moment, about(f"When it was made, {DATE}.")]
@@ -168,7 +168,7 @@ class DecisionRecord(Answer, frozen=True):
 
 
 class ReceiptKey(Answer, frozen=True):
-    """The key with which a tenant's receipts are checked."""
+    """The public key with which a tenant's receipts are checked."""
 
     key: Annotated[str, about("The public key, Ed25519, in URL-safe base 64.")]
 
@@ -183,7 +183,7 @@ class Candidate(Answer, frozen=True):
 
 
 class Identification(Answer, frozen=True):
-    """Who typed a sample, the most probable first. Scores are rounded, as those of a decision."""
+    """The users who may have typed a sample, the most probable first. Scores are rounded as in a decision."""
 
     id: Annotated[str, about("The decision's id, by which your server can ask for it.")]
     receipt: Annotated[str, about("The signed decision: a receipt of the kind `identify`.")]
@@ -199,7 +199,7 @@ class Identification(Answer, frozen=True):
 
 
 class Token(Answer, frozen=True):
-    """A token that a browser presents instead of an API key: for one user and purpose, for a short time."""
+    """A short-lived token that a browser presents instead of an API key, for one user and one purpose."""
 
     token: Annotated[str, about("Sent as Authorization: Bearer.")]
     purpose: Annotated[Purpose, about("What the browser may do.")]
@@ -211,7 +211,7 @@ class Token(Answer, frozen=True):
 
 
 class SessionAnswer(Answer, frozen=True):
-    """A session of a page."""
+    """A session of one of the service's own pages."""
 
     token: Annotated[str, about("Sent as Authorization: Bearer, from the service's own pages only.")]
     scopes: Annotated[tuple[str, ...], about("What the page may do.")]
@@ -219,7 +219,7 @@ class SessionAnswer(Answer, frozen=True):
 
 
 class CurveAnswer(Answer, frozen=True):
-    """The density of one time of two consecutive keys, for the user and for everybody."""
+    """The density of one time of two consecutive keys, for the user and for the population."""
 
     feature: Annotated[
         Literal["interval", "hold"],
@@ -232,13 +232,13 @@ class CurveAnswer(Answer, frozen=True):
 
 
 class DensitiesAnswer(Answer, frozen=True):
-    """The times of a user's most frequent keys, beside everybody's."""
+    """The times of a user's most frequent keys, compared with those of the population."""
 
     curves: Annotated[tuple[CurveAnswer, ...], about("The curves to draw.")]
 
 
 class Erased(Answer, frozen=True, kw_only=True):
-    """A user who was erased."""
+    """The result of erasing a user."""
 
     erased: Annotated[bool, about("Always true.", extra_json_schema={"const": True})] = True
     population: Annotated[
@@ -276,7 +276,7 @@ class WebhooksAnswer(Answer, frozen=True):
 
 
 class PopulationAnswer(Answer, frozen=True):
-    """One of the tenant's own populations."""
+    """One of the tenant's own populations: learnt from its people, or installed."""
 
     device: Annotated[Device, about("The kind of device.")]
     vocabulary: Annotated[str, about("`keys`, or the text of which only positions are sent.")]
@@ -287,13 +287,13 @@ class PopulationAnswer(Answer, frozen=True):
 
 
 class PopulationsAnswer(Answer, frozen=True):
-    """The tenant's own populations; without any, the one that comes with keydyn is used."""
+    """The tenant's own populations. If there are none, the one that comes with keydyn is used."""
 
     populations: Annotated[tuple[PopulationAnswer, ...], about("The populations, the oldest first.")]
 
 
 class HealthAnswer(Answer, frozen=True):
-    """Whether the service works."""
+    """The answer of a service that is working."""
 
     status: Annotated[Literal["ok"], about("Always `ok`; other answers are problems.")]
 

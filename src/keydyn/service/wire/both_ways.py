@@ -1,7 +1,7 @@
-"""Types that are part of requests and of answers (moments, texts, a tenant's settings), and their JSON.
+"""Types that occur in both requests and answers (moments, texts, a tenant's settings), and their JSON.
 
-A client takes fields that it does not know from a newer service, and the service refuses them in a request:
-`requests` has the strict forms of these.
+These types ignore unknown fields, so that a client can talk to a newer service. The service refuses unknown
+fields in a request: the strict forms of the types are in `requests`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ FREE, POSITIONS, KEYS, KEYBOARD, PHONE = "free", "positions", "keys", "keyboard"
 USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._~@+-]{0,127}$"
 TEXT_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 ABOUT_USER_ID = "Your id for the person: preferably an opaque one, not a name or an address."
-# At its end, a pattern of Python matches before a line break too.
+# In Python, `$` also matches before a line break at the end of the text.
 ENDS_THERE = r"(?!\n)"
 Message = TypeVar("Message")
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def about(description: str = "", *, pattern: str | None = None, **limits: Any) -> Meta:
-    """What a field means, and its limits."""
+    """Describe a field: its meaning, and the limits of its values."""
     return Meta(
         description=description or None, pattern=None if pattern is None else pattern + ENDS_THERE, **limits
     )
 
 
 class Text(Struct, frozen=True):
-    """What was typed. Texts of different kinds, or of different names, are never compared."""
+    """The text that was typed. Samples of texts of different kinds or names are never compared."""
 
     kind: Annotated[
         Literal["free", "fixed", "positions"],
@@ -54,7 +54,7 @@ class Text(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From the form "free", "fixed:NAME" or "positions:NAME"."""
+        """Parse the form "free", "fixed:NAME" or "positions:NAME"."""
         kind, _, name = text.partition(":")
         if kind not in ("free", "fixed", "positions") or (kind == FREE) == bool(name):
             raise ValueError(f'a text is "free", "fixed:NAME" or "positions:NAME", not {text!r}')
@@ -65,11 +65,11 @@ class Text(Struct, frozen=True):
 
     @property
     def vocabulary(self) -> str:
-        """Which keys there are: positions in one text mean nothing in another."""
+        """The set of key names in use: each text of positions has its own, all others share one."""
         return str(self) if self.kind == POSITIONS else KEYS
 
 
-# One stranger in ten thousand is the smallest rate that the calibration's tables can state.
+# The calibration's tables can state no smaller rate than one stranger in ten thousand.
 FalseMatchRate = Annotated[float, about(ge=0.0001, le=0.5)]
 
 
@@ -89,7 +89,7 @@ Origin = Annotated[str, about(pattern=r"^https?://[A-Za-z0-9.\-\[\]:]{1,253}$", 
 
 
 class Settings(Struct, frozen=True):
-    """What a tenant may choose."""
+    """The settings that a tenant can change."""
 
     levels: Annotated[Levels, about("The largest share of strangers to accept, by security level.")] = (
         Levels()
@@ -156,33 +156,33 @@ class Moment(datetime):
 
     @classmethod
     def at(cls, milliseconds: int) -> Self:
-        """The moment this long after the start of 1970."""
+        """The moment this many milliseconds after the start of 1970."""
         return cls.fromtimestamp(0, UTC) + milliseconds * _MILLISECOND
 
     @property
     def milliseconds(self) -> int:
-        """Since the start of 1970."""
+        """The milliseconds from the start of 1970 to this moment."""
         since: timedelta = self - Moment.at(0)
         return since // _MILLISECOND
 
 
 def encoded(message: Any) -> bytes:
-    """A message as JSON."""
+    """Encode a message as JSON."""
     return _ENCODER.encode(message)
 
 
 def decoded(kind: type[Message], contents: bytes) -> Message:
-    """A message of this type from JSON.
+    """Decode a message of the given type from JSON.
 
-    Raises `msgspec.ValidationError`, which names the place, if the JSON is no such message, and
-    `msgspec.DecodeError` if it is not JSON at all.
+    Raises `msgspec.ValidationError`, which names the place, if the JSON does not fit the type, and
+    `msgspec.DecodeError` if the contents are not JSON.
     """
     found: Message = _decoder(kind).decode(contents)
     return found
 
 
 def converted(kind: type[Message], value: Any) -> Message:
-    """A message of this type from what JSON has been parsed to; the errors are those of `decoded`."""
+    """Convert JSON that is already parsed to a message of the given type; raises the errors of `decoded`."""
     _decoder(kind)
     return msgspec.convert(value, kind)
 
@@ -191,7 +191,7 @@ def _sent(value: Any) -> int | float:
     if isinstance(value, Moment):
         return value.milliseconds
     if isinstance(value, float):
-        # A NumPy number.
+        # A NumPy float64, which is a subclass of float.
         return float(value)
     raise NotImplementedError(f"{type(value).__name__} cannot be sent")
 
@@ -213,10 +213,10 @@ _PREPARING = Lock()
 
 
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    """What decodes messages of this type. Only one thread at a time prepares types.
+    """The decoder for messages of the given type, prepared by one thread at a time.
 
-    While msgspec looks at the fields of a struct, which it does once, other threads see a struct that is half
-    prepared. They would end the process with a segmentation fault.
+    While msgspec inspects the fields of a struct, which it does once, the struct is half prepared. Another
+    thread that used it then would crash the process with a segmentation fault.
     """
     found = _DECODERS.get(kind)
     if found is None:

@@ -1,4 +1,4 @@
-"""An example of each answer about a sample, for the OpenAPI document."""
+"""Examples of the answers about samples and of a token, for the OpenAPI document."""
 
 from __future__ import annotations
 

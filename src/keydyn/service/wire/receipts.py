@@ -1,4 +1,4 @@
-"""Receipts: decisions that a page hands to its server, signed by the service."""
+"""Receipts: decisions signed by the service, which a page hands to its own server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PRESENTED = re.compile(r"kdr_([A-Za-z0-9_-]{1,2000})\.([A-Za-z0-9_-]{86})")
 
 
 class Receipt(Struct, frozen=True):
-    """What a receipt says of a decision."""
+    """The contents of a receipt: the decision that it vouches for."""
 
     decision: Annotated[str, about("The decision's id.")]
     tenant: Annotated[str, about("The id of the tenant.")]
@@ -38,7 +38,7 @@ class Receipt(Struct, frozen=True):
 
 
 def parts(presented: str) -> tuple[Receipt, bytes, bytes] | None:
-    """What a receipt says, what of it is signed, and the signature; None if it is not a receipt."""
+    """Split a receipt into its contents, the bytes that are signed, and the signature; None if malformed."""
     found = PRESENTED.fullmatch(presented)
     if found is None:
         return None
@@ -50,10 +50,10 @@ def parts(presented: str) -> tuple[Receipt, bytes, bytes] | None:
 
 
 def url_safe(contents: bytes) -> str:
-    """Bytes in URL-safe base 64, without padding."""
+    """Encode bytes in URL-safe base 64, without padding."""
     return base64.urlsafe_b64encode(contents).decode().rstrip("=")
 
 
 def from_url_safe(text: str) -> bytes:
-    """The bytes that `url_safe` wrote."""
+    """Decode what `url_safe` encoded."""
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

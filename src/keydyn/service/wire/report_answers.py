@@ -45,7 +45,7 @@ class LevelsCount(Answer, frozen=True):
 
 
 class PeriodAnswer(Answer, frozen=True):
-    """What happened in an hour or a day."""
+    """The number of events of each kind in one hour or day."""
 
     at: Annotated[int, about(f"When it began, {DATE}.")]
     verified: Annotated[LevelsCount, about("Claims verified, by level and answer.")]
@@ -58,7 +58,7 @@ class PeriodAnswer(Answer, frozen=True):
 
 
 class DecisionsAnswer(Answer, frozen=True):
-    """What happened over time. Which answers were right is not known: no share of them is an error rate."""
+    """Counts of events over time. No share is an error rate, as it is not known which answers were right."""
 
     since: Annotated[int, about(f"The beginning of the first period, {DATE}.")]
     until: Annotated[int, about("The end of the last period.")]
@@ -75,7 +75,7 @@ class RateAnswer(Answer, frozen=True):
 
 
 class StatedRatesAnswer(Answer, frozen=True):
-    """What the calibration states about samples of one length."""
+    """Error rates for samples of one length, as the calibration states them."""
 
     keystrokes: Annotated[int, about("Keystrokes per sample.")]
     accepted_strangers: Annotated[
@@ -89,14 +89,14 @@ class StatedRatesAnswer(Answer, frozen=True):
 
 
 class StatedLevelAnswer(Answer, frozen=True):
-    """What the calibration states about one level."""
+    """Error rates at one security level, as the calibration states them."""
 
     target_false_match_rate: Annotated[float, about("The largest share of strangers to accept.")]
     rates: Annotated[tuple[StatedRatesAnswer, ...], about("The rates, by the length of a sample.")]
 
 
 class CountedRateAnswer(RateAnswer, frozen=True):
-    """A share that was counted."""
+    """A share that was found by counting samples."""
 
     trials: Annotated[int, about("Samples that were tested.")]
     below: Annotated[
@@ -106,7 +106,7 @@ class CountedRateAnswer(RateAnswer, frozen=True):
 
 
 class OwnPeopleAnswer(Answer, frozen=True):
-    """What became of the tenant's own people when they enrolled, in the names of others."""
+    """The results of comparing samples that the tenant's people enrolled with the templates of others."""
 
     people: Annotated[int, about("People who were compared with each other.")]
     comparisons: Annotated[int, about("Samples, each in the name of one other person.")]
@@ -116,7 +116,7 @@ class OwnPeopleAnswer(Answer, frozen=True):
 
 
 class StatedAnswer(Answer, frozen=True):
-    """What the calibration in use states about decisions."""
+    """Error rates of decisions, as the calibration in use states them."""
 
     population: Annotated[PopulationAnswer | None, about("Null for the one that comes with keydyn.")]
     people: Annotated[int, about("How many people the calibration was learnt from.")]
@@ -136,7 +136,7 @@ class StatedAnswer(Answer, frozen=True):
 
 
 class CountedRatesAnswer(Answer, frozen=True):
-    """What was counted after a number of keystrokes; null where no sample is as long."""
+    """Error rates counted after a number of keystrokes; null where no sample is that long."""
 
     keystrokes: Annotated[int, about("Keystrokes after which it was counted.")]
     accepted_strangers: Annotated[CountedRateAnswer | None, about("The share of strangers accepted.")]
@@ -146,7 +146,7 @@ class CountedRatesAnswer(Answer, frozen=True):
 
 
 class CountedAnswer(Answer, frozen=True):
-    """What became of claims among the tenant's own people, each enrolled without the sample that asks."""
+    """Error rates counted among the tenant's own people; the tested sample is left out of the enrolment."""
 
     people: Annotated[int, about("People who were compared.")]
     samples: Annotated[int, about("Their samples.")]
@@ -156,7 +156,7 @@ class CountedAnswer(Answer, frozen=True):
 
 
 class AuditEntry(Answer, frozen=True):
-    """What was done, when, by whom, and about whom; people are named by pseudonyms."""
+    """An entry of the audit log: an action, its time, its actor and the person concerned, by pseudonym."""
 
     number: Annotated[int, about("The entry's place in the log, from 1.")]
     at: Annotated[int, about(f"When it was done, {DATE}.")]
@@ -175,7 +175,7 @@ class AuditAnswer(Answer, frozen=True):
 
 
 class AuditCheckAnswer(Answer, frozen=True):
-    """Whether the log is intact, as far as it was checked."""
+    """The result of checking that the audit log, or a part of it, is intact."""
 
     whole: Annotated[bool, about("Whether no entry was changed or is missing.")]
     checked: Annotated[int, about("The number of the last entry that is intact.")]

@@ -1,4 +1,4 @@
-"""What the service takes, and how large it may be. Unknown fields are an error."""
+"""The bodies of requests, with the limits of their fields. Unknown fields are an error."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Secret = Annotated[str, about(max_length=200)]
 
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A body of a request, or a part of one."""
+    """Base class of the bodies of requests and their parts."""
 
 
 class TypedText(Text, frozen=True, forbid_unknown_fields=True):
-    """What was typed. Texts of different kinds, or of different names, are never compared."""
+    """The text that was typed. Samples of texts of different kinds or names are never compared."""
 
 
 class Keystroke(Request, frozen=True):
-    """A key that was pressed. Times are milliseconds, counted from any moment you like."""
+    """A key that was pressed. Times are milliseconds from an arbitrary start."""
 
     keyname: Annotated[KeyName, about("The key's name, such as `a` or `space`.")]
     timepress: Annotated[Time, about("When the key was pressed.")]
@@ -48,7 +48,7 @@ class Keystroke(Request, frozen=True):
 
 
 class KeyEvent(Request, frozen=True, kw_only=True):
-    """A raw event, as a browser or an operating system reports it."""
+    """A raw keyboard event, as a browser or an operating system reports it."""
 
     type: Annotated[
         Literal["press", "release", "keydown", "keyup", "blur", "focus", "paste"], about("What happened.")
@@ -96,7 +96,7 @@ class NewSample(SampleBody, frozen=True):
 
 
 class ClaimBody(SampleBody, frozen=True):
-    """A sample to be judged."""
+    """A sample to verify."""
 
     level: Annotated[
         Level | None,
@@ -148,7 +148,7 @@ class WebhookBody(Request, frozen=True):
 
 
 class SessionBody(Request, frozen=True):
-    """What opens a session of a page: either a link or an API key."""
+    """The credential that opens a session of a page: either a link or an API key."""
 
     link: Annotated[
         Secret | None, about("What follows `#link=` in a link of `keydyn serve` or `keydyn service link`.")
@@ -161,14 +161,14 @@ class SessionBody(Request, frozen=True):
 
 
 class PopulationBody(Request, frozen=True, omit_defaults=False):
-    """Which population to learn."""
+    """The population to learn: its kind of text and of device."""
 
     text: Annotated[TypedText, about("The kind of text.")] = TypedText()
     device: Annotated[Device, about("The kind of device.")] = "keyboard"
 
 
 class ErrorRatesBody(PopulationBody, frozen=True):
-    """Which samples to measure with."""
+    """The samples to measure with: their kind of text and of device."""
 
 
 class TenantLevels(Levels, frozen=True, forbid_unknown_fields=True):
@@ -176,7 +176,7 @@ class TenantLevels(Levels, frozen=True, forbid_unknown_fields=True):
 
 
 class TenantSettings(Settings, frozen=True, forbid_unknown_fields=True):
-    """What a tenant may choose."""
+    """The settings that a tenant can change."""
 
     levels: Annotated[TenantLevels, about("The largest share of strangers to accept, by security level.")] = (
         TenantLevels()

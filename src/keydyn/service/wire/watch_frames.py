@@ -1,4 +1,4 @@
-"""Frames of a watched session, from the client and from the service, each of which names its `type`."""
+"""The frames of a watched session, sent by the client or by the service; each names its `type`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from msgspec import Struct
 from keydyn.service.wire.answers import TypedBy
 from keydyn.service.wire.both_ways import about
 
-# The largest frame in bytes, and how many keystrokes it may have.
+# The largest size of a frame, in bytes and in keystrokes.
 FRAME_BYTES, KEYS_PER_FRAME = 32_768, 100
-# Times in milliseconds, and numbers of keystrokes, are smaller than this.
+# Upper bounds of times in milliseconds, and of the numbers that keystrokes carry.
 LATEST_TIME, LAST_NUMBER = 1e15, 2**53 - KEYS_PER_FRAME
 PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
 ShortText = Annotated[str, about(min_length=1, max_length=64, pattern=PRINTABLE)]
@@ -22,9 +22,10 @@ Time = Annotated[float, about(gt=-LATEST_TIME, lt=LATEST_TIME)]
 
 
 class Hello(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="hello"):
-    """The first frame: `token` from a browser, the rest beside an API key.
+    """The first frame of a connection.
 
-    `states` asks for the hidden states of keystrokes.
+    A browser sends a `token`. A client that connects with an API key sends `session`, or `text` and `device`;
+    `states` requests the hidden states of keystrokes.
     """
 
     token: LongText | None = None
@@ -35,27 +36,27 @@ class Hello(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", t
 
 
 class KeysFrame(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="keys"):
-    """Keystrokes, numbered from `first`: name, press and release, null where it was not seen."""
+    """Keystrokes, numbered from `first`: key name, press and release, which is null if it was not seen."""
 
     first: Annotated[int, about(ge=1, lt=LAST_NUMBER)]
     keys: Annotated[list[tuple[KeyName, Time, Time | None]], about(min_length=1, max_length=KEYS_PER_FRAME)]
 
 
 class Unlock(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="unlock"):
-    """Asks for a locked session to begin again, trusted."""
+    """Asks to unlock a locked session, whose trust then starts afresh."""
 
     token: LongText | None = None
 
 
 class Bye(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="bye"):
-    """Ends the connection, once everything is durable."""
+    """Asks to end the connection, once everything is durable."""
 
 
 ClientFrame = Hello | KeysFrame | Unlock | Bye
 
 
 class Welcome(Struct, frozen=True, kw_only=True, tag_field="type", tag="welcome"):
-    """Answers `Hello`: the session, and how much may be sent."""
+    """Answers `Hello`: the session, and the limits of what may be sent."""
 
     session: str
     durable: int
@@ -69,9 +70,9 @@ class Welcome(Struct, frozen=True, kw_only=True, tag_field="type", tag="welcome"
 
 
 class TrustFrame(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="trust"):
-    """Answers keystrokes: trust and suspicion after each of them that was judged, and whether a hand types.
+    """Answers `KeysFrame`: trust and suspicion after each keystroke judged, and whether a hand types.
 
-    To a token: the trust after the last of them, in steps of 10 %, and whether a hand types.
+    A browser gets the trust after the last keystroke only, in steps of 10 %, and whether a hand types.
     """
 
     first: int
@@ -86,9 +87,10 @@ class TrustFrame(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
 
 
 class Lock(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="lock"):
-    """The session was locked at this keystroke; the decision can be asked for by its id.
+    """Reports that the session was locked at keystroke `at`, by the decision with the id `decision`.
 
-    Programs learn why, if it was not suspicion.
+    `reason` says why the keystrokes were not typed by a hand. It is left out if suspicion locked the session,
+    and for browsers.
     """
 
     at: int
@@ -101,7 +103,7 @@ class Unlocked(Struct, frozen=True, tag_field="type", tag="unlocked"):
 
 
 class Durable(Struct, frozen=True, tag_field="type", tag="bye"):
-    """Answers `Bye`: the last keystroke that is durable."""
+    """Answers `Bye` with the number of the last durable keystroke."""
 
     durable: int
 

@@ -1,1 +1,1 @@
-"""Forged typing in the verification study: who is attacked, how, and what gets through."""
+"""Forged typing in the verification study: the people attacked, the attacks, and their success."""

@@ -1,8 +1,9 @@
-"""Forgeries of every person of a place, judged by the score and by a detector that has not met their kind.
+"""Forgeries of every person of a place, judged by the score and by a detector not trained on their kind.
 
 Samples are sentences: those of Aalto, and pieces of fifty keys elsewhere. A person enrols with the first
 five; the attacker has some of these or of the later ones, and forges sentences of another person's text.
-What is judged, of hands and of machines alike, are sentences joined to a hundred keys, and the first forty.
+Typed and forged sentences alike are joined to samples of a hundred keys, which are judged as a whole and by
+their first forty keys.
 """
 
 from __future__ import annotations
@@ -43,15 +44,16 @@ from keydyn.lab.verification.attacks import SECRET, noticed, shares
 from keydyn.population import Template
 
 FORGERIES, FALSE_ALARMS = "forgeries", "false_alarms"
-# Keys of the samples that are judged: all of those joined, and the first of them.
+# Number of keys judged: at least this many in joined samples, and their first ones.
 WHOLE, SHORT = 100, 40
-# The kind of what hands typed, beside the families of attacks.
+# The kind of typed samples, in addition to the families of attacks.
 OWN = "typed"
-# The answer to what is unsure because its keys come in bursts, which is not accepted either.
+# The answer for samples that are unsure because their keys come in bursts; these are not accepted either.
 BURSTS = "bursts"
-# Sentences that people enrol with.
+# Number of sentences that people enrol with.
 ENROLMENT = 5
-# People who are attacked, evenly spread, and joined texts that are forged of each; more of few people.
+# The number of people attacked, evenly spread; up to how many people count as few; and the number of joined
+# texts forged for each person, with many or few people.
 ATTACKED, FEW, TEXTS = 150, 100, (1, 2)
 BY_CONTEXT = tuple(f"{method} by {context}" for method in METHODS for context in ("pair", "context"))
 DRAWN, PICKED = "drawn from the model", "best of 10 drawn from the model"
@@ -61,7 +63,7 @@ OTHERS = (
     *("robot, jitter 10 ms", "robot, random delays", "browser automation, random waits"),
 )
 ATTACKS = (*BY_CONTEXT, BURST, *OTHERS, DRAWN, PICKED)
-# What those attackers have who need not be tried with everything.
+# The knowledge to try for attacks that are not tried with everything.
 KNOWING = {
     DRAWN: (NOTHING, *STOLEN, TEMPLATE),
     PICKED: ("10 samples", TEMPLATE),
@@ -70,20 +72,20 @@ KNOWING = {
 
 
 class Detector(Protocol):
-    """Judges whether hands typed samples, sent in the name of a template's owner."""
+    """Judges whether samples sent in the name of a template's owner were typed by hand."""
 
     def llr(self, samples: Samples, template: Template) -> Floats:
-        """(n,) evidence that each was typed."""
+        """Evidence that each sample was typed, (n,)."""
 
     def judged(self, samples: Samples, template: Template) -> list[Typed]:
-        """Whether a hand typed each."""
+        """The judgement on each sample."""
 
 
 @dataclass(frozen=True, eq=False)
 class Defence:
-    """What judges the people of a place, learnt elsewhere.
+    """The background and detectors that judge the people of a place, learnt elsewhere.
 
-    `without` has a detector for each family of attacks that it was trained without; `complete` has met all.
+    `without` holds, for each family of attacks, a detector trained without it; `complete` was trained on all.
     """
 
     background: Background
@@ -92,7 +94,7 @@ class Defence:
 
 
 class Person(NamedTuple):
-    """A person: sentences enrolled, those that were not, and texts to forge, none if nobody attacks."""
+    """A person: enrolled sentences, other sentences, and texts to forge, which are none if not attacked."""
 
     user: Any
     enrolled: Samples
@@ -101,7 +103,7 @@ class Person(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """What one attack sends in a person's name, by the attack's name and what the attacker has."""
+    """The samples that one attack sends in a person's name, with the attack's name, knowledge and family."""
 
     attack: str
     knowledge: str
@@ -110,7 +112,7 @@ class Sent(NamedTuple):
 
 
 def people_of(samples: Samples) -> Iterator[Person]:
-    """Everyone with more sentences than are enrolled; texts are the last sentences of the next person."""
+    """People with more sentences than are enrolled; texts are the last sentences of the next person."""
     codes, users = samples.people
     numbers = np.flatnonzero(np.bincount(codes) > ENROLMENT)
     attacked = set(spread(numbers, ATTACKED).tolist())
@@ -122,7 +124,7 @@ def people_of(samples: Samples) -> Iterator[Person]:
 
 
 def _enough(sentences: Samples, texts: int) -> Samples:
-    """The last sentences that can be joined to this many texts."""
+    """The last sentences, just enough to be joined to this many texts."""
     for n in range(1, len(sentences)):
         if len(joined(sentences[-n:], WHOLE)) == texts:
             return sentences[-n:]
@@ -130,7 +132,7 @@ def _enough(sentences: Samples, texts: int) -> Samples:
 
 
 def attacks_on(defence: Defence) -> dict[str, Forger]:
-    """The attacks that are tried, by name; the last one knows the detector that it is judged by."""
+    """The attacks to try, by name; the last one uses the detector that judges it."""
     population = defence.background.population
     every = forgers(population)
     every[BURST] = InBursts(every["histograms by context"])
@@ -140,7 +142,7 @@ def attacks_on(defence: Defence) -> dict[str, Forger]:
 
 
 def sent_to(person: Person, attacks: Mapping[str, Forger], random: np.random.Generator) -> Iterator[Sent]:
-    """What every attack sends, with everything that the attacker may have; sentences are joined."""
+    """The samples of every attack with each kind of knowledge the attacker may have; sentences are joined."""
     for name, forger in attacks.items() if len(joined(person.texts, WHOLE)) else ():
         for knowledge in KNOWING.get(name, forger.knowledge):
             if len(person.others) < STOLEN.get(knowledge, 0):
@@ -151,12 +153,13 @@ def sent_to(person: Person, attacks: Mapping[str, Forger], random: np.random.Gen
 
 
 def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What forgers and hands achieve, by person and number of keys.
+    """The success of forged and of typed samples, by person and number of keys.
 
     The first frame has one row per attack, knowledge, person and length, with the number of `tries` and the
     shares `accepted` by the score, `noticed`, and `passed`, which is accepted and not noticed. The second has
-    one row per person and length: `tries`, and the shares of own samples that raise an alarm, that are unsure
-    because their keys come in bursts, that are accepted by the score, and that are lost by one of the two.
+    one row per person and length, with `tries` and the shares of own samples that raise an alarm, that are
+    unsure because their keys come in bursts, that the score accepts, and that are lost to the first two
+    although the score accepts them.
     """
     attacks = attacks_on(defence)
     forged, hands = [], []
@@ -191,7 +194,7 @@ def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame,
 
 
 def _answers(defence: Defence, kinds: Any, samples: Samples, template: Template) -> NDArray[np.str_]:
-    """(n,) whether hands typed the samples, each by a detector that has not met its kind; or `BURSTS`."""
+    """The answers (n,) on the samples, each by a detector not trained on its kind; or `BURSTS`."""
     answers = np.zeros(len(samples), dtype="U8")
     for kind in np.unique(kinds).tolist():
         detector = defence.complete if kind == OWN else defence.without[kind]
@@ -203,7 +206,7 @@ def _answers(defence: Defence, kinds: Any, samples: Samples, template: Template)
 
 
 def _accepted(background: Background, template: Template, enrolled: Integers, samples: Samples) -> Truths:
-    """(n,) which samples the score accepts in the name of the owner of a template."""
+    """Whether the score accepts each sample in the name of the template's owner, (n,)."""
     claimed = background.population.log_likelihoods([template], samples, n_jobs=1)
     scores = open_set_scores(claimed, background.beside_scores(samples), samples.sequences.lengths)
     keys = known_keys(background, samples)

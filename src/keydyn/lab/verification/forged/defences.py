@@ -1,4 +1,4 @@
-"""What judges forged typing, learnt from other people than those who are judged."""
+"""Defences against forged typing, learnt from people other than those judged."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from keydyn.population import PopulationModel, Template
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """A detector of forgeries with the population that it measures by."""
+    """A detector of forgeries with the population that its measures are based on."""
 
     hands: Hands
     people: PopulationModel
 
     def llr(self, samples: Samples, template: Template) -> Floats:
-        """(n,) evidence that each sample was typed."""
+        """Evidence that each sample was typed, (n,)."""
         return self.hands.llr(*measured(self.people, samples, template), manner_of(template))
 
     def judged(self, samples: Samples, template: Template) -> list[Typed]:
-        """Whether a hand typed each sample."""
+        """The judgement whether each sample was typed by hand."""
         return self.hands.judged(self.people, samples, template)
 
 
 def shipped(places: Sequence[Samples], seed: int) -> Defence:
-    """What comes with keydyn, its detector learnt anew without each family of attacks from these places."""
+    """The shipped background, with detectors learnt from these places, each without one family of attacks."""
     return _defence(shipped_background(), material_of(places, seed, enrolled=True))
 
 
 def elsewhere(place: Samples, seed: int) -> Defence:
-    """All is learnt from one place."""
+    """A defence learnt entirely from one place."""
     background = Background.learnt(PopulationDetector(), place)
     return _defence(background, material_of([place], seed, enrolled=True))
 

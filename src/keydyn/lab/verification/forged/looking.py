@@ -1,8 +1,8 @@
-"""How to look at a session again and again: overlapping windows beside blocks that do not overlap.
+"""Compares ways to look at a session repeatedly: overlapping windows and blocks that do not overlap.
 
 `python -m keydyn.lab.verification.forged.looking essay` prints how often people's own sessions would be
-locked, judged by what comes with keydyn. If the levels of the detector hold for windows of a length, looks at
-a rate every few keys lock no more often than the rate divided by these keys.
+locked by the shipped detector. If its levels hold for windows of a length, looks at some rate every n keys
+lock no more often than the rate divided by n per key.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from keydyn.lab.verification.forged.attacked import people_of
 from keydyn.model import Sequences
 from keydyn.population import PopulationModel
 
-# Keys from one look to the next, and the most that a look is of; a session's first look is at its hundredth.
+# The number of keys from one look to the next, and the most keys in a look. A session's first look comes at
+# its hundredth key.
 WAYS = ((100, 100), (50, 100), (100, 200), (100, 400))
 FIRST = 100
 RATES = (0.01, 0.005, 0.002)
 
 
 def windows(session: Samples, every: int, last: int) -> tuple[Samples, Integers]:
-    """The last keys of one session at each look, as samples, and how many keys had come.
+    """The last keys of a session at each look, as samples, and the number of keys typed by then.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def windows(session: Samples, every: int, last: int) -> tuple[Samples, Integers]
 
 
 def looked_at(place: Samples, people: PopulationModel) -> Iterator[tuple[int, int, int, Floats, Integers]]:
-    """Of everyone's session, each way: every, last, its keys, the rates of its looks, and where they are."""
+    """For each person's session and each way: every, last, number of keys, rates and places of looks."""
     for person in people_of(place):
         template = with_manner(people, people.enrol(person.enrolled), person.enrolled)
         n = person.others.sequences.n_events
@@ -63,7 +64,7 @@ def looked_at(place: Samples, people: PopulationModel) -> Iterator[tuple[int, in
 
 
 def figures(place: Samples, people: PopulationModel) -> pd.DataFrame:
-    """How often sessions are locked at each rate, per 1,000 keys, and how often they should be at most."""
+    """How often sessions are locked at each rate, per 1,000 keys, with the bound that should hold."""
     found = list(looked_at(place, people))
     rows = []
     for every, last in WAYS:
@@ -77,7 +78,7 @@ def figures(place: Samples, people: PopulationModel) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the tables of places."""
+    """Print the table of each named place."""
     for name in arguments or ("essay",):
         table = figures(load_place(name).samples, PopulationModel.shipped())
         print(f"\n{name}\n{table.round(3).to_string(index=False)}", flush=True)

@@ -1,4 +1,4 @@
-"""The pieces of work on forged typing: the people of each place, judged by what was learnt elsewhere."""
+"""The pieces of work on forged typing, which judge each place's people with defences learnt elsewhere."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from keydyn.lab.verification.forged.attacked import (
 )
 from keydyn.lab.verification.forged.defences import elsewhere, shipped
 
-# Who judges whom; the people of Aalto are judged by what comes with keydyn, which is learnt from the others.
+# The places that each place's defence is learnt from; Aalto is judged by the shipped one, learnt from both.
 SOURCES = {"fable": ("essay",), "essay": ("fable",), "aalto": ("fable", "essay")} | {
     one: (other,) for one, other in (SIMULATED, SIMULATED[::-1])
 }
 
 
 def forged_pieces(places: Sequence[Place], seed: int) -> list[Piece]:
-    """A piece per place whose people can be judged by what is here."""
+    """A piece for each place whose sources are all present."""
     here = {place.name: place for place in places}
     return [
         _piece(here[name], [here[source] for source in sources], seed)
@@ -58,7 +58,7 @@ def _piece(target: Place, sources: Sequence[Place], seed: int) -> Piece:
 
 
 def _judged(target: Place, sources: list[Place], seed: int) -> tuple[pd.DataFrame, ...]:
-    """What forgers and hands achieve at a place."""
+    """The frames of forged and of typed samples for a place."""
     samples = [place.known for place in sources]
     defence = shipped(samples, seed) if len(sources) > 1 else elsewhere(samples[0], seed)
     found = judged(target.fresh_samples, defence, seed)

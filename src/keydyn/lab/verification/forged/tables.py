@@ -1,4 +1,4 @@
-"""Tables and a figure of forged typing: what gets through, and what hands pay for it."""
+"""Tables and a figure of forged typing: the success of attacks, and the cost for genuine samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keydyn.lab.frame.tables import DATASET, Column, Table, rate_column
 from keydyn.lab.verification.forged.attacked import ENROLMENT, FALSE_ALARMS, FORGERIES, SHORT, WHOLE
 from keydyn.lab.verification.tables import TARGET, means_over_people
 
-# What stands for what in the figure: a template is made of the enrolled samples.
+# The series of the figure by knowledge; a template is made of the enrolled samples.
 OWN = "enrolled samples or template"
 SERIES = {"3 samples": "3 samples", "10 samples": "10 samples", ENROLLED: OWN, TEMPLATE: OWN}
 
@@ -29,7 +29,7 @@ JUDGED = (
 
 
 def forgeries_table(forged: pd.DataFrame, seed: int) -> Table:
-    """How often each attack gets through, by what the attacker has and how much is sent."""
+    """The success rate of each attack, by the attacker's knowledge and the number of keys sent."""
     labels, shares = ("dataset", "attack", "knowledge", "keys"), ("accepted", "noticed", "passed")
     note = (
         f"{JUDGED} The detector never met the attack that it judges, nor its near relatives. Shares of "
@@ -50,7 +50,7 @@ def forgeries_table(forged: pd.DataFrame, seed: int) -> Table:
 
 
 def false_alarms_table(hands: pd.DataFrame, seed: int) -> Table:
-    """How often what a hand typed is called forged, and what that costs its owner."""
+    """How often typed samples are called forged, and what that costs their owners."""
     note = (
         f"{JUDGED} Shares of people's own samples that were not enrolled, mean over people: called forged, a "
         "copy or too regular; unsure because keys come in bursts and look forged; accepted by the score; and "
@@ -71,7 +71,7 @@ def false_alarms_table(hands: pd.DataFrame, seed: int) -> Table:
 def _rows(
     frame: pd.DataFrame, labels: Sequence[str], shares: Sequence[str], seed: int
 ) -> Iterator[dict[str, Any]]:
-    """One row per combination of labels, with the number of people and of tries."""
+    """One row per combination of labels, with the numbers of people and of tries."""
     for values, of in frame.groupby(list(labels), sort=False):
         tries = int(of["tries"].sum())
         yield (
@@ -82,7 +82,7 @@ def _rows(
 
 
 def forgeries_panels(frame: pd.DataFrame) -> Estimates:
-    """For `intervals_figure`: a panel per dataset, a row per attack, a series by what is known."""
+    """Data for `intervals_figure`: a panel per dataset, a row per attack, a series per knowledge."""
     panels: dict[str, dict[str, dict[str, Estimate]]] = {}
     for row in frame[frame["keys"] == WHOLE].to_dict("records"):
         if row["knowledge"] in SERIES:
@@ -93,7 +93,7 @@ def forgeries_panels(frame: pd.DataFrame) -> Estimates:
 
 
 def forgeries_words(forged: pd.DataFrame, hands: pd.DataFrame) -> str:
-    """What gets through and what it costs, from the frames of both tables."""
+    """A summary of the most successful forgery and of the false alarms, from the frames of both tables."""
     rows = [row for row in forged.to_dict("records") if row["keys"] == WHOLE]
     worst = max(rows, key=lambda row: row["passed"])
     alarms = {

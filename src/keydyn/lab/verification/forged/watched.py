@@ -1,9 +1,9 @@
-"""Watched sessions: how often people are locked out as forged, and how soon forgers are.
+"""Watched sessions: how often people are locked out as forgers, and how soon forgers are.
 
-`python -m keydyn.lab.verification.forged.watched` prints the table, for the places whose recordings are here.
-A session is all that a person typed after enrolment, one sample after the other. Each place is judged by what
-was learnt elsewhere, and each forgery by a detector that has not met its family; with the argument `shipped`,
-by what comes with keydyn, which has met fable, essay and all families.
+`python -m keydyn.lab.verification.forged.watched` prints a table per place. A session is everything that a
+person typed after enrolment, one sample after the other. Each place is judged by a defence learnt elsewhere,
+and each forgery by a detector trained without its family; with the argument `shipped`, by the shipped
+detector, which was trained on fable, essay and all families.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from keydyn.lab.verification.forged.measurements import SOURCES
 from keydyn.population import PopulationModel, Template
 
 PLACES = ("fable", "essay", "aalto")
-# What attackers do who have ten samples of a person.
+# The attacks tried by attackers who have ten samples of a person.
 ATTACKS = (
     *(f"{method} by pair" for method in ("averages", "uniform", "normal")),
     *(f"{method} by context" for method in ("histograms", "recent histograms")),
     *("robot, random delays", "browser automation, random waits", DRAWN),
 )
 SAMPLES, SEED = 10, 1
-# The number of people, evenly spread, whose sessions are forged.
+# The number of people whose sessions are forged, evenly spread.
 FORGED = 60
 MILLISECONDS = 3.6e6
 
 
 class Session(NamedTuple):
-    """A session: who typed or forged it, keys and hours until it was locked or over, and what was found."""
+    """A session: its user, its typist or forgery, keys and hours until it was locked or over, and results."""
 
     user: str
     by: str
@@ -54,7 +54,7 @@ class Session(NamedTuple):
 
 
 def sessions(place: Samples, people: PopulationModel, judges: dict[str, Judge]) -> Iterator[Session]:
-    """Everyone's own session, and forgeries of it; `judges` are by family, and for what hands typed."""
+    """Each person's own session, and forgeries of it; `judges` are given by family and for typed sessions."""
     attacks = {name: forger for name, forger in forgers(people).items() if name in ATTACKS}
     everyone = list(people_of(place))
     attacked = set(spread(np.arange(len(everyone)), FORGED).tolist())
@@ -79,7 +79,7 @@ def sessions(place: Samples, people: PopulationModel, judges: dict[str, Judge]) 
 
 
 def judged_elsewhere(place: Place) -> pd.DataFrame:
-    """Sessions of a place, judged by what was learnt in other places."""
+    """The sessions of a place, judged by defences learnt in other places."""
     sources = [load_place(name).known for name in SOURCES[place.name]]
     defence = shipped(sources, SEED) if len(sources) > 1 else elsewhere(sources[0], SEED)
     judges = {family: _judge(detector) for family, detector in defence.without.items()}
@@ -88,7 +88,7 @@ def judged_elsewhere(place: Place) -> pd.DataFrame:
 
 
 def judged_as_shipped(place: Place) -> pd.DataFrame:
-    """Sessions of a place, judged by what comes with keydyn."""
+    """The sessions of a place, judged by the shipped detector."""
     people = PopulationModel.shipped()
     families = {forger.family for forger in forgers().values()}
     judges: dict[str, Judge] = dict.fromkeys([OWN, *families], typed_beside)
@@ -96,7 +96,7 @@ def judged_as_shipped(place: Place) -> pd.DataFrame:
 
 
 def figures(found: pd.DataFrame) -> pd.DataFrame:
-    """What becomes of sessions, by who typed or forged them; rates with exact intervals of 95 %."""
+    """The outcome of sessions by typist or forgery; rates have exact intervals of 95 %."""
     rows = []
     for by, some in found.groupby("by", sort=False):
         keys, locked = int(some["keys"].sum()), int(some["locked"].sum())
@@ -119,7 +119,7 @@ def figures(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def counts_interval(count: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of the expected number of events, where `count` happened (Garwood, 1936)."""
+    """The interval of the expected number of events, given that `count` happened (Garwood, 1936)."""
     from scipy.special import gammaincinv
 
     tail = (1.0 - confidence) / 2.0
@@ -137,7 +137,7 @@ def _judge(detector: Detector) -> Judge:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the tables."""
+    """Print the table of each named place, or of all places."""
     judged = judged_as_shipped if "shipped" in arguments else judged_elsewhere
     for name in [one for one in PLACES if one in arguments] or PLACES:
         print(f"\n{name}\n{figures(judged(load_place(name))).round(3).to_string(index=False)}", flush=True)

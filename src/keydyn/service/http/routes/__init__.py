@@ -1,1 +1,1 @@
-"""The routes, by what they are about."""
+"""The routes of the HTTP interface, one module per subject."""

@@ -1,4 +1,4 @@
-"""Whether the service works, for its operator."""
+"""Routes by which operators see whether the service works."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ routes = Routes("", "health")
 metrics_router = APIRouter(tags=["health"])
 
 
+# On the event loop, so that it is answered however much work there is.
 @routes.router.get(HEALTH, response_class=Response, responses={200: content_of(HealthAnswer)})
 async def health() -> Response:
-    """Say that the process runs; on the event loop, so that it is answered however much work there is."""
+    """Report that the process is running; this is answered however busy the service is."""
     return Response(encoded(HealthAnswer("ok")), media_type=JSON)
 
 
 @routes.route("GET", "/readyz")
 def ready(call: Call) -> HealthAnswer:
-    """Say that the database answers too."""
+    """Report that the process is running and that its database answers."""
     with call.context.database.reading() as connection:
         connection.execute(text("SELECT 1"))
     return HealthAnswer("ok")
@@ -39,7 +40,7 @@ def ready(call: Call) -> HealthAnswer:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 def metrics(request: Request) -> Response:
-    """Show metrics for Prometheus: with the operator's token, or from this machine if there is none."""
+    """Show metrics for Prometheus, to holders of the operator's token or, if none is set, on this machine."""
     deployment = request.app.state.deployment
     token, given = deployment.metrics_token, request.headers.get("authorization", "")
     if token is not None:

@@ -1,4 +1,4 @@
-"""The service's own pages: their files, the recorder, which any page may load, and their sessions."""
+"""Routes of the service's own pages and their sessions, and of the recorder, which any page may load."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ KINDS = {
     ".svg": "image/svg+xml",
     ".ts": "application/typescript",
 }
-# Where each page is, and what other people's pages load. Everything else is under /pages/.
+# The addresses of the pages, and of files that any site's pages may load. All other files are under /pages/.
 PAGES = {"/": "index.html", "/admin": "admin.html"}
 FOR_ANY_PAGE = {"/recorder.js": "recorder.js", "/recorder.d.ts": "recorder.d.ts"}
-# Browsers ask each time for a newer one, unless the address changes with the file.
+# Browsers check for a newer version each time, except for files whose address changes with their contents.
 CACHE = {"cache-control": "no-cache"}
 FOR_EVER = {"cache-control": "public, max-age=31536000, immutable"}
-# Nothing inline, nothing from elsewhere; a page sends nothing but to the service.
+# No inline code and nothing from other origins; pages send data to the service only.
 POLICY = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -43,7 +43,7 @@ SHARED = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "c
 
 @routes.route("POST", "", own_page, status=201)
 def open_session(call: Call, body: SessionBody) -> SessionAnswer:
-    """Open a session for one of the service's own pages, by a link that works once or with an API key."""
+    """Open a session for one of the service's own pages, with a link that works once or with an API key."""
     context, request = call.context, call.request
     try:
         opened = open_page(context.database, context.keys, context.clock, link=body.link, key=body.key)
@@ -56,7 +56,7 @@ def open_session(call: Call, body: SessionBody) -> SessionAnswer:
 
 @routes.route("DELETE", "", Rule(None), status=204)
 def close_session(call: Call) -> None:
-    """End the session that this is sent with."""
+    """End the session that the request is sent with."""
     caller, context = call.caller, call.context
     if caller.kind != "session":
         raise forbidden("This is not the session of a page.")
@@ -72,7 +72,7 @@ def _add(path: str, name: str, headers: dict[str, str]) -> None:
 
 @files_router.get("/recorder-{version}.js")
 def recorder(request: Request, version: str) -> Response:
-    """The recorder at an address that changes with it: pages name its hash, and browsers keep it."""
+    """Serve the recorder at an address that changes with its contents, so that browsers may keep it."""
     if f"recorder-{version}.js" != recorder_file().name:
         raise HTTPException(404)
     return answer(request, "recorder.js", {**SHARED, **FOR_EVER})
@@ -86,14 +86,14 @@ for _path, _name in FOR_ANY_PAGE.items():
 
 @files_router.get("/pages/{name}")
 def part(request: Request, name: str) -> Response:
-    """What pages load: modules, the stylesheet, pictures."""
+    """Serve a file that the pages load: a module, the stylesheet or a picture."""
     if name not in parts():
         raise HTTPException(404)
     return answer(request, name, POLICY)
 
 
 def answer(request: Request, name: str, headers: dict[str, str]) -> Response:
-    """Answer with a file, or that the browser has it already."""
+    """Answer with a file, or with status 304 if the browser has it already."""
     contents, tag = _contents(name)
     headers = {**CACHE, **headers, "etag": tag}
     known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]

@@ -1,4 +1,4 @@
-"""The people of a tenant: create, list, read, reset, unblock, export and erase."""
+"""Routes that create, list, show, reset, unblock, export and erase the people of a tenant."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def export_user(call: Call, id: Id) -> dict[str, Any]:
 def read_densities(
     call: Call, id: Id, device: Annotated[Device, Query(description="What they typed on.")] = "keyboard"
 ) -> DensitiesAnswer:
-    """Show how long a user's most typed keys take in free text, beside everybody's."""
+    """Show the times of a user's most frequent keys in free text, compared with those of the population."""
     found = densities_of(call.context, call.caller.tenant, id, device)
     _note(call, id, "densities.read")
     return found
@@ -92,24 +92,24 @@ def unblock_user(
         bool, Query(description="Also forget what failed attempts have cost; this resets the promise.")
     ] = False,
 ) -> User:
-    """Clear a user's failed attempts in a row, so that the next need not wait.
+    """Reset a user's count of failed attempts in a row, so that the next attempt need not wait.
 
-    With `restore_budget`, the chance of strangers to be accepted counts from 0 again.
+    With `restore_budget`, the chance that strangers are accepted as this user also counts from 0 again.
     """
     return once(call, lambda write: registry.unblock(call.context, write, id, budget=restore_budget))
 
 
 @routes.route("POST", "/{id}/second-factor", Rule("verify"))
 def report_second_factor(call: Call, id: Id) -> User:
-    """Say that a user has just proved who they are by another factor: the next attempt need not wait.
+    """Report that a user has just proved who they are by another factor: the next attempt need not wait.
 
-    What failed attempts have cost stays counted.
+    What failed attempts have used of `takeover_chance` stays counted.
     """
     return once(call, lambda write: registry.unblock(call.context, write, id, action="user.second-factor"))
 
 
 def _note(call: Call, id: str, action: str) -> None:
-    """Note in the audit log that personal data of a user is read."""
+    """Note in the audit log that personal data of a user was read."""
     context, write = call.context, call.caller.write()
 
     def change(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Samples: enrol, verify, identify; and tokens, with which browsers do so."""
+"""Routes that enrol, verify and identify samples, and that make tokens for browsers."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from keydyn.service.wire.requests import (
 routes = Routes("/v1", "recognition")
 # The scope that a key needs to make a token of each purpose.
 SCOPE_FOR = {"enrol": "enrol", "verify": "verify", "watch": "watch", "unlock": "admin"}
-# Samples that can be verified with one token, unless the server that makes it says otherwise.
+# The number of samples that can be verified with one token, unless the request for it says otherwise.
 VERIFIED_WITH_ONE = 5
 
 
 @routes.route("POST", "/users/{id}/samples", Rule("enrol", "enrol"), status=201)
 def enrol_sample(call: Call, id: Id, body: NewSample) -> Sample:
-    """Enrol a sample. It is stored before this is answered, and later decisions take it into account.
+    """Enrol a sample. It is stored before the answer is sent, and later decisions take it into account.
 
-    A complete enrolment is closed: reset the user to enrol again, or send `add`.
+    A complete enrolment takes no further samples: reset the user to enrol again, or send `add`.
     """
     if body.add and call.caller.token is not None:
         raise forbidden("A sample is added to a complete enrolment with an API key, not with a token.")
@@ -52,9 +52,9 @@ def enrol_sample(call: Call, id: Id, body: NewSample) -> Sample:
 
 @routes.route("POST", "/users/{id}/verify", Rule("verify", "verify"))
 def verify_sample(call: Call, id: Id, body: ClaimBody) -> Decision | Verdict:
-    """Decide whether a sample was typed by the person it is claimed to be.
+    """Decide whether a sample was typed by the person it is claimed to be from.
 
-    Scores are for API keys: a browser, which sends a token, gets the answer.
+    Callers with an API key get scores too; a browser, which sends a token, gets only the answer.
     """
     sample, level = _received(call.caller.token, body), _level(call.caller.token, body)
     found = once(call, lambda write: verify(call.context, write, id, sample, level))
@@ -64,9 +64,9 @@ def verify_sample(call: Call, id: Id, body: ClaimBody) -> Decision | Verdict:
 
 @routes.route("POST", "/identify", Rule("identify"), heavy=True)
 def identify_sample(call: Call, body: IdentifyBody) -> Identification:
-    """Identify who typed a sample, or answer that nobody who is enrolled did.
+    """Identify who typed a sample, or report that none of the enrolled users did.
 
-    Nothing of the sample is stored, but what was decided is.
+    The decision is stored, but nothing of the sample is.
     """
     sample, level = _received(None, body), _level(None, body)
     return identify(call.context, call.caller.write(), sample, level, body.most)
@@ -76,7 +76,7 @@ def identify_sample(call: Call, body: IdentifyBody) -> Identification:
 def make_token(call: Call, id: Id, body: TokenBody) -> Token:
     """Make a token that lets a browser do one thing for one user, for a short time.
 
-    What is typed, on what, the level and the number of samples are chosen here, and not by the browser.
+    The text, the device, the level and the number of samples are chosen here; the browser cannot change them.
     """
     caller, context, now = call.caller, call.context, call.context.clock()
     caller.need(SCOPE_FOR[body.purpose])
@@ -117,7 +117,7 @@ def make_token(call: Call, id: Id, body: TokenBody) -> Token:
 
 
 def _received(token: TokenClaims | None, body: SampleBody) -> TypedSample:
-    """The sample in a request; a `Problem` if the token is for another kind."""
+    """The sample in a request; raises a `Problem` if the token is for another text or device."""
     text, device = body.text or TypedText(), body.device or "keyboard"
     if token is not None:
         text, device = TypedText.parse(token.text), token.device
@@ -127,7 +127,7 @@ def _received(token: TokenClaims | None, body: SampleBody) -> TypedSample:
 
 
 def _level(token: TokenClaims | None, body: ClaimBody) -> Level:
-    """The level that is asked for; a `Problem` if it is not the token's."""
+    """The security level requested; raises a `Problem` if it is not the token's."""
     if token is None:
         return body.level or "standard"
     if body.level not in (None, token.level):

@@ -1,4 +1,4 @@
-"""Reports about a tenant: how things stand, decisions over time, error rates, the audit log."""
+"""Routes for reports about a tenant: its current state, decisions, error rates and the audit log."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ DecisionId = Annotated[
     str, Path(pattern="^[0-9a-f]{32}$", max_length=32, description="The id of the decision.")
 ]
 LENGTHS: dict[By, int] = {"hour": HOUR, "day": DAY}
-# Periods that one answer has at most.
+# The largest number of periods in one answer.
 MOST_PERIODS = 400
 
 
 @routes.route("GET", "/standing", ADMIN)
 def read_standing(call: Call) -> StandingAnswer:
-    """Show how things stand: people, sessions, and what waits to be done."""
+    """Show the current state: people, sessions, and pending work."""
     with call.context.database.reading() as connection:
         return activity.standing(connection, call.caller.tenant, call.context.clock())
 
@@ -54,9 +54,9 @@ def read_decisions(
     until: Moment = None,
     by: Annotated[By, Query(description="The length of a period.")] = "day",
 ) -> DecisionsAnswer:
-    """Count decisions, enrolments and sessions by hour or day, 14 of them unless told otherwise.
+    """Count decisions, enrolments and sessions per hour or day; by default, in the last 14 periods.
 
-    Periods begin at `since`: send midnight where you are to count your days.
+    The first period begins at `since`: to count the days of your own time zone, send one of its midnights.
     """
     length = LENGTHS[by]
     until = call.context.clock() + 1 if until is None else until
@@ -72,7 +72,7 @@ def read_decisions(
 
 @routes.route("GET", "/decisions/{decision}", Rule("verify"))
 def read_decision(call: Call, decision: DecisionId) -> DecisionRecord:
-    """Show what was decided. Decisions are kept for 30 days, and go when the user is erased."""
+    """Show a decision. Decisions are kept for 30 days, and are deleted earlier if the user is erased."""
     with call.context.database.reading() as connection:
         return find_decision(connection, call.caller.tenant, decision)
 
@@ -85,7 +85,7 @@ def read_error_rates(
     ] = None,
     device: Annotated[Device, Query(description="The kind of device.")] = "keyboard",
 ) -> StatedAnswer:
-    """Say how often decisions go wrong, by the calibration in use and the levels of the settings."""
+    """Show how often decisions go wrong at each level in the settings, according to the calibration used."""
     text = Text() if positions is None else Text("positions", positions)
     return error_rates.stated(call.context, call.caller.tenant, text, device)
 
@@ -94,8 +94,8 @@ def read_error_rates(
 def measure_error_rates(call: Call, body: ErrorRatesBody) -> CountedAnswer:
     """Measure how often decisions go wrong among the people enrolled, if the settings allow it.
 
-    The samples that are kept of at most 30 people claim to be each of them. This takes a few seconds, and
-    nothing of it is stored but an entry in the audit log.
+    The stored samples of up to 30 people are judged as claims to be each of these people. This takes a few
+    seconds. Only an entry in the audit log is stored.
     """
     write = call.caller.write()
     return error_rates.counted(call.context, write, body.text, body.device)
@@ -114,7 +114,7 @@ def read_audit(
         str | None, Query(pattern=USER_ID, max_length=128, description="Only entries about this user.")
     ] = None,
 ) -> AuditAnswer:
-    """List the entries of the audit log, or those of one action or about one user, the newest first."""
+    """List entries of the audit log, the newest first: all, or those of one action or about one user."""
     before, tenant = cursor_values(cursor, CURSOR_NUMBER, CURSOR_NUMBER), call.caller.tenant
     with call.context.database.reading() as connection:
         about = None
@@ -127,9 +127,10 @@ def read_audit(
 
 @routes.route("GET", "/audit/check", ADMIN, heavy=True)
 def check_audit(call: Call, cursor: Cursor = None) -> AuditCheckAnswer:
-    """Check that no entry of the audit log was changed or is missing: 20,000, from where the cursor says.
+    """Check that no entry of the audit log was changed or is missing.
 
-    A cursor carries the hash of the last entry that was checked, so that nothing can change in between.
+    One call checks up to 20,000 entries, starting at the cursor. The cursor carries the hash of the last
+    entry checked, so that changes between two calls are noticed.
     """
     number, hashed = cursor_values(cursor, CURSOR_NUMBER, CURSOR_HASH) or (0, "")
     if number < 0:

@@ -1,4 +1,4 @@
-"""What a tenant chooses: settings, webhooks, populations."""
+"""Routes for what a tenant can configure: settings, webhooks and populations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_settings(call: Call) -> TenantSettings:
 
 @routes.route("PUT", "/settings", ADMIN)
 def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
-    """Replace the settings; whatever is not sent goes back to its default."""
+    """Replace the settings; a setting that is not sent returns to its default."""
     if body.takeover_chance < body.levels.high:
         detail = "takeover_chance must be at least the rate of the level high: no attempt would be allowed."
         raise Problem(422, "invalid-request", "These settings cannot be used", detail)
@@ -67,14 +67,14 @@ def change_settings(call: Call, body: TenantSettings) -> TenantSettings:
 
 @routes.route("GET", "/receipts/key", Rule("verify"))
 def read_receipt_key(call: Call) -> ReceiptKey:
-    """Show the key that checks receipts. It is not secret; it changes only with the tenant's own key."""
+    """Show the public key that checks receipts. It changes only if the tenant's own key is replaced."""
     public = call.caller.tenant.signing_key.public_key()
     return ReceiptKey(url_safe(public.public_bytes_raw()))
 
 
 @routes.route("POST", "/webhooks", ADMIN, status=201)
 def create_webhook(call: Call, body: WebhookBody) -> NewWebhook:
-    """Send events to an address; the secret that signs them is shown only in this answer."""
+    """Create a webhook, which sends events to an address; only this answer has the secret that signs them."""
     url = webhooks.check_address(body.url, call.request.app.state.deployment.private_webhooks)
 
     def change(connection: Connection, write: Write) -> NewWebhook:
@@ -108,7 +108,7 @@ def delete_webhook(call: Call, webhook: WebhookId) -> Webhook:
 
 @routes.route("GET", "/populations", ADMIN)
 def read_populations(call: Call) -> PopulationsAnswer:
-    """List the tenant's own populations; without any, the one that comes with keydyn is used."""
+    """List the tenant's own populations. If there are none, the one that comes with keydyn is used."""
     with call.context.database.reading() as connection:
         return PopulationsAnswer(tuple(list_populations(connection, call.caller.tenant)))
 

@@ -1,4 +1,4 @@
-"""Run by Alembic, on the connection and within the transaction that `upgrading` opened."""
+"""The script that Alembic runs, on the connection and within the transaction that `upgrading` opened."""
 
 from alembic import context
 

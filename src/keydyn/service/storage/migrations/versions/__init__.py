@@ -1,1 +1,1 @@
-"""One file per migration."""
+"""The migrations, one module each."""

@@ -1,4 +1,4 @@
-"""The first tables, and triggers that keep the audit log append-only."""
+"""Create the first tables, and triggers that keep the audit log append-only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keydyn.service.storage.columns import columns
 
 revision = "0001"
 down_revision = None
-# Columns of each table (`keydyn.service.storage.columns`), what is unique in some, and the indexes.
+# The columns of each table (`keydyn.service.storage.columns`), unique constraints, and indexes.
 TABLES = {
     "audit": "tenant_id*:32 number*:big at:big actor:64 action:64 subject:64 details:text hash:bytes",
     "master_keys": "id*:16 proof:bytes retired:bool",
@@ -51,7 +51,7 @@ INDEXES = {
     "watch_sessions": ("profile_id", "seen_at"),
 }
 
-# What refuses to change or remove a row of the audit log, and to wrap a key with a retired master key.
+# Triggers that refuse to change or remove a row of the audit log, or to wrap a key with a retired master key.
 TRIGGERS = {
     "sqlite": [
         *(
@@ -95,7 +95,7 @@ TRIGGERS = {
 
 
 def upgrade() -> None:
-    """Make all tables."""
+    """Create all tables, indexes and triggers."""
     for table, text in TABLES.items():
         unique = [sa.UniqueConstraint(*UNIQUE[table].split())] if table in UNIQUE else []
         op.create_table(table, *columns(text), *unique)

@@ -1,4 +1,4 @@
-"""Links that open a page, and sessions of pages, beside keys."""
+"""Store links that open a page, and sessions of pages, in the table of API keys."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Everything that was there is a key."""
+    """Add the columns; all existing rows are keys."""
     for column in columns("kind:16=key expires_at:big? made_with:32?"):
         op.add_column("api_keys", column)

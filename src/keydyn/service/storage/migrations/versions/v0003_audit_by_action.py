@@ -1,4 +1,4 @@
-"""An index of the audit log by action and time: decisions are counted, and one kind of entry is listed."""
+"""Index the audit log by action and time, to count decisions and to list entries of one action."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Make the index."""
+    """Create the index."""
     op.create_index("ix_audit_tenant_id", "audit", ["tenant_id", "action", "at", "details"])

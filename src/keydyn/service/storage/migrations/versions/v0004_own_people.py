@@ -1,4 +1,4 @@
-"""Comparisons among a tenant's own people, and what they say of a calibration that was learnt elsewhere."""
+"""Store comparisons among a tenant's own people, and the adjustment of the calibration that follows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Make the tables, which are empty: people are compared when their templates are learnt."""
+    """Create the tables, which stay empty until templates are learnt and people are compared."""
     op.create_table(
         "comparisons",
         *columns("profile_id*:32>profiles claimed_id*:32>profiles background:64 contents:bytes"),

@@ -1,4 +1,4 @@
-"""Rows that grant access are authenticated, tenants' keys can be replaced, and populations have versions."""
+"""Authenticate rows that grant access, let tenants' keys be replaced, and keep replaced populations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from keydyn.service.storage.columns import columns
 
 revision = "0005"
 down_revision = "0004"
-# What refuses rows that were authenticated with a retired master key, and entries of the audit log that are
-# deleted although their tenant exists.
+# Triggers that refuse rows authenticated with a retired master key, and that refuse to delete entries of the
+# audit log while their tenant exists.
 TRIGGERS = {
     "sqlite": [
         *(
@@ -61,7 +61,7 @@ TRIGGERS = {
 
 
 def upgrade() -> None:
-    """Add the columns; rows get their MACs when the master key is next used."""
+    """Add the columns and triggers; rows get their codes when the master key is next used."""
     for column in columns("previous_key:bytes? lasting_key:bytes? mac:bytes? key_since:big? erasures:big=0"):
         op.add_column("tenants", column)
     op.add_column("api_keys", *columns("mac:bytes?"))
@@ -77,8 +77,8 @@ def upgrade() -> None:
         sqlite_where=in_use,
         postgresql_where=in_use,
     )
-    # Answers to requests about no person in particular: among them may be hashes of the names of people who
-    # have been erased.
+    # Delete answers that belong to no particular person: some may hold hashes of the names of people who have
+    # been erased.
     op.execute("DELETE FROM idempotency WHERE user_id IS NULL")
     for trigger in TRIGGERS[op.get_context().dialect.name]:
         op.execute(trigger)

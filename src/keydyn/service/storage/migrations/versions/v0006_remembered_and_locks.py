@@ -1,4 +1,4 @@
-"""How many samples of a person are remembered, and how often a watched session was locked."""
+"""Count the remembered samples of a person, and the locks of a watched session."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Count from none: fingerprints that are there are read when a person is first looked up."""
+    """Add the counters, which start at 0: existing fingerprints are read when a person is first looked up."""
     op.add_column("users", *columns("remembered:big=0"))
     op.add_column("watch_sessions", *columns("locks:int=0"))

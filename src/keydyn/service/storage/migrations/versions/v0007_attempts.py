@@ -1,4 +1,4 @@
-"""What failed attempts have cost, how often tokens were used, and decisions that a server can ask for."""
+"""Store the cost of failed attempts, the uses of tokens, and decisions that a server can ask for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ down_revision = "0006"
 
 
 def upgrade() -> None:
-    """Make the tables, which are empty: nobody has spent anything yet."""
+    """Create the tables, which are empty at first."""
     op.create_table(
         "counters",
         *columns("tenant_id*:32>tenants name*:80 user_id:32?>users expires_at:big amount:big"),
