@@ -86,9 +86,9 @@ def test_lists_of_the_challenge(tmp_path: Path, comparisons: str, predictions: s
     [
         ("", r"a\.txt is empty"),
         ("\n\n", r"a\.txt is empty"),
-        ("ann ann one nan\n" + FOUR, r"a\.txt, line 1: the score is nan, which is no finite number"),
+        ("ann ann one nan\n" + FOUR, r"a\.txt, line 1: the score is nan, which is not finite"),
         (FOUR + "\nann bob three inf\n", r"a\.txt, line 6: the score is inf"),
-        (FOUR + "ann bob three much\n", r"a\.txt, line 5: the score 'much' is no number"),
+        (FOUR + "ann bob three much\n", r"a\.txt, line 5: the score 'much' is not a number"),
         (
             FOUR + "ann bob 3\n",
             r"line 5: there are 3 columns, not 4 \(claimed, real, sample, score\)",
@@ -99,7 +99,7 @@ def test_lists_of_the_challenge(tmp_path: Path, comparisons: str, predictions: s
         ("user session\n1 2\n", r"line 1: 'user session' is none of the layouts known"),
         ("probe_subject_id,score\na,1\n", r"there is no column bio_ref_subject_id"),
         (CSV + "one,ann,30,m1,ann\n", r"a\.txt, line 6: there are 5 columns, not 6"),
-        (CSV + "one,ann,30,m3,ann,\n", r"a\.txt, line 6: the score '' is no number"),
+        (CSV + "one,ann,30,m3,ann,\n", r"a\.txt, line 6: the score '' is not a number"),
         (CSV.splitlines()[0] + "\n", r"a\.txt has no scores"),
     ],
 )

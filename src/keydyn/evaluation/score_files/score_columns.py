@@ -31,7 +31,7 @@ def first_line(path: Path) -> str:
                 if line.strip():
                     return line.rstrip("\r\n")
     except UnicodeDecodeError:
-        raise ValueError(f"{path} is no text file in UTF-8") from None
+        raise ValueError(f"{path} is not a text file in UTF-8") from None
     raise ValueError(f"{path} is empty")
 
 
@@ -77,9 +77,9 @@ def number_of(text: str, path: Path, line: int) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise ValueError(f"{path}, line {line}: the score {text!r} is no number") from None
+        raise ValueError(f"{path}, line {line}: the score {text!r} is not a number") from None
     if not math.isfinite(number):
-        raise ValueError(f"{path}, line {line}: the score is {text}, which is no finite number")
+        raise ValueError(f"{path}, line {line}: the score is {text}, which is not finite")
     return number
 
 
