@@ -48,7 +48,7 @@ class Watch:
     session : its id, to continue it later or to make tokens for it
     locked : whether another person seems to be typing; nothing is judged until `unlock`
     typed : whether the last hundred keys examined were typed by hand: "yes", "no" or "unsure"
-    restarted : whether the service had to begin again, because the person's template was replaced
+    restarted : whether the service had to begin again, because its template or population was replaced
     durable : the number of the last keystroke that the service has stored
     """
 

@@ -133,7 +133,7 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read_scores(tmp_path / "none.txt")
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="no text file in UTF-8"):
+    with pytest.raises(ValueError, match="not a text file in UTF-8"):
         read_scores(tmp_path / "b.txt")
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
     with pytest.raises(ValueError, match="cannot be read"):
