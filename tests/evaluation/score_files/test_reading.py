@@ -1,4 +1,4 @@
-"""Score files in every layout, written by hand; what is wrong with bad ones; files written and read back."""
+"""Score files: every layout, written by hand; messages about bad ones; files written and read back."""
 
 from __future__ import annotations
 
