@@ -124,7 +124,7 @@ STAMP = 1653420520415
 
 
 def logged(row, names, header=""):
-    """A log with one row per event, in order of time; `row` formats press (a truth), name and milliseconds."""
+    """A log with one row per event, in order of time; `row` formats boolean press, name and time."""
     events = [(press, True, key) for key, press, _ in TYPED] + [(up, False, key) for key, _, up in TYPED]
     shifted = sorted(events, key=lambda event: event[0])
     return header + "".join(row(pressed, names(key, at), at) + "\n" for at, pressed, key in shifted)
