@@ -96,7 +96,7 @@ def test_lists_of_the_challenge(tmp_path: Path, comparisons: str, predictions: s
         (FOUR + "ann bob two 7\n", r"a\.txt, line 5: this comparison is in line 2 too \(claimed ann"),
         ("ann ann one 1\nbob bob two 2\n", r"a\.txt has genuine scores only; error rates need both"),
         ("ann bob one 1\nbob ann two 2\n", r"a\.txt has impostor scores only"),
-        ("user session\n1 2\n", r"line 1: 'user session' is none of the layouts known"),
+        ("user session\n1 2\n", r"line 1: 'user session' is not in a known layout"),
         ("probe_subject_id,score\na,1\n", r"there is no column bio_ref_subject_id"),
         (CSV + "one,ann,30,m1,ann\n", r"a\.txt, line 6: there are 5 columns, not 6"),
         (CSV + "one,ann,30,m3,ann,\n", r"a\.txt, line 6: the score '' is not a number"),
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, message:
     ("comparisons", "predictions", "message"),
     [
         ("7_1 7_2\n7_1 8_1\n", "1\n", "has 1 predictions, but .* has 2 comparisons"),
-        ("7_1 7_2\nx 8_1\n", "1\n2\n", r"line 2: 'x' does not say whose session it is"),
+        ("7_1 7_2\nx 8_1\n", "1\n2\n", r"line 2: 'x' does not name its user"),
         ("7_1 7_2\n7_1\n", "1\n2\n", "line 2: a comparison is two sessions"),
         ("7_1 7_2\n7_1 7_2\n", "1\n2\n", "line 2: this comparison occurs twice"),
         ("a b 1\na c 2\n", "1\n2\n", "line 2: the label must be 0 or 1"),
@@ -160,7 +160,7 @@ def test_forms_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no form 'xml'"):
         write_scores(made_claims(2, 2), tmp_path, "a", "xml")
     nameless = ScoredClaims.without_people(np.ones(2), np.zeros(2))
-    with pytest.raises(ValueError, match="bob names people"):
+    with pytest.raises(ValueError, match="bob needs names of people"):
         write_scores(nameless, tmp_path, "a", "bob")
 
 

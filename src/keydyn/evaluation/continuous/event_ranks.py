@@ -125,7 +125,7 @@ class EventRanks(Queries):
         row_lengths = np.fromiter(map(len, column), dtype=np.int64, count=len(column))
         if (row_lengths != row_lengths[first][query]).any():
             row = int(np.argmax(row_lengths != row_lengths[first][query]))
-            raise ValueError(f"row {row} has {row_lengths[row]} ranks, another template of the query has not")
+            raise ValueError(f"row {row} has {row_lengths[row]} ranks, unlike another template of the query")
         offsets = _offsets(row_lengths[first])
         event_ranks = np.full((offsets[-1], len(users)), np.nan, dtype=np.float32)
         starts = np.cumsum(row_lengths) - row_lengths

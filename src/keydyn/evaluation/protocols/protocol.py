@@ -332,7 +332,7 @@ class OpenSet(Protocol):
         if enrolled < 2:
             raise ValueError(
                 f"an open set of {len(users)} users in {n_groups} groups leaves {enrolled} enrolled, which "
-                "is no cohort: more groups are needed"
+                "is not a cohort: more groups are needed"
             )
         splits = [
             Split(

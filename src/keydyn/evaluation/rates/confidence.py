@@ -161,7 +161,7 @@ def trials_needed(rate: float) -> int:
     3000
     """
     if not 0.0 < rate <= 1.0:
-        raise ValueError(f"a rate lies above 0 and is 1 at most, not {rate}")
+        raise ValueError(f"a rate must be above 0 and at most 1, not {rate}")
     return math.ceil(3.0 / rate - 1e-9)
 
 

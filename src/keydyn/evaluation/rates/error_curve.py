@@ -152,5 +152,5 @@ def curves_on(curves: Sequence[ErrorCurve], grid: ArrayLike) -> Floats:
     """FNMR of several curves at the same FMR, (curves, grid)."""
     places = np.asarray(grid, dtype=np.float64)
     if ((places < 0) | (places > 1)).any():
-        raise ValueError("the grid holds rates, from 0 to 1")
+        raise ValueError("the grid must hold rates from 0 to 1")
     return np.stack([curve.fnmr_on(places) for curve in curves])

@@ -112,9 +112,9 @@ def limit_shown(shares: ArrayLike, limit: float) -> Shown:
     """
     each = np.asarray(shares, dtype=np.float64)
     if each.ndim != 1 or len(each) == 0:
-        raise ValueError("there are no people of whom to show anything")
+        raise ValueError("there are no people to test the limit with")
     if not ((each >= 0.0) & (each <= 1.0)).all():
-        raise ValueError("each person errs in a share of their attempts, from 0 to 1")
+        raise ValueError("each person's share of errors must be from 0 to 1")
     rate, people = float(each.mean()), len(each)
     bound = upper_bound(min(people, math.ceil(each.sum() - ROUNDING)), people)
     needed = people_needed(limit, rate)

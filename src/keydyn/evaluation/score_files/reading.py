@@ -110,7 +110,7 @@ def _read(source: str, comparisons: Path | None) -> dict[str, ScoredClaims]:
             f"{path} has scores alone: name both lists of PyEER as GENUINE,IMPOSTOR, or the list of "
             "comparisons that these predictions belong to"
         )
-    raise ValueError(f"{path}, line 1: {line[:60]!r} is none of the layouts known: {LAYOUTS}")
+    raise ValueError(f"{path}, line 1: {line[:60]!r} is not in a known layout: {LAYOUTS}")
 
 
 def _bob_csv(path: Path, names: list[str]) -> ScoredClaims:
@@ -176,7 +176,7 @@ def _challenge(predictions: Path, comparisons: Path) -> ScoredClaims:
         if nameless.any():
             row = int(np.argmax(nameless))
             raise ValueError(
-                f"{comparisons}, line {row + 1}: {part[2].iloc[row]!r} does not say whose session it is; "
+                f"{comparisons}, line {row + 1}: {part[2].iloc[row]!r} does not name its user; "
                 "sessions are called USER_SESSION, or a third column is 1 for one user and 0 for two"
             )
     claimed, real = parts
@@ -199,7 +199,7 @@ def _comparisons(path: Path) -> pd.DataFrame:
         rows = [list(line.replace(COMMA, SPACE).split()) for line in text if line.strip()]
     for line, row in enumerate(rows, 1):
         if len(row) != len(rows[0]) or len(row) not in (2, 3):
-            raise ValueError(f"{path}, line {line}: a comparison is two sessions, and perhaps a label")
+            raise ValueError(f"{path}, line {line}: a comparison needs two sessions, and optionally a label")
     return pd.DataFrame([[str(cell) for cell in row] for row in rows])
 
 

@@ -32,7 +32,7 @@ def write_scores(claims: ScoredClaims, folder: str | Path, name: str, layout: st
     if layout not in EXPORTS:
         raise ValueError(f"there is no form {layout!r} of score files; there are {', '.join(EXPORTS)}")
     if layout != "pyeer" and not claims.people:
-        raise ValueError(f"{layout} names people, whom these scores do not name; pyeer does without")
+        raise ValueError(f"{layout} needs names of people, which these scores do not have; pyeer needs none")
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     return EXPORTS[layout](claims, place / re.sub(r"[^\w.+-]+", "-", name))
@@ -88,7 +88,7 @@ def _words(claims: ScoredClaims) -> NDArray[np.object_]:
     """The names without white space, which separates the columns of these files."""
     names = [re.sub(r"\s+", "-", name) or "-" for name in claims.people]
     if len(set(names)) < len(names):
-        raise ValueError("two people have one name once white space is taken out; bob-csv keeps them apart")
+        raise ValueError("two people have the same name without white space; bob-csv distinguishes them")
     return np.array(names, dtype=object)
 
 
