@@ -20,7 +20,7 @@ Client = partial(client.Client, timeout_s=120.0, patience_s=120.0)
 
 @dataclass(frozen=True)
 class Running:
-    """A fake service, and where it is."""
+    """A fake service and its port."""
 
     service: FakeService
     port: int
@@ -35,7 +35,7 @@ class Running:
 
 
 class Switch:
-    """An application in whose place others can be put: starting a server for each test would take longer."""
+    """An application that can be replaced, because starting a server for each test would take longer."""
 
     app: Any = None
 
@@ -45,7 +45,7 @@ class Switch:
 
 @pytest.fixture(scope="session")
 def switch() -> Iterator[tuple[Switch, int]]:
-    """A server of this process, and its port."""
+    """A server in this process, and its port."""
     switch = Switch()
     with served(switch, ws="websockets-sansio", lifespan="off") as port:
         yield switch, port
@@ -60,7 +60,7 @@ def fake(switch: tuple[Switch, int]) -> Running:
 
 
 class PassingTime:
-    """A clock that is moved on by those who wait, and by nothing else: however busy the machine is."""
+    """A clock that only waiting moves, so that a busy machine has no influence."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -74,13 +74,13 @@ class PassingTime:
 
 @pytest.fixture
 def passing_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time between attempts passes at once."""
+    """Let the time between attempts pass at once."""
     monkeypatch.setattr(calls, "time", PassingTime())
     monkeypatch.setattr(calls, "LONGEST_DELAY_S", 5.0)
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries come at once."""
+    """Make retries immediate."""
     monkeypatch.setattr(calls, "FIRST_DELAY_S", 0.001)
     monkeypatch.setattr(calls, "LONGEST_DELAY_S", 0.01)

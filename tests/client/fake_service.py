@@ -1,4 +1,4 @@
-"""A service with nothing behind it: it counts what it did, and fails on request."""
+"""A fake service, which records its effects and fails on request."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 
 class FakeService:
-    """Answers as docs/service.md says, for users only, and watches sessions in which nothing is judged.
+    """Answers requests about users as in docs/service.md, and watches sessions without judging them.
 
     Attributes
     ----------
     effects : ids of users created, in order
     requests : method, path and headers of each request; its body and query are in `bodies` and `queries`
-    failures : what to answer in place of the next requests: (status, headers, body), or seconds to wait
-        before an answer that is then correct
+    failures : answers to the next requests: (status, headers, body), or seconds to wait before a correct
+        answer
     """
 
     def __init__(self) -> None:
@@ -69,13 +69,13 @@ class FakeService:
 
 
 class FakeSession:
-    """One watched session: every keystroke is stored at once, trust is the number of its keystroke.
+    """A watched session: every keystroke is stored at once, and trust is the keystroke's number.
 
     Attributes
     ----------
     stored : names of the keys, in order
     locks_at : the number of the keystroke at which it locks
-    durable_lag : how many keystrokes are not durable yet
+    durable_lag : the number of keystrokes that are not durable yet
     refuse : the frame, or none, and the code with which all connections end
     """
 
@@ -90,7 +90,7 @@ class FakeSession:
         self.refuse: tuple[Any, int] | None = None
 
     async def watch(self, socket: WebSocket) -> None:
-        """One connection."""
+        """Serve one connection."""
         await socket.accept()
         try:
             hello = await socket.receive_json()

@@ -1,4 +1,4 @@
-"""A connection that gets lost at the worst moments, between a client and a server on this machine."""
+"""A proxy between a client and a server on this machine, which loses connections at the worst moments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PASS, LOST, ANSWER_LOST, ANSWER_CUT = "pass", "lost", "answer lost", "answer cut
 
 
 class FlakyProxy:
-    """Forwards connections to a port of this machine; `fate` decides about each thing that is sent."""
+    """Forwards connections to a port of this machine; `fate` decides what happens to each message."""
 
     def __init__(self, port: int, fate: Callable[[], str]) -> None:
         self._target, self._fate = port, fate
@@ -23,7 +23,7 @@ class FlakyProxy:
 
     @property
     def url(self) -> str:
-        """The address of the service as the client is to know it."""
+        """The address of the service for the client."""
         return f"http://127.0.0.1:{self.port}"
 
     def run(self) -> None:
@@ -35,7 +35,7 @@ class FlakyProxy:
                 threading.Thread(target=self._connection, args=[client], daemon=True).start()
 
     def close(self) -> None:
-        """Accept no more."""
+        """Accept no more connections."""
         # A close alone does not wake up who waits for connections.
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
@@ -75,7 +75,7 @@ def _hang_up(*ends: socket.socket) -> None:
 
 @contextmanager
 def flaky(port: int, fate: Callable[[], str]) -> Iterator[FlakyProxy]:
-    """A proxy on a free port."""
+    """Run a proxy on a free port."""
     proxy = FlakyProxy(port, fate)
     thread = threading.Thread(target=proxy.run, daemon=True)
     thread.start()
@@ -87,6 +87,6 @@ def flaky(port: int, fate: Callable[[], str]) -> Iterator[FlakyProxy]:
 
 
 def planned(*fates: str) -> Callable[[], str]:
-    """These fates, one after the other, and success from then on."""
+    """Make a source of these fates, one after the other, and of success from then on."""
     left = list(fates)
     return lambda: left.pop(0) if left else PASS

@@ -1,4 +1,4 @@
-"""An application that is served on this machine while a block runs."""
+"""Serving an application on this machine while a block runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import uvicorn
 
 @contextmanager
 def served(app: Any, **options: Any) -> Iterator[int]:
-    """Serve it; the port."""
+    """Serve an application, and yield its port."""
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, **options)
     socket = config.bind_socket()
     server = uvicorn.Server(config)

@@ -1,4 +1,4 @@
-"""A write has one effect, whatever happens on the way."""
+"""Requests: a write has one effect, even if connections are lost."""
 
 from __future__ import annotations
 

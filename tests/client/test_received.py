@@ -1,4 +1,4 @@
-"""Answers become types, and keystrokes in any form become requests."""
+"""Answers are read as types, and keystrokes in any form become requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Receivers know what comes from the service."""
+"""Signatures of reports: receivers recognise those of the service, and no others."""
 
 from __future__ import annotations
 

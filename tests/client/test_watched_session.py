@@ -1,4 +1,4 @@
-"""Watched sessions outlive their connections: every keystroke arrives once, in order."""
+"""Watched sessions survive lost connections: every keystroke arrives once, in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.waiting import PATIENCE
 
 
 def typed(number: int, start: int = 0) -> list[tuple[str, float, float | None]]:
-    """Keystrokes whose names are their numbers."""
+    """Keystrokes of keys that are named by numbers."""
     return [(str(n), 100.0 * n, 100.0 * n + 80) for n in range(start + 1, start + number + 1)]
 
 

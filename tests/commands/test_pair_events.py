@@ -1,4 +1,4 @@
-"""keydyn pair: logs of browsers and other programs as keystrokes."""
+"""keydyn pair: logs of browsers and other programs become keystrokes."""
 
 from __future__ import annotations
 
@@ -124,14 +124,14 @@ STAMP = 1653420520415
 
 
 def logged(row, names, header=""):
-    """A log with a row per event, in order of time; `row` formats press (a truth), name and milliseconds."""
+    """A log with one row per event, in order of time; `row` formats boolean press, name and time."""
     events = [(press, True, key) for key, press, _ in TYPED] + [(up, False, key) for key, _, up in TYPED]
     shifted = sorted(events, key=lambda event: event[0])
     return header + "".join(row(pressed, names(key, at), at) + "\n" for at, pressed, key in shifted)
 
 
 def pynput(key, at):
-    """The first d is written as D until Shift is released."""
+    """A log of pynput, in which the first d is D until Shift is released."""
     return f"Key.{key}" if len(key) > 1 else repr(key.upper() if at < 100 else key)
 
 

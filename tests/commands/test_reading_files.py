@@ -1,4 +1,4 @@
-"""Files as people have them: what a message suggests works, and nothing is taken for what it is not."""
+"""Unusual files: options that messages suggest work, and no file is misread without a message."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def suggested(done):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Three people enrolled, and more of their typing."""
+    """A folder with three people enrolled, and further samples of them."""
     folder = tmp_path_factory.mktemp("reading")
     typed(0).to_csv(folder / "train.csv", index=False)
     typed(1, n_samples=2).to_csv(folder / "later.csv", index=False)

@@ -1,4 +1,4 @@
-"""Scores as tables and back."""
+"""Conversion of scores to tables and back."""
 
 from __future__ import annotations
 

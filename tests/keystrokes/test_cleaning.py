@@ -1,4 +1,4 @@
-"""Cleaning: each rule does what it says and no more, and counts it; all rules are applied in their order."""
+"""Cleaning: each rule has its documented effect and no other, and counts it; rules apply in their order."""
 
 import json
 
@@ -43,7 +43,7 @@ def test_all_rules_are_off_by_default():
 
 
 def with_rows(changes):
-    """The rows with some of them changed, or dropped (None)."""
+    """The rows, some of which are changed, or dropped (None)."""
     changed = [changes.get(n, row) for n, row in enumerate(ROWS)]
     return [row for row in changed if row is not None]
 

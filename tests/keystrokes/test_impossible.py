@@ -1,4 +1,4 @@
-"""Times that no hand makes: which they are, that they alone are lost, and that people survive them."""
+"""Times that no hand makes: they are found, only they become missing, and people are still accepted."""
 
 import numpy as np
 import pandas as pd

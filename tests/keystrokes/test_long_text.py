@@ -126,7 +126,7 @@ def test_intervals_run_from_release_and_from_press() -> None:
 
 
 def naive_vector(samples: list[list[tuple[str, float, float]]], which: int) -> dict[str, float]:
-    """The rules of the documentation again, one time after another, in plain Python."""
+    """The documented rules again in plain Python, one time after another."""
     times: list[tuple[str, int, tuple[str, ...], float]] = []
     for s, keystrokes in enumerate(samples):
         for position, (key, interval, hold) in enumerate(keystrokes):

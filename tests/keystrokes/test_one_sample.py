@@ -1,4 +1,4 @@
-"""One sample from plain arrays is the one that a data frame gives, and is checked as strictly."""
+"""A sample made from plain arrays equals the one from a data frame, and is checked as strictly."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def frame_of(keys, press, release, user="ann", session=3, **sensors):
 
 
 def by_frame(frame, sensors=()):
-    """The general way, for any number of samples."""
+    """The sample made in the general way, from a data frame."""
     index = pd.MultiIndex.from_frame(frame.iloc[:1][["user", "session"]])
     return Samples.of(frame, sensors, vectors=pd.DataFrame(index=index))
 

@@ -1,4 +1,4 @@
-"""Pairing: nothing is lost or invented, whatever the order in which events come."""
+"""Pairing: nothing is lost or made up, in any order of events."""
 
 from itertools import groupby
 
@@ -33,7 +33,7 @@ def as_rows(keystrokes):
 
 
 def pair_plainly(events):
-    """The rules again, on lists and dictionaries: keystrokes of each part of one sample, and counts."""
+    """The rules again, with lists and dictionaries: keystrokes of each part of one sample, and counts."""
     parts, latest = [], None
     counts = dict.fromkeys(
         ["repeats", "unmatched_releases", "lost_to_focus", "pressed_again", "backward_times", "clock_jumps"],
@@ -80,7 +80,7 @@ STEPS = st.one_of(
 
 @st.composite
 def raw_samples(draw):
-    """Events of several users' samples, each in its own order, the samples mixed."""
+    """Events of several users' samples, each in its own order, with the samples interleaved."""
     flagged = draw(st.booleans())
     events = []
     for user in range(draw(st.integers(1, 3))):
@@ -132,7 +132,7 @@ def test_as_a_dictionary_would_and_nothing_lost(events):
 
 @st.composite
 def keystroke_frames(draw):
-    """Keystrokes in which no key is pressed before its own release; some releases are missing."""
+    """Keystrokes in which no key is pressed again before its own release; some releases are missing."""
     rows = []
     for user in range(draw(st.integers(1, 3))):
         press, free = 0, {}

@@ -1,6 +1,6 @@
-"""The quality report: on recordings made up to have each finding, and on the real ones.
+"""The quality report on made-up recordings with each finding, and on real recordings.
 
-What is said of the real ones was counted when they were collected, by other means than ours.
+The expected findings in real recordings were counted independently when these were collected.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A reading error has fields; the library and the commands each word it."""
+"""A reading error has fields, from which the library and the commands make their messages."""
 
 import copy
 from pathlib import Path

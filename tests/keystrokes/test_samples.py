@@ -1,4 +1,4 @@
-"""Samples whose parts do not belong together are refused when they are made."""
+"""Samples: parts that do not belong together are refused."""
 
 import dataclasses
 

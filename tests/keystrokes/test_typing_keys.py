@@ -1,4 +1,4 @@
-"""Which keystrokes are typing, in keystrokes and in raw events, by one rule."""
+"""The rule for which keystrokes are typing, applied to keystrokes and to raw events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole course of a participant in a browser, state by state, for tests and for pictures."""
+"""The whole course of a participant in a browser, state by state, for tests and pictures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPED = ("keyname", "timepress", "timerelease")
 
 
 def rows_of(user, n_keys):
-    """Keystrokes of a simulated typist, of keys that write something."""
+    """Keystrokes of a simulated typist, without keys that write nothing."""
     frame = make_typists(user + 1, 1, text="copied", n_keys=3 * n_keys, random_state=4)
     own = frame[frame["user"] == user]
     own = own[[len(name) == 1 or name in ("space", "comma", "period") for name in own["keyname"]]]
@@ -26,12 +26,12 @@ def rows_of(user, n_keys):
 
 
 def text_of(rows):
-    """What is written by them."""
+    """The text that keystrokes write."""
     return "".join(KEYS[row["keyname"]][1] for row in rows)
 
 
 def with_mistake(rows, after):
-    """The same with a wrong key, and its correction."""
+    """Keystrokes with a wrong key and its correction added."""
     at = rows[after]["timepress"]
     wrong = {"keyname": "x", "timepress": at + 20.0, "timerelease": at + 90.0}
     right = {"keyname": "backspace", "timepress": at + 300.0, "timerelease": at + 380.0}
@@ -62,7 +62,7 @@ keystrokes = 25
 
 
 def every_state(page: Page, folder: Path) -> Iterator[str]:
-    """Goes from consent to the end, and stops in each state; the recording is in the folder then."""
+    """Go from consent to the end, and yield the name of each state; the recording is left in the folder."""
     with participants_of(folder, PROMPTS, users=None) as participants, served(participants) as address:
         page.goto(address)
         yield seen(page, "who")
@@ -113,7 +113,7 @@ def _typed(page: Page, number: int, stops: bool) -> Iterator[str]:
 
 
 def _between_sittings(page: Page) -> Iterator[str]:
-    """A tab that was closed between sittings, and opened again."""
+    """Reload the page between sittings, as if the tab had been closed and opened again."""
     yield seen(page, "break").replace("break", "sitting")
     page.reload()
     yield seen(page, "instructions").replace("instructions", "resumed")
@@ -122,6 +122,6 @@ def _between_sittings(page: Page) -> Iterator[str]:
 
 
 def seen(page: Page, name: str) -> str:
-    """Wait for a view."""
+    """Wait for a view, and return its name."""
     page.wait_for_selector(f"#{name}:not([hidden])")
     return name

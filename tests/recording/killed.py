@@ -1,7 +1,7 @@
 """Recordings that are killed: a parent that has loaded everything starts their processes by fork.
 
-`python -m tests.recording.killed PROMPTS OUT`: each line that it reads starts a process, which runs what
-keydyn record runs; the answer is its number and the address of its page.
+`python -m tests.recording.killed PROMPTS OUT`: each line of input starts a process, which runs the code of
+keydyn record; the answer is its number and the address of its page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.waiting import PATIENCE
 
 
 class Recordings:
-    """One recording, by one process after another."""
+    """One recording, made by one process after another."""
 
     def __init__(self, prompts: Path, out: Path) -> None:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -29,7 +29,7 @@ class Recordings:
         self._process = None
 
     def start(self) -> str:
-        """Start a process; the address of its page."""
+        """Start a process, and return the address of its page."""
         self._parent.stdin.write("\n")
         self._parent.stdin.flush()
         process, address = self._parent.stdout.readline().split()
@@ -37,12 +37,12 @@ class Recordings:
         return address
 
     def kill(self) -> None:
-        """Kill it, at once."""
+        """Kill the process at once."""
         os.kill(self._process, signal.SIGKILL)
         self._process = None
 
     def close(self) -> None:
-        """End whatever runs."""
+        """End all processes."""
         if self._process is not None:
             self.kill()
         self._parent.stdin.close()

@@ -1,7 +1,7 @@
 """Pictures of every state of the page of keydyn record.
 
-`python -m tests.recording.screenshots FOLDER` writes them all; with `--figures docs/figures`, the one of the
-documentation too.
+`python -m tests.recording.screenshots FOLDER` writes them all; with `--figures docs/figures`, also the one in
+the documentation.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ NOTHING: dict[str, Any] = dict.fromkeys(RecorderQuality.__struct_fields__, 0) | 
 
 
 def typed(seed: int, n_keys: int = 30, **quality: int) -> dict[str, Any]:
-    """A sample as a page sends it, another one for every seed."""
+    """A sample as the page sends it, a different one for each seed."""
     random = np.random.default_rng(seed)
     press = np.cumsum(random.lognormal(5, 0.4, n_keys))
     press -= press[:1]
@@ -39,7 +39,7 @@ def typed(seed: int, n_keys: int = 30, **quality: int) -> dict[str, Any]:
 
 
 def study_of(folder: Path, text: str, name: str = "study.toml") -> Study:
-    """What a file of prompts with these contents says."""
+    """The study that a file of prompts with these contents defines."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return read_study(path)[0]
@@ -49,7 +49,7 @@ def study_of(folder: Path, text: str, name: str = "study.toml") -> Study:
 def participants_of(
     folder: Path, prompts: str, out: str = "typing.csv", users=("ann",), clock=wall_clock
 ) -> Iterator[Participants]:
-    """A recording, new or continued."""
+    """The participants of a recording, new or continued."""
     path = folder / "study.toml"
     path.write_text(prompts, encoding="utf-8")
     study, sha256 = read_study(path)
@@ -59,7 +59,7 @@ def participants_of(
 
 @contextmanager
 def served(participants: Participants, port: int = 0) -> Iterator[str]:
-    """The address of the page, with its secret."""
+    """Serve the page, and yield its address, with the secret."""
     with socket.create_server(("127.0.0.1", port)) as listening:
         app = create_app(participants, SECRET)
         config = uvicorn.Config(app, log_config=None, lifespan="off", http=HttpProtocol)
@@ -74,7 +74,7 @@ def served(participants: Participants, port: int = 0) -> Iterator[str]:
 
 
 class Page:
-    """What the page sends, without a browser."""
+    """The requests of the page, without a browser."""
 
     def __init__(self, address: str, user: str = "ann", **headers: str) -> None:
         url, _, secret = address.partition("#")
@@ -88,13 +88,13 @@ class Page:
         self.client.close()
 
     def state(self) -> dict[str, Any]:
-        """What the page would show."""
+        """The state that the page would show."""
         answer = self.client.post("/state", json={"user": self.user})
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def consent(self) -> httpx.Response:
-        """Agree to the text that is shown."""
+        """Consent to the text that is shown."""
         body = {"user": self.user, "consent_sha256": self.state()["consent_sha256"]}
         return self.client.post("/consent", json=body)
 

@@ -1,4 +1,4 @@
-"""The requests of the page: whose they must be, what they may say, and two participants at once."""
+"""The requests of the page: their origin, their contents, and two participants at once."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_only_the_page_of_this_recording(page):
 
 
 def hostile():
-    """Bodies that no page sends, by what is wrong with them."""
+    """Bodies that no page sends, by the error in them."""
     sample = typed(0)
     keys = sample["keystrokes"]
     for name in ("=1+1", "a,b", "A", "ä", "a\nb", "", "x" * 33):

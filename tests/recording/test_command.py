@@ -1,4 +1,4 @@
-"""keydyn record, as a researcher uses it."""
+"""keydyn record, used as by a researcher."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def command(prompts, *options):
 
 
 class Started:
-    """The command in a process of its own."""
+    """keydyn record in a process of its own."""
 
     def __init__(self, prompts, *options):
         arguments = [sys.executable, "-m", "keydyn", *command(prompts, "--no-open", "--json", *options)]
@@ -51,7 +51,7 @@ class Started:
         self.process = subprocess.Popen(arguments, text=True, **pipes)
 
     def address(self):
-        """Where the page is."""
+        """The address of the page."""
         lines = ""
         while not lines.endswith("}\n"):
             lines += self.process.stdout.readline()

@@ -1,4 +1,4 @@
-"""The process is killed in the middle of samples: nothing that was acknowledged is lost."""
+"""Processes killed in the middle of samples: nothing that was acknowledged is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEYS = 400
 
 
 class Participant(threading.Thread):
-    """Sends samples until the process is gone."""
+    """A participant who sends samples until the process is gone."""
 
     def __init__(self, address, user, acknowledged):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The page of keydyn record in a real browser: typing with human rhythm, from consent to the end."""
+"""The page of keydyn record in a real browser: typing with a human rhythm, from consent to the end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tab(browser):
 
 
 def look(page, state):
-    """Axe finds nothing, in light and dark, and it fits on a phone."""
+    """Check that axe finds nothing, in light and dark, and that the page fits on a phone."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         found = Axe().run(page, options=COLOURS if scheme == "dark" else {})

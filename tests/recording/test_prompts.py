@@ -1,4 +1,4 @@
-"""Files of prompts: what they may say, what is refused, and the order that comes of it."""
+"""Files of prompts: accepted contents, refusals, and the resulting order of samples."""
 
 from __future__ import annotations
 

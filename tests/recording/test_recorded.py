@@ -1,4 +1,4 @@
-"""What is kept: samples in the schema, lines about them, and nothing that is only half there."""
+"""The files of a recording: samples in the schema, lines about them, and nothing half-written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def take(participants, place, seed, user="ann", **more):
 
 
 def as_sent(frame, user, session):
-    """The columns of one sample, as they were sent."""
+    """The columns of one sample as they were sent."""
     own = frame[(frame["user"] == user) & (frame["session"] == session)]
     return {name: own[name].tolist() for name in CORRECT[2:]}
 

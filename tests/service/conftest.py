@@ -1,4 +1,4 @@
-"""Databases for tests, SQLite always and PostgreSQL where it is installed; and a running service."""
+"""Fixtures: databases, SQLite always and PostgreSQL if it is installed, and a running service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.service.running import Service, running
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A server of PostgreSQL for all tests of this process."""
+    """A PostgreSQL server for all tests of this process."""
     if binary("pg_ctl") is None or binary("initdb") is None:
         leave_out("PostgreSQL")
     server = PostgresServer()
@@ -33,7 +33,7 @@ def sqlite_url(tmp_path: Path) -> str:
 
 @pytest.fixture
 def postgres_url(request: pytest.FixtureRequest, postgres: PostgresServer) -> Iterator[str]:
-    """The address of an empty database; of one with all tables where `database` opens it."""
+    """The address of an empty database, or of one with all tables if the test uses `database`."""
     template = postgres.with_tables() if "database" in request.fixturenames else None
     with postgres.new_database(template=template) as url:
         yield url
@@ -41,19 +41,19 @@ def postgres_url(request: pytest.FixtureRequest, postgres: PostgresServer) -> It
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """The address of an empty database, first of one kind and then of the other."""
+    """The address of an empty database of each kind in turn."""
     return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "postgres_url")
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """A database with all tables, first of one kind and then of the other."""
+    """A database of each kind in turn, with all tables."""
     yield from opened(database_url)
 
 
 @pytest.fixture
 def sqlite_database(sqlite_url: str) -> Iterator[Database]:
-    """A database with all tables, for tests that do not care which kind it is."""
+    """A SQLite database with all tables, for tests that do not depend on the kind."""
     yield from opened(sqlite_url)
 
 
@@ -65,7 +65,7 @@ def opened(url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def service(request: pytest.FixtureRequest, sqlite_url: str) -> Iterator[Service]:
-    """A running service on SQLite, with the settings that a test asks for."""
+    """A running service on SQLite, with the settings that a test requests."""
     with running(sqlite_url, **getattr(request, "param", {})) as found:
         yield found
 

@@ -15,7 +15,7 @@ from keydyn.service.storage.upgrading import upgrade
 
 
 def make_tables(url: str) -> str:
-    """Give a database all tables, if it is empty; its address."""
+    """Give a database all tables if it is empty, and return its address."""
     address = make_url(url)
     if address.get_backend_name() == "sqlite":
         file = Path(address.database or "")

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests: in a temporary folder, on a free loopback port, gone with its owner."""
+"""A PostgreSQL server for tests in a temporary folder, on a free loopback port; it ends with its owner."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ WATCHDOG = 'read -r line; "$0" stop -D "$1/data" -m immediate -s; rm -rf "$1"'
 
 
 def binary(name: str) -> str | None:
-    """A program of PostgreSQL, the newest there is; Debian keeps those of a server outside the PATH."""
+    """The path of the newest PostgreSQL program; on Debian those of a server are not in the PATH."""
     folders = Path("/usr/lib/postgresql").glob("*/bin")
     newest = sorted(folders, key=lambda folder: float(folder.parent.name), reverse=True)
     return shutil.which(name, path=os.pathsep.join([*map(str, newest), os.environ.get("PATH", "")]))
 
 
 class PostgresServer:
-    """A running server."""
+    """A PostgreSQL server that is running."""
 
     def __init__(self) -> None:
         pg_ctl, initdb = binary("pg_ctl"), binary("initdb")
@@ -70,7 +70,7 @@ class PostgresServer:
         return str(self.folder / "data")
 
     def start(self) -> None:
-        """Start it, on the port that it had before."""
+        """Start the server on its earlier port."""
         options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories="
         # What is written outlasts the processes, which tests kill, if not the machine, which none does.
         options += " -c fsync=off -c full_page_writes=off"
@@ -79,18 +79,18 @@ class PostgresServer:
         )
 
     def ensure(self) -> None:
-        """Start it unless it runs."""
+        """Start the server unless it is running."""
         try:
             self._run(self._pg_ctl, "status", "-s", "-D", self._data)
         except subprocess.CalledProcessError:
             self.start()
 
     def stop(self) -> None:
-        """Stop it, as an administrator would in a hurry."""
+        """Stop the server in its fast mode, which ends sessions."""
         self._run(self._pg_ctl, "stop", "-w", "-s", "-m", "fast", "-D", self._data)
 
     def kill(self) -> None:
-        """Kill all its processes at once."""
+        """Kill all processes of the server at once."""
         postmaster = int((self.folder / "data/postmaster.pid").read_text().split()[0])
         # First the one that would notice that others are gone.
         os.kill(postmaster, signal.SIGSTOP)
@@ -103,11 +103,11 @@ class PostgresServer:
         (self.folder / "data/postmaster.pid").unlink()
 
     def close(self) -> None:
-        """Stop it for good, and remove all it wrote."""
+        """Stop the server for good, and remove its files."""
         self._watchdog.communicate()
 
     def url(self, name: str) -> str:
-        """The address of one of its databases."""
+        """The address of a database of the server."""
         return f"postgresql://keydyn:{self.password}@127.0.0.1:{self.port}/{name}"
 
     @contextmanager
@@ -132,7 +132,7 @@ class PostgresServer:
                 self.execute(f"DROP TABLESPACE {name}")
 
     def with_tables(self) -> str:
-        """The name of a database with all tables, to be copied; migrating takes much longer."""
+        """The name of a database with all tables, for copying, because migrating takes much longer."""
         if not self._has_tables:
             self.execute("CREATE DATABASE with_tables")
             make_tables(self.url("with_tables"))

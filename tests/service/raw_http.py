@@ -1,4 +1,4 @@
-"""Requests byte by byte, as no library would send them."""
+"""Requests byte by byte, in forms that no library would send."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def connected(service):
 
 
 def raw(service, *parts, pause=0.0, half=False):
-    """All that is answered to these bytes, until the service ends the connection."""
+    """Send these bytes, and return the whole answer until the service ends the connection."""
     with connected(service) as talk:
         for n, part in enumerate(parts):
             if n:

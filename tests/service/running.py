@@ -1,4 +1,4 @@
-"""The service in this process, on a free port of loopback, for tests."""
+"""The service in this process, on a free loopback port, for tests."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ connect = partial(websockets.connect, open_timeout=PATIENCE, ping_interval=None)
 
 
 class PromptServer(uvicorn.Server):
-    """Stops as soon as it is asked to; uvicorn looks ten times a second whether it should.
+    """A server that stops as soon as requested; uvicorn checks only ten times a second.
 
-    A service runs for a few requests in most tests, and would take longer to stop than to answer them.
+    In most tests a service runs for a few requests, and would take longer to stop than to answer them.
     """
 
     _loop: asyncio.AbstractEventLoop | None = None
@@ -66,7 +66,7 @@ class PromptServer(uvicorn.Server):
         await self.lifespan.shutdown()
 
     def stop(self) -> None:
-        """Let it stop, from another thread."""
+        """Request a stop, from another thread."""
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._asked.set)
@@ -108,7 +108,7 @@ class Service:
         return client
 
     def idle(self):
-        """Wait until no job is left to do: templates are learnt and people compared off the request path.
+        """Wait until no job is left: templates are learnt and people compared outside requests.
 
         A job that was put off is not waited for if the clock stands still: nothing changes any more.
         """
@@ -130,7 +130,7 @@ class Service:
 def running(
     database_url: str, clock=None, keys=KEYS, port=0, http=HttpProtocol, **settings
 ) -> Iterator[Service]:
-    """Serve a database, which is given its tables if it has none."""
+    """Serve a database, after creating its tables if it has none."""
     make_tables(database_url)
     clock = clock or MovedClock()
     database = Database(database_url)

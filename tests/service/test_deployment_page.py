@@ -1,4 +1,4 @@
-"""Backup and restore, as the deployment page says, with its own commands, on both databases."""
+"""Backup and restore with the commands of the deployment page, on both databases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY = base64.b64encode(b"k" * 32).decode()
 
 
 def run(code: str, folder: Path, **more: str) -> str:
-    """What the page's commands print; they must all succeed."""
+    """Run the page's commands, which must all succeed, and return their output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "KEYDYN_MASTER_KEY": KEY, **more}
     done = subprocess.run(

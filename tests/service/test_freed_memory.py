@@ -1,4 +1,4 @@
-"""One heap for all threads: glibc itself says how many there are."""
+"""Memory: all threads share one heap, by glibc's own count."""
 
 import ctypes
 import subprocess
@@ -30,7 +30,7 @@ libc.fflush(out)
 
 
 def heaps(mode: str) -> int:
-    """The number of heaps that a process has in the end."""
+    """The number of heaps of a process at its end."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, mode], capture_output=True, text=True, check=True, timeout=PATIENCE
     )

@@ -1,4 +1,4 @@
-"""What the guide says of the service, beside the code: its tables name every problem and every setting."""
+"""The guide to the service against the code: its tables name every problem and every setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics show how things stand now, not how they last stood."""
+"""Metrics show the present state, not the last one that was counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`keydyn serve` on a terminal shows a key and a link; in a pipe, how to get them."""
+"""`keydyn serve` shows a key and a link on a terminal, and in a pipe the commands to get them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ INSTALLED = pytest.mark.skipif(not (BIN / "keydyn").exists(), reason="keydyn is 
 
 
 def started(tmp_path, *options, **streams):
-    """The command in a process of its own, with a database of its own."""
+    """`keydyn serve` in a process of its own, with a database of its own."""
     environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "COLUMNS": "200"}
     return subprocess.Popen([PROGRAM, "serve", *options], cwd=BIN.parent, env=environment, **streams)
 
 
 def pasted(tmp_path, command):
-    """What a command prints that was shown."""
+    """The output of a command that was shown."""
     environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
     done = subprocess.run(
         ["sh", "-c", command], cwd=BIN.parent, env=environment, capture_output=True, text=True, check=False

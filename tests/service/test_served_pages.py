@@ -1,7 +1,7 @@
-"""Pages that talk to the service: their Python blocks and commands run, in order, against a real one.
+"""Documentation pages about the service: their Python blocks and commands run, in order, with a real one.
 
-Commands are the blocks marked `sh`. The service has a database of its own and a free port, which takes the
-place of the default one on the page.
+Commands are the blocks marked `sh`. The service has a database of its own and a free port, which replaces the
+default one on the page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DEFAULT = "http://127.0.0.1:8421"
 
 
 class Served:
-    """A service, and a shell beside it whose variables and functions last from block to block."""
+    """A service, and a shell whose variables and functions last from block to block."""
 
     def __init__(self, address: str, folder: Path, environment: dict[str, str]) -> None:
         self.address, self.folder, self._environment = address, folder, environment
@@ -36,7 +36,7 @@ class Served:
         self._kept.touch()
 
     def shell(self, code: str) -> str:
-        """What the commands print; they must all succeed."""
+        """Run the commands, which must all succeed, and return their output."""
         keep = f"declare -p | grep -v '^declare -[a-zA-Z]*r' > '{self._kept}'; declare -f >> '{self._kept}'"
         script = f"source '{self._kept}' 2>/dev/null\nset -euo pipefail\n{code}\n{keep}\n"
         done = subprocess.run(
@@ -51,13 +51,13 @@ class Served:
         return done.stdout
 
     def variable(self, name: str) -> str:
-        """A variable of the shell."""
+        """The value of a variable of the shell."""
         return self.shell(f'printf %s "${name}"')
 
 
 @pytest.fixture
 def served(sqlite_url: str, tmp_path: Path) -> Iterator[Served]:
-    """A service with an empty database, which commands find as they would find that of `keydyn serve`."""
+    """A service with an empty database, which commands find in the same way as that of `keydyn serve`."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

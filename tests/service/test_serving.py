@@ -1,4 +1,4 @@
-"""A process that answers requests loads what they need, and nothing that only commands and studies do."""
+"""A process that answers requests loads only what they need, without the code of commands and studies."""
 
 from __future__ import annotations
 

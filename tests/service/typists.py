@@ -22,7 +22,7 @@ def frame_of(user: int, session: int):
 
 
 def keystrokes_of(user: int, session: int):
-    """The same as a request has it."""
+    """One sample in the form of a request."""
     frame = frame_of(user, session)
     columns = ("keyname", "timepress", "timerelease")
     rows = zip(*(frame[name].tolist() for name in columns), strict=True)
@@ -30,7 +30,7 @@ def keystrokes_of(user: int, session: int):
 
 
 def enrol(client, name, user, samples=5, **body):
-    """Create a person and enrol their first samples."""
+    """Create a person, and enrol their first samples."""
     made = client.post("/v1/users", json={"id": name})
     assert made.status_code == 201, made.text
     for session in range(samples):

@@ -1,4 +1,4 @@
-"""A client of the service: typed answers, and requests that are sent again where that can help."""
+"""A client of the service with typed answers, which repeats requests when that can help."""
 
 from keydyn.client.client import Client
 from keydyn.client.received import (

@@ -1,4 +1,4 @@
-"""What the service is sent: keystrokes, in requests that are repeated when that can help, with one effect."""
+"""Requests to the service over HTTP, repeated when that can help, and the keystrokes that they contain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keydyn.service.wire.requests import KeyEvent
 from keydyn.service.wire.requests import Keystroke as SentKeystroke
 
 if TYPE_CHECKING:
-    # Need not be installed.
+    # An optional dependency.
     from pandas import DataFrame
 
 Result = TypeVar("Result")
@@ -26,16 +26,16 @@ LATER = {429, 502, 503, 504}
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.2, 5.0
 
 
-# A key, when it was pressed and when it was released, milliseconds; None if the release was not seen.
+# A key and the times of its press and release in milliseconds; None if the release was not seen.
 Keystroke: TypeAlias = tuple[str, float, float | None]
-# Tuples, or mappings with `keyname`, `timepress` and `timerelease`, or a data frame with these columns; raw
+# Tuples, mappings with `keyname`, `timepress` and `timerelease`, or a data frame with these columns; raw
 # events are mappings with `type`, `key` and `time`.
 Keystrokes: TypeAlias = "Iterable[Keystroke] | Iterable[Mapping[str, Any]] | DataFrame"
 COLUMNS = ("keyname", "timepress", "timerelease")
 
 
 def keystrokes(given: Keystrokes) -> list[Keystroke]:
-    """Bring keystrokes in any form into tuples."""
+    """Convert keystrokes in any form to tuples."""
     rows = _rows(given)
     if any(isinstance(row, Mapping) and "type" in row for row in rows):
         raise ValueError("keystrokes are needed here, not raw events")
@@ -43,7 +43,7 @@ def keystrokes(given: Keystrokes) -> list[Keystroke]:
 
 
 def sample(given: Keystrokes) -> dict[str, Any]:
-    """Make the fields of a request that hold a sample: keystrokes, or raw events if these are given."""
+    """Make the fields of a request that hold a sample: keystrokes, or raw events if given as such."""
     rows = _rows(given)
     if rows and all(isinstance(row, Mapping) and "type" in row for row in rows):
         return {"events": [KeyEvent(**row) for row in rows]}
@@ -71,7 +71,7 @@ def _keystroke(row: Any) -> Keystroke:
 
 
 class Patience:
-    """Says how long to keep trying, and how long to wait in between, by the monotonic clock."""
+    """Limits how long a call is repeated, and waits between attempts, by the monotonic clock."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
@@ -79,11 +79,11 @@ class Patience:
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left, at least 0."""
+        """The remaining seconds, at least 0."""
         return max(0.0, self._until - time.monotonic())
 
     def wait(self, at_least: float | None = None) -> bool:
-        """Wait before the next attempt; False, at once, if there is no time for it."""
+        """Wait before the next attempt; return False at once if there is no time for it."""
         longest = min(FIRST_DELAY_S * 2**self._failures, LONGEST_DELAY_S)
         self._failures += 1
         delay = max(at_least or 0.0, longest * SystemRandom().uniform(0.5, 1))
@@ -94,13 +94,13 @@ class Patience:
 
 
 class Connecting(NamedTuple):
-    """How a client connects.
+    """The settings of a client's connections.
 
     Attributes
     ----------
-    timeout_s : for which one attempt may be silent
-    patience_s : for which a call is tried altogether
-    proxy : the address of a proxy to connect through; those that the environment names are not used
+    timeout_s : how long the service may be silent in one attempt
+    patience_s : how long a call is repeated altogether
+    proxy : the address of a proxy to connect through; proxies named by the environment are not used
     """
 
     timeout_s: float
@@ -114,8 +114,7 @@ class Calls:
     def __init__(self, url: str, key: str, connecting: Connecting) -> None:
         self._connecting = connecting
         headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
-        # Certificates may be those that the environment names, but proxies and passwords may not: a proxy
-        # would see the key.
+        # The environment may name certificates, but not proxies or passwords: a proxy would see the key.
         self._http = httpx.Client(
             base_url=url,
             headers=headers,
@@ -138,11 +137,11 @@ class Calls:
     ) -> Result:
         """Send a request, and return the answer.
 
-        A `ServiceProblem` says that it is not a success, `ServiceUnreachable` that there is none.
+        An unsuccessful answer is raised as a `ServiceProblem`, a missing one as `ServiceUnreachable`.
         """
         headers = {}
         if method != "GET":
-            # The same each time that this call is sent.
+            # One key for all attempts of this call.
             headers["Idempotency-Key"] = secrets.token_hex(16)
         content = None
         if body is not None:
@@ -168,7 +167,7 @@ class Calls:
 
 
 def refusal(status: int, title: str, headers: Mapping[str, str], body: bytes) -> ServiceProblem:
-    """Make the exception for an unsuccessful answer, from the service or a proxy before it."""
+    """Make the exception for an unsuccessful answer of the service, or of a proxy in front of it."""
     try:
         fields = json.loads(body)
     except ValueError:
@@ -178,7 +177,7 @@ def refusal(status: int, title: str, headers: Mapping[str, str], body: bytes) ->
         fields if isinstance(fields, dict) else {},
         status,
         title or f"status {status}",
-        # A date is possible too, but not sent by the service.
+        # HTTP allows a date too, but the service sends none.
         float(after) if after.isascii() and after.isdigit() else None,
     )
     found.request_id = found.request_id or headers.get("X-Request-Id")

@@ -1,4 +1,4 @@
-"""The client: one method per route."""
+"""The client of the service, with one method per route."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from keydyn.service.wire.watch_frames import Hello
 
 
 class Client:
-    """Talks to a service; threads may share it.
+    """A client of a service; threads may share it.
 
-    Every write has one effect, however often it must be sent until an answer comes. Requests are sent again
-    after a lost connection, and when the service says that it is busy; any other problem is raised at once.
+    Requests are sent again after a lost connection, and when the service is busy; any other problem is raised
+    at once. A write takes effect only once, even if it is sent several times.
 
     Parameters
     ----------
-    url : of the service, such as "https://keydyn.example.com"
+    url : the address of the service, such as "https://keydyn.example.com"
     key : an API key
-    timeout_s : for which the service may be silent before a request is sent again
-    patience_s : for which a request is tried altogether
+    timeout_s : how long the service may be silent before a request is sent again
+    patience_s : how long a request is repeated altogether
     allow_http : send the key without encryption to other machines than this one
-    proxy : the address of an HTTP proxy to connect through; those that the environment names are not used
+    proxy : the address of an HTTP proxy to connect through; proxies named by the environment are not used
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Client:
     >>> import os
     >>> from keydyn.client import Client
     >>> from keydyn.datasets import make_typists
-    >>> typed = make_typists(1, 8, "free", 60)  # a list of (key, press, release) will do as well
+    >>> typed = make_typists(1, 8, "free", 60)  # or a list of (key, press, release)
     >>> service = Client("http://127.0.0.1:8421", os.environ["KEY"])
     >>> user = service.create_user("ada")
     >>> samples = [service.enrol("ada", typed[typed["session"] == n]) for n in range(5)]
@@ -92,7 +92,7 @@ class Client:
     >>> "ada" in [user.id for user in service.users()]
     False
 
-    Browsers get tokens, and the service reports to your server what happens.
+    Browsers get tokens, and the service reports events to your server.
 
     >>> token = service.token(service.create_user("cleo").id, "enrol", seconds=120)
     >>> token.purpose, token.uses
@@ -120,7 +120,7 @@ class Client:
         self._calls = Calls(self._url, key, self._connecting)
 
     def __repr__(self) -> str:
-        """The service's address; never the key."""
+        """The service's address, without the key."""
         return f"Client({self._url!r})"
 
     def __enter__(self) -> Self:
@@ -136,15 +136,15 @@ class Client:
         self._calls.close()
 
     def create_user(self, id: str | None = None) -> User:
-        """Create a person; with a random id if none is given."""
+        """Create a person, with a random id if none is given."""
         return self._calls.call(User, "POST", "/v1/users", NewUser(id))
 
     def user(self, id: str) -> User:
-        """Show a person and the progress of their enrolment."""
+        """Fetch a person and the progress of their enrolment."""
         return self._calls.call(User, "GET", _path(id))
 
     def users(self, *, per_page: int = 100) -> Iterator[User]:
-        """List all people, the oldest first, fetched up to 200 at a time."""
+        """Iterate over all people, the oldest first, fetched `per_page` at a time, at most 200."""
         query: dict[str, str | int] = {"limit": per_page}
         while True:
             page = self._calls.call(UsersAnswer, "GET", "/v1/users", query=query)
@@ -154,7 +154,7 @@ class Client:
             query["cursor"] = page.next
 
     def erase(self, id: str) -> Erased:
-        """Erase a person, and everything that is stored about them."""
+        """Erase a person and everything that is stored about them."""
         return self._calls.call(Erased, "DELETE", _path(id))
 
     def export(self, id: str) -> dict[str, Any]:
@@ -166,16 +166,16 @@ class Client:
         return self._calls.call(User, "POST", _path(id, "reset"))
 
     def unblock(self, id: str, *, restore_budget: bool = False) -> User:
-        """Clear failed attempts in a row to be a person; the next need not wait.
+        """Clear consecutive failed attempts to be a person, so that the next need not wait.
 
-        With `restore_budget`, what failed attempts have cost in the last 30 days is forgotten too: the chance
-        of strangers to be accepted then counts from 0 again.
+        With `restore_budget`, the cost of failed attempts in the last 30 days is forgotten too: the chance
+        that strangers are accepted is then counted from 0 again.
         """
         query = {"restore_budget": "true"} if restore_budget else None
         return self._calls.call(User, "POST", _path(id, "unblock"), query=query)
 
     def second_factor(self, id: str) -> User:
-        """Say that a person has just proved who they are in another way: the next attempt need not wait."""
+        """Report that a person has proved their identity in another way; the next attempt need not wait."""
         return self._calls.call(User, "POST", _path(id, "second-factor"))
 
     def enrol(
@@ -189,12 +189,12 @@ class Client:
     ) -> Sample:
         """Add a sample to a person's enrolment; it is stored when this returns.
 
-        A complete enrolment takes no more samples. With `add` its template follows this one, if the sample is
-        recognised as the person's at the level "high".
+        A complete enrolment takes no more samples. With `add` its template is updated by the sample, if the
+        sample is recognised as the person's at the level "high".
 
-        Keystrokes are tuples of key, press and release in milliseconds, or mappings with `keyname`,
-        `timepress` and `timerelease`, or a data frame with these columns, or raw events. The text is "free",
-        "fixed:NAME" or "positions:NAME"; the device is "keyboard" or "phone".
+        Keystrokes are tuples of key, press and release in milliseconds, mappings with `keyname`, `timepress`
+        and `timerelease`, a data frame with these columns, or raw events. The text is "free", "fixed:NAME" or
+        "positions:NAME"; the device is "keyboard" or "phone".
         """
         body = NewSample(**_sample(keystrokes, text, device, add=add))
         return self._calls.call(Sample, "POST", _path(id, "samples"), body)
@@ -210,7 +210,7 @@ class Client:
     ) -> Decision:
         """Decide whether this person typed a sample.
 
-        If failed attempts have left no other, `judged_level` of the decision is stricter than `level`.
+        After failed attempts `judged_level` of the decision may be stricter than `level`.
         """
         body = ClaimBody(**_sample(keystrokes, text, device, level=level))
         return self._calls.call(Decision, "POST", _path(id, "verify"), body)
@@ -229,7 +229,7 @@ class Client:
         return self._calls.call(Identification, "POST", "/v1/identify", body)
 
     def decision(self, id: str) -> DecisionRecord:
-        """Look up what was decided, by the decision's id; decisions are kept for 30 days."""
+        """Look up a decision by its id; decisions are kept for 30 days."""
         return self._calls.call(DecisionRecord, "GET", f"/v1/decisions/{quote(id, safe='')}")
 
     def receipt_key(self) -> str:
@@ -250,8 +250,8 @@ class Client:
     ) -> Token:
         """Make a token with which a browser may "enrol", "verify", "watch" or "unlock" for one person.
 
-        It is good for this text and device, judged at this level, and for `uses` samples: by default as many
-        as an enrolment needs, or 5 to verify.
+        It is valid for this text, device and level, and for `uses` samples: by default as many as an
+        enrolment needs, or 5 to verify.
         """
         fields: dict[str, Any] = {"purpose": purpose, "device": device, "level": level, "uses": uses}
         body = TokenBody(**fields, seconds=seconds, session=session, text=TypedText.parse(text))
@@ -277,7 +277,7 @@ class Client:
         return self._calls.call(Settings, "PUT", "/v1/settings", {**now, **changes})
 
     def create_webhook(self, url: str, events: Sequence[str]) -> NewWebhook:
-        """Have events reported to an address; the secret that signs the reports is shown this once."""
+        """Have events reported to an address; the secret that signs the reports is only returned here."""
         fields: dict[str, Any] = {"events": list(events)}
         return self._calls.call(NewWebhook, "POST", "/v1/webhooks", WebhookBody(url, **fields))
 
@@ -286,7 +286,7 @@ class Client:
         return self._calls.call(WebhooksAnswer, "GET", "/v1/webhooks").webhooks
 
     def delete_webhook(self, id: str) -> None:
-        """Delete a webhook: nothing more is sent to it."""
+        """Delete a webhook, so that nothing more is sent to it."""
         self._calls.call(Webhook, "DELETE", f"/v1/webhooks/{quote(id, safe='')}")
 
 

@@ -1,4 +1,4 @@
-"""What the service sends: answers, parsed as the types that it has itself, problems, reports and receipts."""
+"""Messages from the service: answers, parsed as the service's own types, problems, reports and receipts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from keydyn.service.wire.receipts import Receipt, from_url_safe, parts
 
 Result = TypeVar("Result")
 PREFIX, REQUEST = "urn:keydyn:problem:", "urn:keydyn:request:"
-# Seconds by which a receipt may seem to come from the future: clocks differ.
+# Seconds by which a receipt may be in the future, because clocks differ.
 AHEAD_S = 30.0
 
 
 @dataclass(frozen=True)
 class Trust:
-    """What the service thinks of the typist after one keystroke of a watched session.
+    """The service's trust in the typist after one keystroke of a watched session.
 
     Attributes
     ----------
     keystroke : its number in the session, from 1
-    trust : None where there is nothing to judge by
-    suspicion : how strongly the last keystrokes speak for another person
+    trust : None if there is nothing to judge by
+    suspicion : how strongly the last keystrokes suggest another person
     """
 
     keystroke: int
@@ -39,7 +39,7 @@ class Trust:
 
 
 class UnexpectedAnswerError(ValueError):
-    """The service answered with something that this client does not understand.
+    """The service sent an answer that this client does not understand.
 
     Examples
     --------
@@ -67,8 +67,8 @@ def verify_signature(
     """Check that the service sent a report recently, and that it has not been changed.
 
     The timestamp and the signature are those of the headers `Keydyn-Timestamp` and `Keydyn-Signature`. The
-    body is what was received, before it is parsed. The tolerance, in seconds, is how old a report may be and
-    how far the clocks may differ.
+    body is the received one, before it is parsed. The tolerance, in seconds, limits the age of a report and
+    the difference of the clocks.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def verify_signature(
 
 
 class ReceiptError(ValueError):
-    """A receipt must not be trusted; the message says why.
+    """A receipt must not be trusted; the message gives the reason.
 
     Examples
     --------
@@ -111,13 +111,13 @@ def check_receipt(
     max_age_s: float = 300.0,
     now: float | None = None,
 ) -> Receipt:
-    """Check a receipt that a page has handed over, and return what it says, or raise a `ReceiptError`.
+    """Check a receipt that a page has handed over, and return its contents, or raise a `ReceiptError`.
 
-    It must be signed with the key that `Client.receipt_key` names, about the user who is logging in, of the
-    kind "verify" or "identify", and at most this many seconds old; `now`, in seconds since 1970, is by
-    default the time of this machine's clock. What was decided is in `answer`, and `accepted` says whether it
-    was "accept". A receipt can be handed over again while it is young enough: where that matters, remember
-    the ids of decisions that you have acted on.
+    It must be signed with the key returned by `Client.receipt_key`, about this user, of this kind, "verify"
+    or "identify", and at most this many seconds old; `now`, in seconds since 1970, is by default the time of
+    this machine's clock. The decision is in `answer`, and `accepted` is whether it was "accept". A receipt
+    can be handed over again until it is too old: if that matters, remember the ids of decisions that you have
+    acted on.
 
     Examples
     --------
@@ -152,16 +152,16 @@ def check_receipt(
 
 
 class ServiceProblem(Exception):  # noqa: N818  (RFC 9457 calls it so)
-    """The service answered, but not with success.
+    """The service answered, but without success.
 
     Attributes
     ----------
-    status : of the HTTP answer
-    kind : the problem's name, stable, such as "not-enrolled"; empty if the answer was not the service's own
-    title : the same in words
-    detail : what happened this time
-    retry_after : seconds after which the request may be sent again, if the service said so
-    request_id : by which the service's log knows the request
+    status : the status of the HTTP answer
+    kind : the stable name of the problem, such as "not-enrolled"; empty if the answer is not the service's
+    title : a description of the kind
+    detail : a description of this occurrence
+    retry_after : seconds after which the request may be sent again, if the service gave a time
+    request_id : the id of the request in the service's log
     more : further fields of the answer
 
     Examples
@@ -211,11 +211,11 @@ class NotEnrolled(ServiceProblem):
 
 
 class NotTyping(ServiceProblem):
-    """A sample was refused: no person typed it, or it is a copy of an earlier one."""
+    """A sample was refused, because no person typed it or it is a copy of an earlier one."""
 
 
 class TooManyAttempts(ServiceProblem):
-    """Too many attempts to be this person failed; `retry_after` says when the next one may be made.
+    """Too many attempts to be this person failed; the next may be made after `retry_after` seconds.
 
     Examples
     --------
@@ -235,7 +235,7 @@ class TooManyAttempts(ServiceProblem):
 
 
 class ServiceUnreachable(ConnectionError):  # noqa: N818
-    """The service did not answer in time, however often it was asked.
+    """The service did not answer in time, even to repeated requests.
 
     Examples
     --------
@@ -260,7 +260,7 @@ KINDS = {
 def problem(
     fields: Mapping[str, Any], status: int, title: str, retry_after: float | None = None
 ) -> ServiceProblem:
-    """Make the exception for the fields of an answer; status and title stand in for missing ones."""
+    """Make the exception for the fields of an answer; `status` and `title` are used for missing ones."""
     known = {"type", "title", "status", "detail", "instance"}
     kind = str(fields.get("type", "")).removeprefix(PREFIX)
     instance = fields.get("instance")

@@ -1,4 +1,4 @@
-"""A watched session: keystrokes in, trust out, over connections that may be lost."""
+"""A watched session over a WebSocket: keystrokes are sent, trust is received, lost connections replaced."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from keydyn.service.wire.both_ways import converted
 
 Result = TypeVar("Result")
 Received = TypeVar("Received", bound=msgspec.Struct)
-# How long a connection may take to end, seconds.
+# The longest time to close a connection, in seconds.
 CLOSING_S = 2.0
-# Codes with which the service ends a connection for good, as statuses; 4409 is another client's doing.
+# Codes with which the service ends a connection for good, as statuses; 4409: another client continued it.
 TAKEN_OVER, TOO_LARGE = 4409, 1009
 FOR_GOOD = {TOO_LARGE: 413, 4400: 400, 4401: 401, 4403: 403, 4404: 404, TAKEN_OVER: 409, 4413: 413}
 
-# Connections are expected to be lost, and exceptions say what becomes of them.
+# Lost connections are normal, and are reported by exceptions if at all.
 _QUIET = logging.getLogger(f"{__name__}.connection")
 _QUIET.setLevel(logging.CRITICAL)
 
 
 class _LostError(Exception):
-    """The connection can no longer be used; the reason is its cause, or a problem."""
+    """The connection can no longer be used; the reason is the cause of the exception."""
 
 
 class Watch:
     """Watches one person type; use it in a `with` block, and from one thread.
 
-    When a connection is lost, the next one goes on with the same session: keystrokes of which the service
-    has not said that they are durable are sent again.
+    If a connection is lost, the next one continues the session: keystrokes that the service has not confirmed
+    as durable are sent again.
 
     Attributes
     ----------
     session : its id, to continue it later or to make tokens for it
     locked : whether another person seems to be typing; nothing is judged until `unlock`
-    typed : whether a hand types: "yes", "no" or "unsure", of the last hundred keys that were looked at
-    restarted : whether the service had to begin again, because what it compares with was replaced
+    typed : whether the last hundred keys examined were typed by hand: "yes", "no" or "unsure"
+    restarted : whether the service had to begin again, because its template or population was replaced
     durable : the number of the last keystroke that the service has stored
     """
 
@@ -66,14 +66,14 @@ class Watch:
         self.typed: TypedBy = "unsure"
         self._connection: ClientConnection | None = None
         self._closing = ExitStack()
-        # Keystrokes that are not durable yet, the number of the last one, and how far this connection is.
+        # Keystrokes that are not durable yet, the number of the last one, and this connection's progress.
         self._kept: list[Keystroke] = []
         self._last = self._sent = self._answered = 0
         self._keys_per_frame, self._frames_in_flight = 1, 1
         self._in_flight = 0
 
     def __repr__(self) -> str:
-        """The session, and how far it is; never the key."""
+        """The session and its progress, without the key."""
         return f"<Watch of session {self.session}: {self._answered} keystrokes answered>"
 
     def __enter__(self) -> Self:
@@ -90,9 +90,9 @@ class Watch:
             self._drop()
 
     def send(self, given: Keystrokes) -> list[Trust]:
-        """Send keystrokes, in the order in which they were pressed; the trust after each of them.
+        """Send keystrokes, in order of press, and return the trust after each of them.
 
-        Keystrokes that were not judged are left out: those of a locked session, and those whose answers were
+        Keystrokes without a judgement are left out: those of a locked session, and those whose answers were
         lost with a connection although the service had stored them.
         """
         new = keystrokes(given)
@@ -102,7 +102,7 @@ class Watch:
         try:
             self._insist(lambda patience: self._exchange(patience, found))
         except ServiceProblem:
-            # Refused: what was not answered is not sent again.
+            # Refused keystrokes, which were not answered, are not sent again.
             refused = self._last - max(self._answered, before)
             self._kept = self._kept[: max(0, len(self._kept) - refused)]
             self._last -= refused
@@ -110,7 +110,7 @@ class Watch:
         return [found[number] for number in sorted(found) if number > before]
 
     def unlock(self) -> None:
-        """Begin a locked session again, trusted: the person has proved who they are in another way."""
+        """Restart a locked session with full trust, after the person has proved their identity otherwise."""
         self._insist(self._unlock)
 
     def _unlock(self, patience: Patience) -> None:
@@ -126,7 +126,7 @@ class Watch:
         self._stored(self._receive(patience, watch_frames.Durable).durable)
 
     def _exchange(self, patience: Patience, found: dict[int, Trust]) -> None:
-        """Send what this connection has not sent yet, and take the answers."""
+        """Send the keystrokes that this connection has not sent yet, and take the answers."""
         while self._answered < self._last:
             while self._sent < self._last and self._in_flight < self._frames_in_flight:
                 begin = self._sent - (self._last - len(self._kept))
@@ -143,14 +143,14 @@ class Watch:
             self._stored(answer.durable)
 
     def _stored(self, durable: int) -> None:
-        """Keystrokes up to this one need not be sent again."""
+        """Forget the keystrokes up to this one, which need not be sent again."""
         self.durable = durable
         self._kept = self._kept[max(0, durable - (self._last - len(self._kept))) :]
 
     def _insist(self, work: Callable[[Patience], Result]) -> Result:
         """Do some work on this connection, or on another if it is lost."""
         patience = Patience(self._connecting.patience_s)
-        # The last answer that said something: a timeout after it says less.
+        # The last informative error, which is more useful to the caller than a later timeout.
         telling: ServiceProblem | UnexpectedAnswerError | None = None
         while True:
             try:
@@ -206,7 +206,7 @@ class Watch:
         self.restarted = self.restarted or welcome.restarted
         self._keys_per_frame, self._frames_in_flight = welcome.keys_per_frame, welcome.frames_in_flight
         self._stored(durable)
-        # Another client may have typed meanwhile.
+        # Another client may have sent keystrokes meanwhile.
         self._last = max(self._last, durable)
         self._sent = self._answered = durable
         self._in_flight = 0
@@ -227,7 +227,7 @@ class Watch:
             raise _LostError from error
 
     def _receive(self, patience: Patience, kind: type[Received]) -> Received:
-        """Wait for the next frame of this kind, and note what other frames say on the way."""
+        """Wait for the next frame of this kind, and handle other frames that come before it."""
         assert self._connection is not None
         while True:
             try:
@@ -237,7 +237,7 @@ class Watch:
             except ConnectionClosed as error:
                 raise _ended(error) from error
             except OSError as error:
-                # A timeout is one.
+                # A timeout is an OSError too.
                 raise _LostError from error
             frame = _parsed(text)
             if frame["type"] == kind.__struct_config__.tag:
@@ -253,7 +253,7 @@ class Watch:
 
 
 def _parsed(text: str | bytes) -> dict[str, Any]:
-    """Read a frame; one that makes no sense is taken as a sign of a broken connection."""
+    """Parse a frame; one that cannot be parsed is taken as a sign of a broken connection."""
     try:
         frame = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,1 +1,1 @@
-"""The commands, one file per group. Each imports the numerical stack only when it runs."""
+"""The commands, which import the numerical stack only when they run."""

@@ -1,4 +1,4 @@
-"""keydyn data: which datasets there are, fetching them, checking them."""
+"""keydyn data: list, fetch and check the published datasets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DataOption = Annotated[
 @app.command("list")
 @every_command
 def list_datasets(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """List the datasets and whether you have their files, and sets that are read from your own copy.
+    """List the datasets, whether you have their files, and further datasets that are read from your own copy.
 
     `--json` adds citations and terms.
 
@@ -91,9 +91,9 @@ def fetch(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Download datasets and check their SHA-256. Files that you already have are left alone.
+    """Download datasets and check their SHA-256. Files that you already have are kept.
 
-    The exit code is 4 if one of them could not be downloaded.
+    The exit code is 4 if a dataset could not be downloaded.
 
     Examples: `keydyn data fetch` · `keydyn data fetch fable --data recordings`
     """

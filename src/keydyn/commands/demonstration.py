@@ -1,4 +1,4 @@
-"""keydyn demo: the main job on simulated typists."""
+"""keydyn demo: a demonstration on simulated typists."""
 
 from __future__ import annotations
 

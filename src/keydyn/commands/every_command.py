@@ -1,4 +1,4 @@
-"""What every command has: groups of options, --quiet, and an exit code that says how it ended."""
+"""Features of every command: groups of options, --quiet, and an exit code for every outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def group(name: str, help: str) -> typer.Typer:
 
 
 def every_command(command: Command) -> Command:
-    """Give a command its groups of options and --quiet; it ends with an exit code whatever happens."""
+    """Give a command its groups of options, --quiet, and an exit code for every outcome."""
     whole = grouped(command)
     guarded = fail_clearly(whole)
 
@@ -43,10 +43,10 @@ def every_command(command: Command) -> Command:
 
 
 def grouped(command: Command) -> Command:
-    """Make every field of a dataclass among a command's parameters an option of its own.
+    """Make an option of every field of the dataclasses among a command's parameters.
 
-    Typer reads a command's signature, which is therefore put together here. An option that the command has
-    itself, such as verify's --user, is not the group's: there, the field has its default.
+    Typer reads a command's signature, which is therefore put together here. An option that the command
+    defines itself, such as verify's --user, replaces that of the group, whose field keeps its default.
     """
     own = parameters_of(command)
     groups: dict[str, Any] = {
@@ -85,7 +85,7 @@ def _options(group: Any) -> dict[str, Parameter]:
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """The parameters of a function as Typer needs them: by keyword, their annotations resolved."""
+    """The parameters of a function in the form that Typer needs: by keyword, with resolved annotations."""
     hints = get_type_hints(function, include_extras=True)
     return {
         name: parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
@@ -94,7 +94,7 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
 
 
 def with_parameters(function: Callable[..., Any], parameters: Mapping[str, Parameter]) -> Callable[..., Any]:
-    """Let a function appear to have these parameters, which Typer makes options and arguments."""
+    """Give a function the signature that Typer turns into options and arguments."""
     changed: Any = function
     changed.__annotations__ = {name: each.annotation for name, each in parameters.items()}
     changed.__signature__ = inspect.Signature(list(parameters.values()))

@@ -1,4 +1,4 @@
-"""keydyn pair: raw press and release events into keystrokes."""
+"""keydyn pair: pair raw press and release events into keystrokes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keydyn.terminal import JsonOption, print_json, say, warn
 
 @dataclass(frozen=True)
 class EventReading(Reading):
-    """The options that say how a file of events is read."""
+    """The options for reading a file of events."""
 
     file: Annotated[
         Path,
@@ -38,10 +38,10 @@ def pair(
 
     Columns of browsers (`timeStamp`, `type`, `code`, `repeat`) and of common loggers are recognised by their
     names; for other names, use --columns time=when,type=what,key=which. Logs of Clarkson II, Buffalo and
-    BB-MAS are recognised too: their files' names say who typed, and a folder of them is read at once. Times
-    are numbers, or dates with a time of day. Without a column of sessions, all events form one sample. Keys
-    pressed with Ctrl, Alt or Meta and navigation and function keys are not typing, and are left out unless
-    --keep-shortcuts is given. Events that are left out are counted.
+    BB-MAS are recognised too: the users are taken from the files' names, and a folder of them is read at
+    once. Times are numbers, or dates with a time of day. Without a column of sessions, all events form one
+    sample. Keys pressed with Ctrl, Alt or Meta and navigation and function keys are not typing, and are left
+    out unless --keep-shortcuts is given. Events that are left out are counted.
 
     Examples:
     `keydyn pair events.csv --out typing.csv --user anna`
@@ -66,7 +66,7 @@ def pair(
         log = read_logs(reading.file, form) if folder else read_log(source, form)
         if "user" not in log.events:
             log.events["user"] = UNKNOWN
-            warn("the events do not say who typed: the user is called 'unknown'; give a name with --user")
+            warn("the events have no column of users: the user is called 'unknown'; give a name with --user")
         keystrokes, report = pair_events(log.events, log.unit, shortcuts=reading.keep_shortcuts)
         refuse_stopped_clocks(keystrokes)
     if unlikely := unlikely_unit(keystrokes, log.unit):

@@ -1,4 +1,4 @@
-"""keydyn population: learn what people share, and say what a population was learnt from."""
+"""keydyn population: learn a population from many people, and show what one was learnt from."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fit(
         ),
     ] = True,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate/--no-calibrate", help="Learn what scores mean, which decisions need.")
+        bool, typer.Option("--calibrate/--no-calibrate", help="Learn a calibration, which decisions need.")
     ] = True,
     jobs: JobsOption = -1,
     engine: EngineOption = "",
@@ -56,10 +56,10 @@ def fit(
 ) -> None:
     """Learn what people share and how they differ; the more people, the better.
 
-    The file contains no samples. A calibration, which says what scores mean, is learnt from the people in
-    FILE, in four folds, and written to a second file beside it, PEOPLE.calibration.keydyn, for
-    `keydyn fit --population`. It needs 10 people or more with at least two samples each; with fewer people,
-    it is left out.
+    The population's file contains no samples. A calibration, which gives scores their meaning, is learnt from
+    the people in FILE, in four folds, and written to a second file in the same folder,
+    PEOPLE.calibration.keydyn, for `keydyn fit --population`. It needs 10 people or more with at least two
+    samples each; with fewer people, it is left out.
 
     Examples:
     `keydyn population fit typing.csv --out people.keydyn`
@@ -123,7 +123,7 @@ def info(
 
 
 def _calibrated(people: PopulationModel, samples: Samples, n_jobs: int, quiet: bool) -> Background | None:
-    """Learn what the population's scores mean; None, with a warning, if there are too few people."""
+    """Learn a calibration of the population's scores; None, with a warning, if there are too few people."""
     from keydyn.decisions.calibration.background import FOLDS, Background
     from keydyn.detectors import PopulationDetector
 

@@ -1,4 +1,4 @@
-"""keydyn record: a page on this machine that collects typing for research."""
+"""keydyn record: collect typing for research with a page on this machine."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def record(
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Record how people type: a page on this machine asks for texts and stores keys and times.
+    """Record how people type: a page on this machine shows texts to type, and stores keys and times.
 
-    Every sample is durably stored before the page says so. To resume a recording, run the same command again.
+    A sample is stored durably before the page confirms it. To resume a recording, run the same command again.
     With --user, the command ends when all participants are done; with --ask-user, when you interrupt it. The
-    exit code is 130 if a participant who has begun is not done.
+    exit code is 130 if a named participant, or one who has begun, is not done.
 
     Examples:
     `keydyn record --user ann --text prompts.txt --out typing.csv`

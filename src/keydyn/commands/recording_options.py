@@ -1,4 +1,4 @@
-"""How commands read a recording: the options, each written once, and the reading itself."""
+"""Reading a recording in a command: the options, which all commands share, and the reading itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CLEAN = (
 
 @dataclass(frozen=True)
 class Reading:
-    """The options that say how a file is read, in the order of the help."""
+    """The options for reading a file, in the order of the help."""
 
     file: Annotated[
         Path,
@@ -52,13 +52,13 @@ class Reading:
         str | None,
         _option(
             "--unit",
-            "Unit of the times: s, ms, us or ns; by default as times since 1970 say, otherwise ms.",
+            "Unit of the times: s, ms, us or ns; by default determined from times since 1970, otherwise ms.",
         ),
     ] = None
     columns: Annotated[
         str, _option("--columns", "Names of the columns in the file: keyname=key,timepress=down,…")
     ] = ""
-    user: Annotated[str | None, _option("--user", "Who typed, for a file without a column of users.")] = None
+    user: Annotated[str | None, _option("--user", "The user, for a file without a column of users.")] = None
     session: Annotated[
         str | None, _option("--session", "The session, for a file without a column of sessions.")
     ] = None
@@ -75,7 +75,7 @@ class Reading:
     ] = None
     pauses: Annotated[
         float | None,
-        _option("--pauses", "Divide samples where no key is pressed for this many milliseconds."),
+        _option("--pauses", "Divide samples at pauses longer than this many milliseconds."),
     ] = None
     keep_shortcuts: Annotated[
         bool,
@@ -86,10 +86,9 @@ class Reading:
     ] = False
 
     def recording(self, anonymous: bool = False) -> tuple[Recording, Notes]:
-        """Read the recording, and warn the user of what is odd about it.
+        """Read the recording, and warn the user about anything unusual in it.
 
-        With `anonymous` the file need not say who typed, nor have a column `session`. What is wrong with the
-        file is reported in terms of the options.
+        With `anonymous` the file needs no columns of users and sessions. Errors suggest options as remedies.
         """
         from keydyn.datasets.files.notes import notes_of
         from keydyn.datasets.files.recordings import read_recording
@@ -115,14 +114,14 @@ class Reading:
         return recording, notes
 
     def source(self) -> Path | BinaryIO:
-        """Standard input, or the file."""
+        """The file, or standard input."""
         return sys.stdin.buffer if self.file == STANDARD_INPUT else self.file
 
     @contextmanager
     def explaining(self, line: int = 1, impossible: tuple[str, ...] = ()) -> Iterator[None]:
-        """A `ReadingError` from the block is reported in terms of the options.
+        """Turn a `ReadingError` of the block into a `ValueError` that suggests options as remedies.
 
-        What was read begins with this `line` of the file; options that are `impossible` are not suggested.
+        The input of the block begins with this `line` of the file; `impossible` options are not suggested.
         """
         from keydyn.keystrokes.reading_error import ReadingError
 
@@ -135,7 +134,7 @@ class Reading:
             raise ValueError(error.finding.without(*impossible).worded(self.as_options)) from None
 
     def as_options(self, arguments: Mapping[str, Any]) -> str:
-        """Arguments of the functions that read files as they are given on the command line."""
+        """Write arguments of the functions that read files in the form of the command line."""
         if arguments.keys() == {"file"}:
             return str(arguments["file"])
         if "keydyn.keystrokes.pair_events" in arguments:
@@ -145,7 +144,7 @@ class Reading:
         return f"`{' '.join(_given(name, value) for name, value in arguments.items())}`"
 
     def form(self) -> FileForm:
-        """The options in the form that readers take; an option that makes no sense is an error of usage."""
+        """Convert the options to the form that readers take; an invalid option is a `UsageError`."""
         from keydyn.datasets.files.file_form import FileForm
         from keydyn.keystrokes.schema import check_unit
 
@@ -176,7 +175,7 @@ class Reading:
 
 
 def listed(text: str) -> list[str]:
-    """Split an option that takes several names, separated by commas; a name with a comma in it is quoted."""
+    """Split an option that takes several names, separated by commas; names with commas are quoted."""
     return [name.strip() for name in next(csv.reader(io.StringIO(text)), []) if name.strip()]
 
 
@@ -194,7 +193,7 @@ def _given(name: str, value: Any) -> str:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """The inverse of `listed`."""
+    """Join names with commas, as `listed` splits them."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
     return line.getvalue()

@@ -1,4 +1,4 @@
-"""keydyn serve: the verification service."""
+"""keydyn serve: start the verification service."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def serve(
         metrics_token=os.environ.get("KEYDYN_METRICS_TOKEN"),
     )
     check_deployment(deployment)
-    # Said before anything that takes long, or that is shown only once.
+    # An address that cannot be used is reported before anything that takes long or is shown only once.
     with listening_on(deployment):
         pass
     with working("bringing the database up to date"):
         prepare(deployment)
     with working("loading compiled code"):
         compile_first()
-    # A log file is no place for a key or a link.
+    # A key or a link must not be written to a log file.
     watched = sys.stdout.isatty() and not as_json
     key = first_key(deployment) if watched else None
     if key is not None:
@@ -101,7 +101,7 @@ def serve(
             say(f"    {again} keys create --tenant {PAGE} --scope all{options}")
         elif not as_json:
             url = "" if address == DEFAULT_ADDRESS else f" --url {address}"
-            say("No link and no key is written to a log. For a link to the page, or an API key, run")
+            say("Links and keys are not written to a log. For a link to the page, or an API key, run")
             say(f"    {again} link{options}{url}")
             say(f"    {again} keys create --tenant {PAGE} --scope all{options}")
         sys.stdout.flush()
@@ -110,7 +110,7 @@ def serve(
 
 
 def _given(database: str | None, key_file: Path | None) -> str:
-    """List the options of this command line that other commands need too; a password is not shown."""
+    """Repeat the options of this command line that other commands need too, without passwords."""
     shown = {"--database": re.sub(r"(//[^/:@]*):[^/@]*@", r"\1:…@", database or ""), "--key-file": key_file}
     here = (name for name in shown if any(word.startswith(name) for word in sys.argv))
     return "".join(f" {name} {shlex.quote(str(shown[name]))}" for name in here)

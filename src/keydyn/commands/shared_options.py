@@ -1,4 +1,4 @@
-"""Options that several commands have, each written once, and what they name."""
+"""Options that several commands share, and functions that load what they name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def population_of(path: Path | None) -> PopulationModel | None:
 
 
 def with_population(names: Sequence[str], people: PopulationModel | None) -> list[str | Detector]:
-    """Give these people to the detector `population`, and add it to the names if it is not among them."""
+    """Give a population to the detector `population`, which is added to the names if it is not among them."""
     from keydyn.detectors import PopulationDetector
 
     own = PopulationDetector.name

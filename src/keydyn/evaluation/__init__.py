@@ -1,4 +1,4 @@
-"""How good a detector is: protocols, error rates and how certain they are, continuous verification."""
+"""Evaluation of detectors: protocols, error rates with their uncertainty, and continuous verification."""
 
 from typing import TYPE_CHECKING
 

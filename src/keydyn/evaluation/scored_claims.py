@@ -1,4 +1,4 @@
-"""Claims and their scores, of any system: who was claimed, who it was, and how well they matched."""
+"""Scored claims of any system: the person claimed, the person who typed, and how well they matched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.evaluation.scores import Scores
 from keydyn.short_repr import short_repr
 
-# Comparisons of all samples with all templates, beyond which nobody is identified: 400 MB.
+# The largest matrix of samples by templates that is built for identification: 400 MB.
 MOST_COMPARISONS = 50_000_000
 
 
@@ -23,11 +23,11 @@ class ScoredClaims:
     Attributes
     ----------
     score : (n,)
-    genuine : (n,) whether the person who is claimed is the one who typed
-    claimed, typist : (n,) their places in `people`; all 0 where the people are not known
+    genuine : (n,) whether the person claimed is the one who typed
+    claimed, typist : (n,) indices of the two in `people`; all 0 if the people are not known
     sample : (n,) the number of the sample that was typed; one sample may be compared with several people
-    people : names; none where the people are not known
-    attack : (n,) the place of the kind of attack in `attacks`, −1 for a claim that is no attack; or None
+    people : names; empty if the people are not known
+    attack : (n,) the index of the kind of attack in `attacks`, −1 for a claim that is not an attack; or None
 
     Examples
     --------
@@ -53,14 +53,14 @@ class ScoredClaims:
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> ScoredClaims:
-        """From the columns claimed, real, sample and score, and attack where a claim may be one.
+        """Make claims from a frame with the columns claimed, real, sample, score and, optionally, attack.
 
-        A person's name is any text; a claim without an attack has an empty one.
+        A person's name is any text; `attack` is empty for a claim that is not an attack.
         """
         both = pd.concat([frame["claimed"], frame["real"]], ignore_index=True)
         place, people = pd.factorize(both)
         claimed, typist = place[: len(frame)].astype(np.int64), place[len(frame) :].astype(np.int64)
-        # A sample's name need not differ from those of other people's samples.
+        # Samples of different people may have the same name.
         sample = pd.factorize(typist * (len(frame) + 1) + pd.factorize(frame["sample"])[0])[0]
         made = cls(
             frame["score"].to_numpy(dtype=np.float64),
@@ -77,7 +77,7 @@ class ScoredClaims:
 
     @classmethod
     def without_people(cls, genuine: Floats, impostor: Floats) -> ScoredClaims:
-        """Scores of which no more is known than whether they are genuine, (G,) and (I,)."""
+        """Make claims from genuine (G,) and impostor (I,) scores, if the people are not known."""
         n = len(genuine) + len(impostor)
         is_genuine = np.arange(n) < len(genuine)
         nobody = np.zeros(n, dtype=np.int64)
@@ -87,7 +87,7 @@ class ScoredClaims:
         return len(self.score)
 
     def where(self, which: Truths) -> ScoredClaims:
-        """Some of the claims, (n,)."""
+        """The claims selected by a mask (n,)."""
         return replace(
             self,
             score=self.score[which],
@@ -100,23 +100,23 @@ class ScoredClaims:
 
     @cached_property
     def plain(self) -> ScoredClaims:
-        """Without attacks."""
+        """The claims that are not attacks."""
         return self if self.attack is None else self.where(self.attack < 0)
 
     @property
     def scores(self) -> tuple[Floats, Floats]:
-        """The scores of genuine and impostor claims, attacks not among them."""
+        """The scores of genuine and of impostor claims, without attacks."""
         return self.plain.score[self.plain.genuine], self.plain.score[~self.plain.genuine]
 
     @property
     def trials(self) -> tuple[int, int]:
-        """Samples that their own typist claimed, and those that an impostor did, each counted once."""
+        """The numbers of samples in genuine and in impostor claims, each sample counted once."""
         sample, genuine = self.plain.sample, self.plain.genuine
         return len(np.unique(sample[genuine])), len(np.unique(sample[~genuine]))
 
     @cached_property
     def by_user(self) -> tuple[Integers, list[Floats], list[Floats]]:
-        """Who is claimed, and the sorted genuine and impostor scores of each; attacks are left out."""
+        """The people claimed, and the sorted genuine and impostor scores of each; attacks are left out."""
         claims = self.plain
         order = np.lexsort((claims.score, claims.genuine, claims.claimed))
         score, user = claims.score[order], claims.claimed[order]
@@ -129,12 +129,12 @@ class ScoredClaims:
 
     @property
     def has_people(self) -> bool:
-        """Whether there are several people, over whom an interval can be given."""
+        """Whether there are several people, so that an interval over people can be given."""
         return len(self.people) > 1 and len(self.by_user[0]) > 1
 
     @cached_property
     def matrix(self) -> Scores | None:
-        """Samples by templates, for identification; None unless all samples met all templates."""
+        """Scores by sample and template, for identification; None unless all samples met all templates."""
         claims = self.plain
         samples, first, query = np.unique(claims.sample, return_index=True, return_inverse=True)
         users, template = np.unique(claims.claimed, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Every score of a detector under a protocol, queries by templates: what all metrics are computed from."""
+"""The scores of a detector under a protocol, a matrix of queries by templates; the input of all metrics."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NORMALISATIONS = ("min-max", "none")
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Samples that are compared with templates.
+    """Samples to compare with templates.
 
     Attributes
     ----------
-    owners : (Q,) who typed each query; sessions : (Q,) which sample of theirs it is
-    folds : (Q,) the number of the split by whose templates it was scored
+    owners : (Q,) the user who typed each query; sessions : (Q,) its session, unique among that user's samples
+    folds : (Q,) the number of the split whose templates it is scored against
     users : (U,) the users of the templates
     """
 
@@ -34,16 +34,16 @@ class Queries:
 
     @property
     def own(self) -> Mask:
-        """Which template is the owner's, (Q, U)."""
+        """A mask of each query's own template, (Q, U): the template of the user who typed it."""
         own: Mask = self.owners[:, None] == self.users[None, :]
         return own
 
     def name(self, q: int) -> str:
-        """A query in words."""
+        """A description of a query, for messages."""
         return f"user {self.owners[q]}, session {self.sessions[q]}"
 
     def labels(self, q: Integers, u: Integers) -> dict[str, Types | Integers]:
-        """What says of comparisons which they are: fold, user, session and reference, (n,) each."""
+        """The columns that identify comparisons: fold, user, session and reference, (n,) each."""
         return {
             "fold": self.folds[q],
             "user": self.owners[q],
@@ -59,9 +59,9 @@ class Scores(Queries):
     Attributes
     ----------
     owners, sessions, folds, users : as in `Queries`
-    raw : (Q, U) the detector's scores; NaN where the user is not enrolled in that fold
-    trials : (Q, U) which comparisons are verification trials, genuine or impostor
-    normalisation : "min-max" scales each query's scores to 0 … 1 over the templates, "none" leaves them
+    raw : (Q, U) the detector's scores; NaN if the user is not enrolled in that fold
+    trials : (Q, U) a mask of the comparisons that are verification trials, genuine or impostor
+    normalisation : "min-max" scales each query's scores to 0 … 1 over the templates, "none" keeps them
 
     Examples
     --------
@@ -100,14 +100,14 @@ class Scores(Queries):
 
     @property
     def normalised(self) -> Floats:
-        """Scores as the protocol compares them."""
+        """The scores, normalised as the protocol requires."""
         return self.raw if self.normalisation == "none" else min_max(self.raw)
 
     @property
     def open_set(self) -> Floats:
-        """Normalised as if each impostor were unknown: without the template of the one who types.
+        """The scores, normalised as if each impostor were unknown: without the impostor's own template.
 
-        The genuine comparison keeps the whole cohort.
+        Genuine comparisons are normalised over the whole cohort.
         """
         if self.normalisation == "none":
             return self.raw
@@ -116,7 +116,7 @@ class Scores(Queries):
 
     @property
     def has_open_set(self) -> bool:
-        """Whether every impostor meets two templates or more besides their own, or nothing is normalised."""
+        """Whether every impostor's cohort has two templates besides their own, or nothing is normalised."""
         own = self.own
         cohort = (~np.isnan(self.raw) & ~own).sum(axis=1)
         tried = (self.trials & ~own).any(axis=1)
@@ -124,11 +124,11 @@ class Scores(Queries):
 
     @property
     def identified(self) -> Mask:
-        """Queries that can be identified: the owner is enrolled, (Q,)."""
+        """A mask of the queries that can be identified because their owner is enrolled, (Q,)."""
         return np.asarray((self.own & ~np.isnan(self.raw)).any(axis=1))
 
     def trials_of(self, u: int, values: Floats | None = None) -> tuple[Floats, Floats]:
-        """Genuine and impostor scores against template `u`: the normalised ones, or of `values` (Q, U)."""
+        """Genuine and impostor scores against template `u`, normalised or from `values` (Q, U)."""
         column = (self.normalised if values is None else values)[:, u]
         trial, own = self.trials[:, u], self.owners == self.users[u]
         return column[trial & own], column[trial & ~own]
@@ -140,9 +140,9 @@ class Scores(Queries):
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, normalisation: str = "min-max") -> Scores:
-        """What `to_frame` made, in the same order of queries; users in the order in which they appear."""
+        """Read a frame made by `to_frame`; queries keep their order, users are in order of appearance."""
         query, labels = queries_of(frame)
-        # An open set's first fold lacks some templates, so that references alone would be out of order.
+        # The first fold of an open set lacks some templates, so references alone would be out of order.
         owners, references = pd.unique(frame["user"]), pd.unique(frame["reference"])
         seen = pd.unique(np.concatenate([np.asarray(owners), np.asarray(references)]))
         users = seen[np.isin(seen, np.asarray(references))]
@@ -156,7 +156,7 @@ class Scores(Queries):
 
 
 def queries_of(frame: pd.DataFrame) -> tuple[Integers, tuple[Types, Types, Integers]]:
-    """The number of each row's query, in order of appearance; and owner, session and fold of each query."""
+    """The number of each row's query, in order of appearance, and each query's owner, session and fold."""
     groups = frame.groupby(["fold", "user", "session"], sort=False, observed=True)
     query: Integers = groups.ngroup().to_numpy().astype(np.int64)
     first = frame.iloc[np.unique(query, return_index=True)[1]]
@@ -165,7 +165,7 @@ def queries_of(frame: pd.DataFrame) -> tuple[Integers, tuple[Types, Types, Integ
 
 
 def min_max(raw: Floats) -> Floats:
-    """Each row scaled to 0 … 1 over what is not NaN; all 0 where the scores are equal, −∞ is 0."""
+    """Each row scaled to 0 … 1 over its finite scores; NaN stays, −∞ becomes 0, equal scores all become 0."""
     finite = np.where(np.isfinite(raw), raw, np.nan)
     scaled = np.where(np.isnan(raw), np.nan, 0.0)
     some = np.isfinite(raw).any(axis=1)

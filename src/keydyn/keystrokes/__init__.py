@@ -1,8 +1,8 @@
-"""From raw key events to keystrokes, sequences and feature vectors."""
+"""Keystrokes: pairing of raw key events, cleaning and quality, and the sequences and vectors of samples."""
 
 from typing import TYPE_CHECKING
 
-# Not on demand: the module of this name would stand in its place.
+# Not imported on demand: the module of the same name would take its place.
 from keydyn.keystrokes.one_sample import one_sample
 from keydyn.on_demand import on_demand
 

@@ -1,6 +1,6 @@
-"""Cleaning for studies: named rules, each off by default, applied in a fixed order and counted.
+"""Cleaning of keystrokes for studies by rules, each off by default, applied in a fixed order and counted.
 
-No time is changed. A keystroke is dropped, or its release is marked as missing, or its sample is divided.
+Times are not changed. A keystroke is dropped, or its release is marked as missing, or its sample is divided.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from keydyn.short_repr import short_repr
 
 @dataclass(frozen=True)
 class CleaningRules:
-    """What to clean. The rules are applied in the order listed here; None and False are off.
+    """The rules of cleaning, applied in the order listed here; None and False are off.
 
     Attributes
     ----------
@@ -36,13 +36,12 @@ class CleaningRules:
     shortcuts : drop shortcuts (keys pressed with Ctrl, Alt or Meta) and navigation and function keys, which
         are not typing
     equal_presses : drop keystrokes pressed at the same time as the previous one in the sample
-    zero_durations : mark the release as missing where it has the time of the press: the hold was shorter than
+    zero_durations : mark the release as missing if it has the time of the press: the hold was shorter than
         the clock can resolve
-    long_holds : mark the release as missing where the key was held for more than this many milliseconds
-    pauses : divide samples where an interval is longer than this many milliseconds; the first part keeps the
-        session, the others get the user's next free ones
-    keys : divide samples into parts of this many keystrokes; the rest of a sample that has such a part is
-        dropped
+    long_holds : mark the release as missing if the key was held for more than this many milliseconds
+    pauses : divide samples at intervals longer than this many milliseconds; the first part keeps the session,
+        the others get the user's next free ones
+    keys : divide samples into parts of this many keystrokes, and drop the rest; shorter samples stay
     longest : keep only this many keystrokes, the first ones, of each sample
     shortest : drop samples with fewer keystrokes than this
 
@@ -89,15 +88,15 @@ class CleaningRules:
 
 @dataclass(frozen=True, eq=False)
 class CleaningReport:
-    """What cleaning did.
+    """A report on what cleaning changed.
 
     Attributes
     ----------
     rules : as given
-    steps : one row for each rule that was on, in the order applied: `rule`, `setting`; `found`, the
-        keystrokes, samples or intervals it applied to; `keystrokes` and `samples`, how many were left
-    keystrokes, samples : how many there were before
-    lost : `rule`, `user` and how many `keystrokes` of the user it dropped, where it dropped any
+    steps : one row per rule that was on, in the order applied: `rule`, `setting`; `found`, the number of
+        keystrokes, samples or intervals it applied to; `keystrokes` and `samples`, the numbers left
+    keystrokes, samples : the numbers before cleaning
+    lost : `rule`, `user` and the number of `keystrokes` that the rule dropped of that user, if any
 
     Examples
     --------
@@ -124,11 +123,11 @@ class CleaningReport:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many keystrokes, samples or intervals each rule that was on applied to."""
+        """The number of keystrokes, samples or intervals that each rule that was on applied to."""
         return dict(zip(self.steps["rule"].tolist(), self.steps["found"].tolist(), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text and lists, ready for JSON."""
+        """The rules, numbers and steps as plain values and lists, ready for JSON."""
         columns = [[_plain(value) for value in self.steps[column]] for column in self.steps.columns]
         return {
             "rules": {rule: _plain(setting) for rule, setting in asdict(self.rules).items()},
@@ -160,12 +159,12 @@ MEANINGS = {
 
 
 def meaning_of(rule: str, setting: Any) -> str:
-    """What a rule did to what it applied to, in words."""
+    """A description of what a rule applied to, and what it did with it."""
     return MEANINGS[rule].format("" if setting is True else f"{setting:g}")
 
 
 def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame, CleaningReport]:
-    """Keystrokes in the schema, cleaned by the rules that are on, and a report of what each rule did.
+    """Clean keystrokes in the schema by the rules that are on, and report what each rule did.
 
     The order is that of the fields of `CleaningRules`: copies are dropped first, then single keystrokes
     are dropped or lose their release, then samples are divided and cut, and finally those that are too short
@@ -201,13 +200,13 @@ def clean(keystrokes: pd.DataFrame, rules: CleaningRules) -> tuple[pd.DataFrame,
     return cleaned, CleaningReport(rules, table, *before, by_user)
 
 
-# Rules that do not drop keystrokes, and rules about whole samples.
+# Rules that mark releases as missing, that divide samples, and that drop whole samples.
 FORGETS_RELEASE, DIVIDES = ("zero_durations", "long_holds"), ("pauses", "keys")
 OF_SAMPLES = ("duplicate_samples", "shortest")
 
 
 def _applied(keystrokes: pd.DataFrame, rule: str, setting: Any) -> tuple[pd.DataFrame, int]:
-    """The keystrokes after one rule, and how many keystrokes, samples or intervals it applied to."""
+    """The keystrokes after one rule, and the number of keystrokes, samples or intervals it applied to."""
     starts = sample_starts(keystrokes)
     sample, lengths = sample_of_row(starts, len(keystrokes)), sample_lengths(starts, len(keystrokes))
     place = np.arange(len(keystrokes)) - starts[sample]
@@ -227,9 +226,9 @@ def _applied(keystrokes: pd.DataFrame, rule: str, setting: Any) -> tuple[pd.Data
 
 
 def _concerned(keystrokes: pd.DataFrame, rule: str, setting: Any, place: Integers, lengths: Integers) -> Any:
-    """Which samples, for the rules about whole samples, or which keystrokes a rule applies to.
+    """A mask of what a rule applies to: samples for the rules about whole samples, else keystrokes.
 
-    `place` (N,) is that of each keystroke in its sample, and `lengths` (S,) are those of the samples.
+    `place` (N,) is the place of each keystroke in its sample, and `lengths` (S,) are those of the samples.
     """
     press, release = (keystrokes[name].to_numpy() for name in ("timepress", "timerelease"))
     match rule:
@@ -254,7 +253,7 @@ def _concerned(keystrokes: pd.DataFrame, rule: str, setting: Any, place: Integer
 
 
 def _divided(keystrokes: pd.DataFrame, cuts: NDArray[np.bool_]) -> pd.DataFrame:
-    """Samples divided before the keystrokes at which they are cut."""
+    """Divide samples before the keystrokes marked by `cuts`."""
     starts = sample_starts(keystrokes)
     begins = cuts.copy()
     begins[starts] = True

@@ -1,7 +1,7 @@
-"""The clock behind the times: the step in which they are stored, and the tick they fall on.
+"""The clock behind the times of keystrokes: the step in which they are stored, and the tick of the clock.
 
-The times of a clock that ticks every 15.6 ms may well be stored in whole milliseconds. Intervals are then
-close to multiples of the tick, within the rounding of the step, and take far fewer values than they seem to.
+The times of a clock that ticks every 15.6 ms may be stored in whole milliseconds. Intervals are then close to
+multiples of the tick, within the rounding of the step, and take far fewer values than the step suggests.
 """
 
 from __future__ import annotations
@@ -17,23 +17,25 @@ NEAR = 1.0  # an interval this close to a multiple of the tick is on it, millise
 
 # An error in the tick adds up over many ticks, so only short intervals reveal the tick.
 LONGEST = 400.0
-# This many intervals are enough; more would only take time.
+# The number of intervals used; more would only take time.
 MOST = 400
-# With fewer a tick could be due to chance: 50 random intervals have a closeness of standard deviation 0.08.
+# With fewer intervals a tick could be due to chance: the closeness of 50 random ones has a standard deviation
+# of 0.08.
 FEWEST = 50
-# Ticks that are looked for: 30 to 1,000 per second. Slower ones look like the rhythm of typing.
+# The range of ticks to look for, in milliseconds: 30 to 1,000 per second. Slower ones look like a rhythm of
+# typing.
 SLOWEST = 34.0
 FASTEST = 1.0
-# Closeness of intervals of which about half sit on the tick.
+# The closeness of intervals of which about half are on the tick.
 CLOSE = 0.5
-# A multiple of the best tick whose closeness is within this of the best is taken as the tick.
+# The longest multiple of the best tick whose closeness is within this of the best is taken as the tick.
 AS_GOOD = 0.02
 
 
 def on_grid(intervals: Floats, period: float | Floats, tolerance: float) -> Truths:
-    """Which intervals are within `tolerance` of a multiple of `period`; a NaN is not. Shapes broadcast.
+    """A mask of the intervals within `tolerance` of a multiple of `period`, not NaN; shapes broadcast.
 
-    Near zero only zero itself is: on a clock with this tick, a shorter interval than the tick cannot be.
+    Close to zero only zero itself counts, because a clock with this tick shows no interval shorter than it.
     """
     multiple = np.round(intervals / period)
     away = np.abs(intervals - period * multiple)
@@ -42,11 +44,11 @@ def on_grid(intervals: Floats, period: float | Floats, tolerance: float) -> Trut
 
 
 def find_ticks(intervals: Floats, offsets: Integers, blur: Floats) -> tuple[Floats, Floats, Floats]:
-    """Step, tick and share of intervals on the tick for each group of intervals (milliseconds).
+    """Find the step, the tick and the share of intervals on the tick for each group of intervals in ms.
 
     Group g is intervals[offsets[g]:offsets[g + 1]]; blur[g] is the precision that its times can have.
-    The step is 0 where none can be seen, as in times that were never rounded. Where no tick is found, the
-    tick is the step.
+    The step is 0 if none can be seen, as in times that were never rounded. If no tick is found, it is the
+    step.
     """
     steps, ticks, shares = np.zeros((3, len(offsets) - 1))
     _find_ticks(intervals, offsets, blur, steps, ticks, shares)
@@ -57,7 +59,7 @@ def find_ticks(intervals: Floats, offsets: Integers, blur: Floats) -> tuple[Floa
 def _find_ticks(
     intervals: Floats, offsets: Integers, blur: Floats, steps: Floats, ticks: Floats, shares: Floats
 ) -> None:
-    """`find_ticks` into arrays of zeros."""
+    """Like `find_ticks`, but write the results into arrays of zeros."""
     for g in range(len(offsets) - 1):
         short = _some_short(intervals[offsets[g] : offsets[g + 1]])
         if len(short) == 0:
@@ -80,7 +82,7 @@ def _find_ticks(
 
 @inner
 def _some_short(intervals: Floats) -> Floats:
-    """At most MOST of the short intervals, spread evenly. A zero is on every grid, so it is left out."""
+    """At most MOST of the short intervals, spread evenly, without zeros, which are on every grid."""
     short = intervals[(intervals > 0) & (intervals <= LONGEST)]
     if len(short) <= MOST:
         return short
@@ -92,7 +94,7 @@ def _some_short(intervals: Floats) -> Floats:
 
 @inner
 def _stored_step(short: Floats, blur: float) -> float:
-    """The largest step of which all intervals are multiples: decimal, or any with enough intervals."""
+    """The largest step of which all intervals are multiples: a decimal one if there are few intervals."""
     step = 1.0
     for _ in range(7):
         slack = max(0.01 * step, blur)
@@ -116,11 +118,11 @@ def _stored_step(short: Floats, blur: float) -> float:
 
 @inner
 def _closest_tick(short: Floats, step: float) -> tuple[float, float]:
-    """The tick to which the intervals are closest, and how close; a coarse search and a fine one."""
+    """The tick whose multiples the intervals are closest to, and the closeness, by coarse and fine search."""
     fastest = max(FASTEST, 2.5 * step)
     if fastest >= SLOWEST:
         return step, 0.0
-    # Neighbouring frequencies differ by an eighth of a tick over the longest interval.
+    # Adjacent frequencies differ by an eighth of a tick over the longest interval.
     stride = 1 / (8 * LONGEST)
     best = 0.0
     closest = -1.0
@@ -135,7 +137,7 @@ def _closest_tick(short: Floats, step: float) -> tuple[float, float]:
         closeness = _closeness(short, frequency)
         if closeness > closest:
             best, closest = frequency, closeness
-    # Every multiple of 8 is a multiple of 4 as well: of equally good ticks, the longest is meant.
+    # Every multiple of 8 is a multiple of 4 too: of equally good ticks, the longest is the right one.
     tick = 1 / best
     for n in range(2, int(SLOWEST / tick) + 1):
         if _closeness(short, best / n) >= closest - AS_GOOD:
@@ -145,7 +147,7 @@ def _closest_tick(short: Floats, step: float) -> tuple[float, float]:
 
 @inner
 def _closeness(short: Floats, frequency: float) -> float:
-    """1 where all intervals are multiples of the tick, 0 on average where they have nothing to do with it."""
+    """A measure that is 1 if all intervals are multiples of the tick, and 0 on average if they are random."""
     away = 0.0
     for x in short:
         ticks = x * frequency

@@ -1,4 +1,4 @@
-"""The feature vectors of a fixed text, which all samples have typed: every time at every key."""
+"""Feature vectors of samples of one fixed text: every timing at every key."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def is_fixed_text(keystrokes: pd.DataFrame) -> bool:
     return bool((keys == keys[0]).all())
 
 
-# A text is fixed if at least this share of all samples have the same keys: a few were mistyped.
+# A text is fixed if at least this share of all samples have the same keys; the others were mistyped.
 MOST = 0.8
 
 
 def same_keys(keystrokes: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which samples have the keys that most have, in order; none if these are less than four fifths."""
+    """A mask of the samples with the most common sequence of keys; empty if it has less than four fifths."""
     starts = sample_starts(keystrokes)
     lengths = sample_lengths(starts, len(keystrokes))
     sizes, counts = np.unique(lengths, return_counts=True)
@@ -53,7 +53,7 @@ def same_keys(keystrokes: pd.DataFrame) -> NDArray[np.bool_]:
 def fixed_text_vectors(
     keystrokes: pd.DataFrame, timings: Sequence[str] = ("duration", "tau"), sensors: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """One row per sample, indexed by (user, session): each timing and sensor at each key.
+    """The vectors of samples of a fixed text: each timing and sensor at each key, by (user, session).
 
     Intervals begin with the second key, so that 11 keys give 11 durations and 10 intervals of each kind.
     Columns are called `duration_0`, `tau_1` and so on, by position.
@@ -89,7 +89,7 @@ def fixed_text_vectors(
 def mostly_fixed_vectors(
     keystrokes: pd.DataFrame, same: NDArray[np.bool_], sensors: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The vectors of the samples with the same keys, by `same_keys`; those of the others are missing."""
+    """The vectors of the samples marked by `same_keys`; those of the others are missing."""
     starts = sample_starts(keystrokes)
     index = pd.MultiIndex.from_frame(keystrokes.iloc[starts][SAMPLE])
     rows = same[sample_of_row(starts, len(keystrokes))]

@@ -1,9 +1,8 @@
-"""What keys are called: the names that loggers and systems give them, and keydyn's own.
+"""Names of keys: those of loggers and systems, and their conversion to keydyn's own.
 
 keydyn's names are those of its recorder and of the shipped population: physical keys of a US keyboard, in
-small letters. Known are browsers' `code` and `key`, pynput's names, virtual keys of Windows, `Keys` of .NET,
-X11's keysyms and evdev's names; and numeric codes, where it is known whose they are. Any other name is kept,
-in small letters.
+lower case. Known are browsers' `code` and `key`, pynput's names, virtual keys of Windows, `Keys` of .NET,
+X11's keysyms and evdev's names, and numeric codes of known origin. Other names are kept, in lower case.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from keydyn.arrays import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-# Characters that keys of a US keyboard write, without and with Shift.
+# Keys by the characters that they write on a US keyboard, without and with Shift.
 CHARACTERS = {
     **dict.fromkeys("-_", "dash"),
     **dict.fromkeys("=+", "equals"),
@@ -34,11 +33,11 @@ CHARACTERS = {
     **dict.fromkeys("/?", "slash"),
     **dict(zip(")!@#$%^&*(", "0123456789", strict=True)),
     **{" ": "space", "\u00a0": "space", "\t": "tab", "\n": "enter", "\r": "enter", "\b": "backspace"},
-    # What terminals write for letters with Ctrl.
+    # Control characters, which terminals write for letters with Ctrl.
     **{chr(n + 1): letter for n, letter in enumerate(ascii_lowercase) if chr(n + 1) not in "\t\n\r\b"},
     "\x7f": "delete",
 }
-# keydyn's names, each with the other names of the key, in small letters and without anything between words.
+# keydyn's names, each with the other names of the key, in lower case and without separators between words.
 OTHER_NAMES = {
     "alt": "altleft altl leftalt lalt lmenu vkmenu option optionleft",
     "altgr": "altgr altright altgraph altr rightalt ralt rmenu isolevel3shift optionright",
@@ -87,9 +86,9 @@ ALIASES = {
     **{f"{digit_key}{digit}": str(digit) for digit in range(10) for digit_key in ("digit", "d")},
     **{f"{pad}{digit}": f"numpad_{digit}" for digit in range(10) for pad in ("numpad", "kp", "num")},
 }
-# A character as Python writes it, and so does pynput.
+# A character as a Python literal, the form that pynput writes.
 QUOTED = re.compile(r"""(['"])(\\?.|\\x[01][0-9a-fA-F])\1""")
-# The rest of a name after what says where it comes from: pynput, evdev, Windows and X11.
+# Prefixes of names by their origin: pynput, evdev, Windows and X11.
 PREFIX = re.compile(r"(?:Key\.|KEY_|VK_|XK_)(?=.)")
 # Numeric codes of virtual keys: of Windows, and of browsers (`KeyboardEvent.keyCode`).
 VIRTUAL_KEYS = {
@@ -110,9 +109,9 @@ VIRTUAL_KEYS = {
     **{188: "comma", 190: "period", 191: "slash", 192: "back_quote", 222: "quote"},
     **{219: "open_bracket", 220: "back_slash", 221: "close_bracket", 226: "intlbackslash"},
 }
-# Keys that have a left and a right code on Windows, which browsers do not use.
+# Left and right modifiers have codes of their own on Windows, which browsers do not use.
 WINDOWS_KEYS = VIRTUAL_KEYS | {160: "shift", 161: "shift", 162: "ctrl", 163: "ctrl", 164: "alt", 165: "altgr"}
-# Codes of keys by their places on the keyboard: evdev's, and the scan codes of keyboards since the PC.
+# Codes by the position of keys on the keyboard: those of evdev, and the scan codes of PC keyboards.
 SCAN_CODES = {
     **{1: "escape", 14: "backspace", 15: "tab", 28: "enter", 29: "ctrl", 97: "ctrl", 96: "enter"},
     **dict(enumerate([*"1234567890", "dash", "equals"], 2)),
@@ -124,12 +123,12 @@ SCAN_CODES = {
     **{102: "home", 103: "up", 104: "page_up", 105: "left", 106: "right", 107: "end", 108: "down"},
     **{109: "page_down", 110: "insert", 111: "delete", 127: "contextmenu"},
 }
-# What browsers report for a key that they do not know; codes have 16 bits.
+# The code that browsers report for an unknown key, and the largest code, of 16 bits.
 UNKNOWN, LARGEST = 0, 65535
 
 
 def key_name(name: str) -> str:
-    """What keydyn calls a key, given any of its names; a name that is not known in small letters.
+    """keydyn's name of a key, given any of its names; an unknown name is returned in lower case.
 
     Examples
     --------
@@ -151,19 +150,19 @@ def key_name(name: str) -> str:
 
 
 def is_character(name: object) -> bool:
-    """Whether a key is known by what it writes, which Shift changes: `a`, `A`, `'!'`."""
+    """Whether a key is named by the character it writes, which depends on Shift: `a`, `A`, `'!'`."""
     return isinstance(name, str) and (len(name) == 1 or QUOTED.fullmatch(name) is not None)
 
 
 def in_our_names(keys: pd.Series[Any]) -> pd.Series[Any]:
-    """What keydyn calls keys, given what a file calls them; missing ones stay so."""
+    """keydyn's names of keys, given the names in a file; missing names stay missing."""
     return keys.map({key: key_name(str(key)) for key in keys.dropna().unique()}, na_action="ignore")
 
 
 def names_of_codes(codes: Floats, known: dict[int, str] = VIRTUAL_KEYS) -> pd.Series[str]:
-    """The name of each key, by its code in a table; other keys are called `key_` and their code.
+    """The name of each key, looked up by its code in a table; other keys are called `key_` and their code.
 
-    A code that cannot be one counts as 0, a key that a browser did not know.
+    Numbers that cannot be codes count as 0, the code of a key that a browser does not know.
     """
     import pandas as pd
 

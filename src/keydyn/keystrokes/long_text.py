@@ -1,9 +1,9 @@
 """Feature vectors of long texts: 218 means and standard deviations of times over sets of keys.
 
 They are the descriptive statistics of Monaco and Tappert, by the rules that their published vectors follow;
-docs/long-text-features.md says how these were found and how well they agree. There are 39 sets of keys for
-hold times and 35 pairs of sets for intervals. In each tree, the parent of a set is the broader one that
-stands in for it where its keys are rare.
+docs/long-text-features.md describes how the rules were found and how well the vectors agree. There are 39
+sets of keys for hold times and 35 pairs of sets for intervals. In each tree, the parent of a set is the
+broader set that is used instead if its keys are rare.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PERIOD, COMMA, QUOTE = frozenset(["period", "."]), frozenset(["comma", ","]), fr
 PUNCTUATION = PERIOD | COMMA | QUOTE | OTHER_PUNCTUATION
 SPACE, SHIFT = frozenset(["space", " "]), frozenset(["shift"])
 
-# A letter that has a column of its own is a set under its own name, and is not listed here.
+# Single letters with columns of their own are sets too, by their own name, and are not listed here.
 KEY_SETS: Mapping[str, frozenset[str]] = {
     "letters": LETTERS,
     "vowels": VOWELS,
@@ -57,7 +57,7 @@ KEY_SETS: Mapping[str, frozenset[str]] = {
     "punctuation_other": OTHER_PUNCTUATION,
 }
 
-# Sets of all keys except some, so that every key is in one of them, even an unknown key.
+# Sets of all keys, even unknown ones, except those listed.
 ALL_BUT: Mapping[str, frozenset[str]] = {
     "all_keys": frozenset(),
     "non_letters": LETTERS,
@@ -69,14 +69,14 @@ DOUBLE_LETTERS = "double__letters"
 
 Tree = Mapping[str, Sequence[str]]
 
-# Each set with those that fall back on it; parents come before their children.
+# Each set with the sets that fall back on it; parents come before their children.
 HOLD_TREE: Tree = {
     "all_keys": ["letters", "non_letters"],
     "letters": ["vowels", "freq_cons", "next_freq_cons", "least_freq_cons", "left_letters", "right_letters"],
     "vowels": list("aeiou"),
     "freq_cons": list("tnsrh"),
     "next_freq_cons": list("ldcpf"),
-    # Not with the other consonants' sets: the rarest fall back on the next rarest.
+    # Unlike the other sets of consonants, `other_cons` falls back on the next rarest set.
     "least_freq_cons": [*"mwybg", "other_cons"],
     "non_letters": ["space", "shift", "digits", "punctuation", "other_non_letters"],
     "punctuation": ["period", "comma", "quote", "punctuation_other"],
@@ -103,18 +103,18 @@ PAIR_TREE: Tree = {
 TIMES = {"du": "duration", "t1": "release_press", "t2": "tau"}
 TREES: Mapping[str, Tree] = {"du": HOLD_TREE, "t1": PAIR_TREE, "t2": PAIR_TREE}
 STATISTICS = ("mean", "std")
-# How many standard deviations from its mean a key's time may be.
+# The number of standard deviations from a key's mean beyond which a time is an outlier.
 OUTLIER = 4.0
-# With fewer times than this, a set leans on its parent.
+# A set with fewer times than this is mixed with an ancestor.
 ENOUGH = 5
-# The parent then counts as much as this many of the set's own times.
+# The weight of the ancestor in such a mixture, in units of one of the set's own times.
 PARENT_WEIGHT = 0.25
 
 Bounds = Mapping[str, pd.DataFrame]
 
 
 def lineages(tree: Tree) -> dict[str, tuple[str, ...]]:
-    """Every set of a tree with its ancestors from the root down, excluding itself; parents first."""
+    """Every set of a tree, parents first, with its ancestors from the root down."""
     ancestors: dict[str, tuple[str, ...]] = {next(iter(tree)): ()}
     for parent, children in tree.items():
         ancestors.update((child, (*ancestors[parent], parent)) for child in children)
@@ -130,14 +130,14 @@ COLUMNS = tuple(
 
 
 def in_set(name: str, keys: Types) -> Truths:
-    """Which of the keys, in lower case, are in the set of that name."""
+    """A mask of the keys, in lower case, that are in the set of that name."""
     listed = ALL_BUT[name] if name in ALL_BUT else KEY_SETS.get(name, frozenset([name]))
     members: Truths = np.fromiter((key in listed for key in keys), dtype=bool, count=len(keys))
     return ~members if name in ALL_BUT else members
 
 
 def in_pair(name: str, first: Types, second: Types) -> Truths:
-    """Which pairs of a first and a second key, in lower case, are in the pair of sets of that name."""
+    """A mask of the pairs of first and second keys, in lower case, that are in the named pair of sets."""
     if name == DOUBLE_LETTERS:
         doubled: Truths = (first == second) & in_set("letters", first)
         return doubled
@@ -148,17 +148,17 @@ def in_pair(name: str, first: Types, second: Types) -> Truths:
 
 @dataclass(frozen=True, eq=False)
 class _Times:
-    """All times of one kind."""
+    """All times of one kind: hold times, or intervals of one of two kinds."""
 
     value: Floats  # (N,) milliseconds
     sample: Integers  # (N,) the sample's number
-    type: Integers  # (N,) place in `keys` of the key, or pair of keys, that the time belongs to
-    # The m keys that occur, in lower case; for pairs the first keys and the second keys
+    type: Integers  # (N,) index in `keys` of the key, or pair of keys, that the time belongs to
+    # The m distinct keys, in lower case; for pairs, the first keys and the second keys
     keys: tuple[Types, ...]
     n_samples: int  # number of samples, including those without any such time
 
     def members(self, name: str) -> Truths:
-        """Which times belong to keys in a set, or to pairs of keys in a pair of sets."""
+        """A mask of the times that belong to keys in a set, or to pairs of keys in a pair of sets."""
         of_type = in_set(name, *self.keys) if len(self.keys) == 1 else in_pair(name, *self.keys)
         members: Truths = of_type[self.type]
         return members
@@ -169,13 +169,13 @@ class _Times:
 
 
 def long_text_vectors(keystrokes: pd.DataFrame, bounds: Bounds | None = None) -> pd.DataFrame:
-    """One row per sample, indexed by (user, session): the 218 statistics of the published vectors.
+    """The 218 statistics of the published vectors, one row per sample, indexed by (user, session).
 
     `du_SET` are hold times, `t1_A__B` times from the release of a key in A to the press of the next, in B,
     `t2_A__B` from press to press; of each the mean and the standard deviation, in milliseconds. Outliers are
-    left out, and rare keys lean on broader sets. No value is ever missing.
+    left out, and statistics of rare keys are mixed with those of broader sets. No value is ever missing.
 
-    What an outlier is depends on all the samples given, as in the published protocol. For vectors that do not
+    Outliers are determined from all the samples given, as in the published protocol. For vectors that do not
     depend on each other, such as that of a new sample, give the `bounds` that `time_bounds` finds in a
     population.
 
@@ -202,8 +202,8 @@ def long_text_vectors(keystrokes: pd.DataFrame, bounds: Bounds | None = None) ->
 def time_bounds(keystrokes: pd.DataFrame) -> Bounds:
     """The range of times that count for each key and pair of keys: `lower` and `upper`, for du, t1 and t2.
 
-    A time counts if it lies strictly between. A key that occurs once, or always with the same time, has no
-    spread to judge by and does not count at all.
+    A time counts if it lies strictly between them. Of a key that occurs once, or always with the same time,
+    no time counts, because there is no spread.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def time_bounds(keystrokes: pd.DataFrame) -> Bounds:
 
 
 def _all_times(keystrokes: pd.DataFrame) -> Iterator[tuple[str, _Times]]:
-    """The three kinds of time, without those that need a release that was not seen."""
+    """Yield the three kinds of time, without times that are missing because a release was not seen."""
     starts = sample_starts(keystrokes)
     sample = sample_of_row(starts, len(keystrokes))
     code, distinct_names = pd.factorize(keystrokes["keyname"].to_numpy(dtype=object))
@@ -245,7 +245,7 @@ def _bounds(times: _Times) -> pd.DataFrame:
     while True:
         count, (mean, std) = _moments(times.value[kept], times.type[kept], n_types)
         reach = np.where(count > 0, OUTLIER * std, np.inf)
-        # Never wider than before: what was left out stays out.
+        # Bounds never widen, so that excluded times stay excluded.
         lower, upper = np.maximum(lower, mean - reach), np.minimum(upper, mean + reach)
         still = kept & (times.value > lower[times.type]) & (times.value < upper[times.type])
         if still.sum() == kept.sum():
@@ -254,7 +254,7 @@ def _bounds(times: _Times) -> pd.DataFrame:
 
 
 def _within(times: _Times, bounds: pd.DataFrame) -> Truths:
-    """Which times count. Those of a key that is not in the bounds do not."""
+    """A mask of the times within the bounds; those of a key without bounds do not count."""
     known = bounds.reindex(_index(times.keys))
     lower, upper = known["lower"].to_numpy()[times.type], known["upper"].to_numpy()[times.type]
     within: Truths = (times.value > lower) & (times.value < upper)
@@ -262,10 +262,10 @@ def _within(times: _Times, bounds: pd.DataFrame) -> Truths:
 
 
 def _set_statistics(times: _Times, kept: Truths, tree: Tree) -> dict[str, Floats]:
-    """Mean and standard deviation, (2, n_samples), of each set of the tree.
+    """The mean and standard deviation, (2, n_samples), of each set of the tree.
 
-    A set with too few times is mixed with the nearest of its ancestors that, together with it, has enough;
-    with the root if none has. The ancestor's own statistics are used, not its mixture with a broader set.
+    A set with too few times is mixed with the nearest ancestor that has enough together with it, or with the
+    root if none has. The ancestor's own statistics are used, not its mixture with a broader set.
     """
     (root, _), *below = lineages(tree).items()
     plain = {root: _root_statistics(times, kept)}
@@ -282,10 +282,10 @@ def _set_statistics(times: _Times, kept: Truths, tree: Tree) -> dict[str, Floats
 
 
 def _root_statistics(times: _Times, kept: Truths) -> Floats:
-    """The end of the fallback, (2, n_samples): statistics of all times that count, however few.
+    """The statistics of the root, (2, n_samples), on which all sets fall back: those of all times that count.
 
-    Where none counts, those of all times; where there are none, the mean over the samples that have some; 0
-    where no sample has any.
+    If none counts, they are those of all times; without any times, the mean over the samples that have some;
+    0 if no sample has any.
     """
     count, statistics = times.moments(kept)
     everything, unclean = times.moments(np.ones(len(kept), dtype=bool))
@@ -297,7 +297,7 @@ def _root_statistics(times: _Times, kept: Truths) -> Floats:
 
 
 def _moments(value: Floats, group: Integers, n_groups: int) -> tuple[Floats, Floats]:
-    """(n_groups,) counts, and (2, n_groups) means and standard deviations, divisor n − 1; else 0."""
+    """Counts (n_groups,), and means and standard deviations (2, n_groups), divisor n − 1; 0 if undefined."""
     count = np.bincount(group, minlength=n_groups).astype(np.float64)
     mean = np.bincount(group, value, n_groups) / np.maximum(count, 1)
     square = np.bincount(group, (value - mean[group]) ** 2, n_groups)

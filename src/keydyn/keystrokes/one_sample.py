@@ -1,11 +1,11 @@
 """Samples for decisions, from a frame or, which is faster, from plain lists and arrays.
 
-Times that no hand makes are missing in them. A keyboard senses and reports its keys a hundred times per
-second or so (over USB, every 8 ms is usual), and a finger needs several times as long to press a key and let
-it go. A shorter hold, or a shorter interval between two presses, is a time of the keyboard, the operating
-system or the network. A key that is held for seconds is stuck, leant on, or its release was lost; after a
-minute the hands were elsewhere. A key that is pressed again before it was released repeats by itself. Only a
-model of people loses these times. A keystroke stays where it is, with its other time.
+Times that no hand makes are missing in them. A keyboard senses and reports its keys about a hundred times per
+second (over USB usually every 8 ms), and a finger needs several times as long to press a key and release it.
+A shorter hold, or a shorter interval between two presses, is a time of the keyboard, the operating system or
+the network. A key held for seconds is stuck or leant on, or its release was lost; an interval of more than a
+minute is an absence. A key pressed again before its release repeats automatically. These times are missing
+only for models of people; the keystroke stays, with its other time.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from keydyn.model.data.vocabulary import Types, as_text
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a list of numbers may hold; None is a value that was not seen.
+# The types in a list of numbers; None is a missing value.
 _NUMBERS = {int, float, np.int64, np.float64, type(None)}
 _NONE: Mapping[str, Any] = {}
 BEYOND = "is beyond ±2⁶² ms"
-# Milliseconds. A time is possible from the shortest to the longest.
+# The limits of possible times, both included, in milliseconds.
 SHORTEST = 10.0
 LONGEST_HOLD = 2_000.0
 LONGEST_INTERVAL = 60_000.0
@@ -45,11 +45,11 @@ def one_sample(
     session: Hashable = 0,
     sensors: Mapping[str, Any] = _NONE,
 ) -> Samples:
-    """The sample that `Samples.of` makes of the same keystrokes, in order of press; it has no vectors.
+    """Make a single sample of keystrokes in order of press, as `Samples.of` does, but without vectors.
 
-    `keys` are names of keys, `press` and `release` are milliseconds, None or NaN where a release was not
-    seen, and `sensors` are further features by name, one number per keystroke. A `ValueError` says what is
-    wrong, and in which line, from 0.
+    `keys` are names of keys, `press` and `release` are milliseconds, None or NaN if a release was not seen,
+    and `sensors` are further features by name, one number per keystroke. A `ValueError` describes the error
+    and names its line, from 0.
 
     Examples
     --------
@@ -73,14 +73,14 @@ def one_sample(
 
 
 class SampleLabels(NamedTuple):
-    """The user and session of each sample, and the keystroke with which it begins."""
+    """The user and session of each sample, and the number of its first keystroke."""
 
     names: Names
     starts: Integers
 
     @classmethod
     def of(cls, users: list[Any], sessions: list[Any]) -> SampleLabels:
-        """Those of keystrokes, one after the other."""
+        """Find the samples of keystrokes, given the user and session of each keystroke."""
         pairs = list(zip(users, sessions, strict=True))
         if pairs[0] == pairs[-1] and len(set(pairs)) == 1:
             return cls(pairs[:1], np.zeros(1, dtype=np.int64))
@@ -91,7 +91,7 @@ class SampleLabels(NamedTuple):
 def _samples(
     keys: list[str], press: Floats, release: Floats, labels: SampleLabels, further: Mapping[str, Floats]
 ) -> Samples:
-    """Samples of keystrokes that were checked."""
+    """Make samples of keystrokes that have been checked."""
     offsets = np.array([*labels.starts.tolist(), len(keys)])
     columns = {"duration": release - press, "tau": _intervals(press, offsets), **further}
     features = sorted(columns)
@@ -105,7 +105,7 @@ def _samples(
 
 
 def _intervals(press: Floats, offsets: Integers) -> Floats:
-    """From press to press; a sample's first is the median of its others, NaN if there are none."""
+    """Intervals from press to press; a sample's first is the median of its others, NaN if there are none."""
     interval = np.empty(len(press))
     np.subtract(press[1:], press[:-1], out=interval[1:])
     for first, end in pairwise(offsets.tolist()):
@@ -126,18 +126,18 @@ def _names(keys: Any) -> list[str]:
 
 
 def _codes(names: list[str]) -> tuple[Integers, Types]:
-    """The place of each name among the different ones, which are sorted."""
+    """The code of each name, and the distinct names in sorted order."""
     distinct = sorted(set(names))
     places = {name: place for place, name in enumerate(distinct)}
     types = np.array(distinct)
     if types.tolist() != distinct:
-        # NumPy's strings have lost null characters at their end: a `ValueError` says so.
+        # NumPy's strings lose null characters at their end, for which `as_text` raises a `ValueError`.
         list(map(as_text, distinct))
     return np.fromiter(map(places.__getitem__, names), np.int64, len(names)), types
 
 
 def _numbers(values: Any, column: str, n: int) -> Floats:
-    """One number per keystroke; NaN where there is None."""
+    """Convert values to one number per keystroke; None becomes NaN."""
     array = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
     if array.shape != (n,):
         raise ValueError(f"{column} must be one number per keystroke: {n} are needed")
@@ -149,14 +149,14 @@ def _numbers(values: Any, column: str, n: int) -> Floats:
 
 
 def times_given(values: Any, column: str, n: int) -> Floats:
-    """A caller's times as an array, one per keystroke, in milliseconds; NaN where there is None."""
+    """Convert a caller's times in milliseconds, one per keystroke, to an array; None becomes NaN."""
     times = _milliseconds(values, column, n)
     refuse(beyond(times), column, BEYOND)
     return times
 
 
 def _milliseconds(values: Any, column: str, n: int) -> Floats:
-    """A caller's times as an array, in which they may be too large."""
+    """Convert a caller's times to an array, without a check of their range."""
     try:
         return _numbers(values, column, n)
     except OverflowError:
@@ -164,7 +164,7 @@ def _milliseconds(values: Any, column: str, n: int) -> Floats:
 
 
 def _are_times(press: Floats, release: Floats, starts: Integers) -> bool:
-    """Whether these are times of keystrokes in order, of samples that start there; if not, others say why."""
+    """Whether these are valid times of keystrokes in order, given the starts of samples."""
     falls = press[1:] < press[:-1]
     falls[starts[1:] - 1] = False
     odd = falls.any() or not (np.abs(press) <= LATEST).all()
@@ -172,9 +172,9 @@ def _are_times(press: Floats, release: Floats, starts: Integers) -> bool:
 
 
 def recorded_samples(keystrokes: pd.DataFrame | Samples, sensors: tuple[str, ...] = ()) -> Samples:
-    """Samples for decisions, from keystrokes in the schema or from `Samples`; impossible times are missing.
+    """Make samples for decisions from keystrokes in the schema or `Samples`; impossible times are missing.
 
-    From keystrokes they have no feature vectors: templates that can be stored do not need any.
+    Those made from keystrokes have no feature vectors: templates that can be stored do not need any.
 
     Examples
     --------
@@ -191,9 +191,9 @@ def recorded_samples(keystrokes: pd.DataFrame | Samples, sensors: tuple[str, ...
 
 
 def _plain(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> Samples | None:
-    """The samples of plain columns, text and numbers in order, each read once; None for all others.
+    """Make samples quickly, if the columns are plain text and valid numbers; None for all others.
 
-    Others are converted, or refused with the place, by `Samples.without_vectors`, which takes longer.
+    Others are converted, or refused with their line, by `Samples.without_vectors`, which takes longer.
     """
     columns = getattr(keystrokes, "columns", None)
     if (
@@ -221,7 +221,7 @@ def _plain(keystrokes: pd.DataFrame, sensors: tuple[str, ...]) -> Samples | None
 
 
 def out_of_reach(intervals: Floats, holds: Floats) -> tuple[Truths, Truths]:
-    """Which intervals and holds are shorter or longer than hands can make them; missing ones are not."""
+    """Masks of the intervals and of the holds that are too short or too long for a hand; NaN is neither."""
     return (
         (intervals < SHORTEST) | (intervals > LONGEST_INTERVAL),
         (holds < SHORTEST) | (holds > LONGEST_HOLD),
@@ -229,16 +229,16 @@ def out_of_reach(intervals: Floats, holds: Floats) -> tuple[Truths, Truths]:
 
 
 def impossible(intervals: Floats, holds: Floats, keys: Integers, starts: Integers) -> tuple[Truths, Truths]:
-    """Which intervals and holds no hand makes, (N,) each, given keys' codes and where samples start.
+    """Masks of the intervals and holds that no hand makes, (N,) each, given keys' codes and sample starts.
 
-    A sample's first interval, whatever stands in for it, is not judged. Keys without a type have the code −1.
+    A sample's first interval, which is a placeholder, is not judged. Keys without a type have the code −1.
     """
     wrong_intervals, wrong_holds = out_of_reach(intervals, holds)
     again = np.zeros(len(keys), dtype=bool)
-    # A key that is down cannot be pressed; a release that was not seen is taken to come later.
+    # A key that is down cannot be pressed; a release that was not seen is assumed to come later.
     again[1:] = (keys[1:] == keys[:-1]) & (keys[1:] >= 0) & ~(holds[:-1] <= intervals[1:])
     again[starts] = False
-    # Neither the press that was held, nor the repetition, nor the interval after it has a hand's times.
+    # No hand makes the holds of the first press and of its repetition, nor the intervals around the latter.
     wrong_holds |= again
     wrong_holds[:-1] |= again[1:]
     wrong_intervals |= again
@@ -248,7 +248,7 @@ def impossible(intervals: Floats, holds: Floats, keys: Integers, starts: Integer
 
 
 def without_impossible(samples: Samples) -> Samples:
-    """The samples with impossible times missing; as they are if there are none, or if that was done before.
+    """Mark impossible times in samples as missing, unless that was done before.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def without_impossible(samples: Samples) -> Samples:
     if not (wrong_intervals.any() or wrong_holds.any()):
         return samples.as_judged()
     X = X.copy()
-    # What stands in for a first interval is the median of the others, which may be 0.
+    # The placeholder of a first interval is the median of the others, which may be 0.
     wrong_intervals[first] = X[first, interval] <= 0
     X[wrong_intervals, interval] = np.nan
     X[wrong_holds, hold] = np.nan

@@ -1,4 +1,4 @@
-"""From presses and releases to keystrokes. Nothing is invented, and whatever is left out is counted."""
+"""Pairing of presses and releases to keystrokes; no time is made up, and all omissions are counted."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from keydyn.keystrokes.raw_events import (
 from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, name_parts
 from keydyn.keystrokes.typing_keys import shortcuts_and_navigation
 
-# How many milliseconds an event may be stamped before an earlier one.
+# The default of `disorder`, in milliseconds.
 DISORDER = 1000.0
 
-# What becomes of a press or a release. The first four are keystrokes, three of them without a release.
+# The fates of events. The first four are presses that become keystrokes, three of them without a release.
 KEYSTROKE, UNRELEASED, LOST_TO_FOCUS, PRESSED_AGAIN = range(4)
 MATCHED, REPEAT, UNMATCHED, UNNAMED, NEITHER, SHORTCUT, NAVIGATION = range(4, 11)
 
@@ -42,16 +42,16 @@ def pair_events(
     shortcuts: bool = False,
     disorder: float = DISORDER,
 ) -> tuple[pd.DataFrame, QualityReport]:
-    """Raw key events as keystrokes in the schema, and a report of what was found.
+    """Pair raw key events to keystrokes in the schema, and report what was found.
 
     Parameters
     ----------
     events
         `time`, in `unit`. `type`: "press", "keydown" or "down"; "release", "keyup" or "up"; "paste"; "blur"
         or "focusout"; "focus" or "focusin". `key`: the physical key, by which presses and releases are
-        paired. Optional: `keyname`, what the key is called in the schema (by default the name of the
-        physical key); `user` and `session` (by default all events are one sample); `repeat`, the flag of
-        auto-repeat. Further columns that are numeric are features of the keystroke, taken from its press.
+        paired. Optional: `keyname`, the name of the key in the schema (by default that of the physical
+        key); `user` and `session` (by default all events are one sample); `repeat`, the flag of auto-repeat.
+        Further columns that are numeric are features of the keystroke, taken from its press.
     unit
         "s", "ms", "us" or "ns".
     relative
@@ -65,7 +65,7 @@ def pair_events(
 
     Notes
     -----
-    - The next press before this release (rollover) is normal and kept.
+    - A press before the release of the previous key (rollover) is normal and kept.
     - A press of a key that is held is auto-repeat, and dropped. With a `repeat` column the flag decides:
       a press that is not a repeat shows that the release before it was not seen.
     - A release without a press is dropped. A press without a release has a missing `timerelease`.
@@ -94,7 +94,7 @@ def pair_events(
     since_start = raw.milliseconds(np.arange(len(sample)), raw.offsets[sample])
     part, late = np.zeros((2, len(since_start)), dtype=np.int64)
     _divide(since_start, raw.offsets, float(disorder), part, late)
-    # Segments are numbered through all samples; a new one begins with each sample and each clock set back.
+    # Segments are numbered across samples; one begins with each sample, and whenever the clock was set back.
     begins = (np.diff(sample, prepend=-1) != 0) | (np.diff(part, prepend=0) != 0)
     segment: Integers = np.cumsum(begins) - 1
     # Segments are in order already: the segment of the n-th event is the same before and after.
@@ -127,9 +127,9 @@ def pair_events(
 
 
 def events_of(keystrokes: pd.DataFrame) -> pd.DataFrame:
-    """The presses and releases of keystrokes in the schema, in order of time: what `pair_events` takes.
+    """The presses and releases of keystrokes in the schema, in order of time, as input of `pair_events`.
 
-    Pairing them gives the same keystrokes, except where a key was pressed before its own release.
+    Pairing them gives the same keystrokes, except if a key was pressed again before its own release.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def events_of(keystrokes: pd.DataFrame) -> pd.DataFrame:
     events.insert(4, "key", events["keyname"])
     events["repeat"] = False
     sample = keystrokes.groupby(SAMPLE, sort=False, observed=True).ngroup().to_numpy()[row]
-    # At the same time, a key comes down before it goes up, and goes up before a later one comes down.
+    # At the same time, a key is pressed before it is released, and released before a later one is pressed.
     order = np.lexsort((np.arange(len(row)), row, events["time"].to_numpy(), sample))
     return events.iloc[order].reset_index(drop=True)
 
@@ -165,7 +165,10 @@ def _keystrokes(
     released: Integers,
     relative: bool,
 ) -> pd.DataFrame:
-    """The rows of the schema: each keystroke's segment, and the events of its press and release, or −1."""
+    """Make the rows of the schema from each keystroke's segment and the events of its press and release.
+
+    An event of −1 is a release that was not seen.
+    """
     origin = None
     if relative:
         first = np.searchsorted(of_segment, np.arange(len(segments)))
@@ -190,7 +193,7 @@ def _findings(
     late: Integers,
     set_back: NDArray[np.bool_],
 ) -> dict[str, NDArray[Any]]:
-    """For each kind of finding, which events count as it, in order of time within their segments."""
+    """A mask of events, in order of time within their segments, for each kind of finding."""
     unnamed = fate == UNNAMED
     return {
         "events": np.ones(len(kind), dtype=bool),
@@ -214,7 +217,7 @@ def _findings(
 
 @compiled
 def _divide(times: Floats, offsets: Integers, disorder: float, part: Integers, late: Integers) -> None:
-    """The part of its sample that each event is in, and whether it is stamped before an earlier one."""
+    """Find the part of its sample that each event is in, and whether it is stamped before an earlier one."""
     for s in range(len(offsets) - 1):
         number = 0
         latest = times[offsets[s]]
@@ -233,9 +236,9 @@ def _divide(times: Floats, offsets: Integers, disorder: float, part: Integers, l
 def _pair(
     segment: Integers, kind: Integers, key: Integers, repeat: Integers, release_of: Integers, fate: Integers
 ) -> None:
-    """For each press the place of its release or −1, and what becomes of each event."""
+    """Find the event of each press's release, or −1, and the fate of each event."""
     release_of[:], fate[:] = -1, NEITHER
-    # The keys held: where each was last pressed. A key pressed before `since` is no longer held.
+    # The event that pressed each key that is held. A key pressed before `since` is no longer held.
     held = np.full(key.max() + 1 if len(key) else 0, -1, dtype=np.int64)
     since = 0
     for n in range(len(kind)):
@@ -278,7 +281,7 @@ def _mark_no_typing(
 
 
 def _mark_lost_to_focus(fate: Integers, kind: Integers, segment: Integers) -> Integers:
-    """Mark keys that were never released as held when the focus was next lost, if it was lost."""
+    """Mark presses without a release after which the focus was lost in the same segment."""
     losses = np.flatnonzero(kind == BLUR)
     open_presses = np.flatnonzero(fate == UNRELEASED)
     if len(losses) == 0:

@@ -1,4 +1,4 @@
-"""What was found in recordings: counts by kind and by sample, the clock of each user, and copies."""
+"""Reports on the quality of recordings: findings by kind and sample, the clock of each user, and copies."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from keydyn.keystrokes.schema import SAMPLE, check_keystrokes, sample_lengths, s
 from keydyn.keystrokes.typing_keys import not_typing
 from keydyn.short_repr import short_repr
 
-# Shorter samples can be alike by chance on a coarse clock.
+# Samples of fewer keystrokes can be equal by chance on a coarse clock.
 SHORTEST = 5
-# Counting from a different first press changes the last digits of a fraction: times are compared to 1 µs.
+# Times are compared to 1 µs: counting from a different first press changes the last digits of a fraction.
 DECIMALS = 3
 PAUSE = 1000.0
 LONG_HOLD = 1000.0
-# No person's tempo changes by this factor between samples: the unit or the recorder changed.
+# The tempo of a person does not change by this factor between samples; the unit or the recorder changed.
 OTHER_SCALE = 5.0
 
-# What is counted in raw events, by `pair_events`.
+# Kinds of findings in raw events, counted by `pair_events`.
 EVENT_KINDS = {
     "events": "raw events",
     "presses": "presses",
@@ -45,9 +45,9 @@ EVENT_KINDS = {
     "pastes": "pastes; their text was not typed",
     "focus_losses": "losses of focus",
 }
-# Those that a clock or the order of events makes impossible, for which the users are named.
+# Kinds that are due to the clock or the order of events, for which reports name the users.
 CLOCK_KINDS = ("unmatched_releases", "pressed_again", "backward_times", "clock_jumps")
-# What is counted in keystrokes: of all keystrokes, or of the intervals between them.
+# Kinds of findings in keystrokes, as shares of all keystrokes or of the intervals between them.
 KEYSTROKE_KINDS = {
     "missing_releases": "keystrokes without a release",
     "zero_durations": "keystrokes released at the time they were pressed",
@@ -64,7 +64,7 @@ INTERVAL_KINDS = {
     "pauses": "intervals longer than {pause:g} ms",
     "on_system_tick": "intervals within 1 ms of a multiple of 15.625 ms",
 }
-# What is counted while a file is read, because its clock or its order makes it impossible.
+# Kinds of findings while a file is read, due to its clock, its order or its rows.
 FILE_KINDS = {
     "negative_intervals": "rows in which a key is pressed before the one above it; put in order of press",
     "negative_holds": "rows with a release before its press; the release is marked as missing",
@@ -72,9 +72,9 @@ FILE_KINDS = {
     "broken_chains": "rows that do not begin with the key that the row above ends with; a new sample begins",
     "missing_presses": "rows without the time of a press; left out",
     "repeated_rows": "rows that occur twice; the copies are left out",
-    "strange_rows": "rows that belong to nobody; left out",
+    "strange_rows": "rows that cannot be assigned to a person; left out",
 }
-# In place of a user, for rows that belong to none.
+# The value of `user` for rows that cannot be assigned to a person.
 NOBODY = "nobody"
 USERS_SHOWN = 3
 SAMPLE_KINDS = {
@@ -83,14 +83,14 @@ SAMPLE_KINDS = {
 
 
 def nothing_impossible() -> pd.DataFrame:
-    """What `count_by_user` gives if there is nothing to count."""
+    """The result of `count_by_user` if there is nothing to count."""
     return pd.DataFrame(columns=["user", "reason", "count"])
 
 
 def count_by_user(users: pd.Series[Any], found: Mapping[str, NDArray[np.bool_]]) -> pd.DataFrame:
-    """How many rows of each user have each of the `FILE_KINDS`: `user`, `reason`, `count`.
+    """Count the rows of each user by kind, one of `FILE_KINDS`: `user`, `reason`, `count`.
 
-    Users and reasons without any such row are left out.
+    Users and kinds without any such row are left out.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def count_by_user(users: pd.Series[Any], found: Mapping[str, NDArray[np.bool_]])
 
 
 def impossible_in_words(counts: pd.DataFrame) -> list[str]:
-    """A sentence for each reason of `count_by_user`, with the users whom it concerns most."""
+    """A sentence for each reason of `count_by_user`, with the users most concerned."""
     return [
         f"{part['count'].sum():,d} {FILE_KINDS[str(reason)]}{_whose(part['user'], part['count'])}"
         for reason, part in counts.groupby("reason", sort=False)
@@ -127,7 +127,7 @@ def _whose(users: pd.Series[Any], counts: pd.Series[Any]) -> str:
 
 
 def find_duplicates(keystrokes: pd.DataFrame) -> pd.DataFrame:
-    """The samples with the same keys and times as an earlier one, counted from each sample's first press.
+    """Find samples with the same keys and times, from the first press, as an earlier sample.
 
     One row per copy, in order: `user`, `session`, `same_as_user`, `same_as_session`. Samples of fewer than
     five keystrokes are not compared.
@@ -150,7 +150,7 @@ def find_duplicates(keystrokes: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_duplicate(keystrokes: pd.DataFrame) -> NDArray[np.bool_]:
-    """For each sample, whether it is the copy of an earlier one."""
+    """A mask of the samples that are copies of an earlier one."""
     starts = sample_starts(keystrokes)
     flags = np.zeros(len(starts), dtype=bool)
     flags[_copies(keystrokes, starts)[0]] = True
@@ -163,7 +163,7 @@ def _copies(keystrokes: pd.DataFrame, starts: Integers) -> tuple[list[int], list
     times = keystrokes[["timepress", "timerelease"]].to_numpy(dtype=np.float64)
     since_first = np.round(times - np.repeat(times[starts, :1], lengths, axis=0), DECIMALS)
     rows = np.column_stack([pd.factorize(keystrokes["keyname"])[0], since_first])
-    # Equal rows have equal bytes: zero has no sign, and what is missing is one and the same number.
+    # Make the bytes of equal rows equal: zero gets no sign, and there is a single NaN.
     rows = np.where(np.isnan(rows), np.nan, rows + 0.0)
     first: dict[bytes, int] = {}
     copies, originals = [], []
@@ -177,18 +177,18 @@ def _copies(keystrokes: pd.DataFrame, starts: Integers) -> tuple[list[int], list
 
 @dataclass(frozen=True, eq=False)
 class QualityReport:
-    """What was found in recordings, and what was done about it.
+    """A report on findings in recordings, and on what was done about them.
 
     Attributes
     ----------
     samples : one row per sample: user, session, the number of keystrokes, the `span` from first to last press
-        in milliseconds, `relative_tempo`, the median interval in units of what is usual for the user (1
-        without intervals), and how often each kind of finding occurs. After `pair_events` also the counts of
-        raw events, and `recorded_session`, which differs from `session` where a sample was divided.
-    clocks : one row per user: the `step` in which intervals are stored (0 if none can be seen), the `tick`
-        they fall on (the step, if no coarser one was found), `on_tick` the share of intervals up to 400 ms
-        that do, and `on_system_tick` the share of all intervals within 1 ms of a multiple of 15.625 ms
-    duplicates : the samples that are copies of earlier ones, and which ones they copy
+        in milliseconds, `relative_tempo`, the median interval in units of the user's usual one (1 without
+        intervals), and the number of findings of each kind. After `pair_events` also the counts of raw
+        events, and `recorded_session`, which differs from `session` if a sample was divided.
+    clocks : one row per user: the `step` in which intervals are stored (0 if none can be seen), the `tick` of
+        the clock (the step, if no coarser one was found), `on_tick`, the share of intervals up to 400 ms on
+        the tick, and `on_system_tick`, the share of all intervals within 1 ms of a multiple of 15.625 ms
+    duplicates : the samples that are copies of earlier ones, and those that they copy
     pause, long_hold : the number of milliseconds above which an interval is a pause and a hold is long
 
     Examples
@@ -212,14 +212,14 @@ class QualityReport:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each kind of finding occurs in all samples together."""
+        """The number of findings of each kind in all samples together."""
         known = (*EVENT_KINDS, *KEYSTROKE_KINDS, *INTERVAL_KINDS, *SAMPLE_KINDS)
         kinds = [kind for kind in known if kind in self.samples]
         counts = {kind: int(self.samples[kind].sum()) for kind in ("keystrokes", "intervals", *kinds)}
         return {"users": self.samples["user"].nunique(), "samples": len(self.samples), **counts}
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text and lists, ready for JSON."""
+        """The report as plain values and lists, ready for JSON."""
         return {
             "settings": {"pause": self.pause, "long_hold": self.long_hold},
             "counts": self.counts,
@@ -259,7 +259,7 @@ class QualityReport:
 def quality_of(
     keystrokes: pd.DataFrame, *, pause: float = PAUSE, long_hold: float = LONG_HOLD
 ) -> QualityReport:
-    """A report on keystrokes in the schema, to be read before they are used. Nothing is changed.
+    """Report on keystrokes in the schema, to be read before they are used; nothing is changed.
 
     Intervals above `pause` milliseconds are counted as pauses, hold times above `long_hold` as long.
 
@@ -296,7 +296,7 @@ def _apart(minutes: float) -> str:
 
 
 def _intervals(keystrokes: pd.DataFrame, starts: Integers) -> Floats:
-    """Press to press; NaN for a sample's first keystroke."""
+    """Intervals from press to press; NaN for a sample's first keystroke."""
     press = keystrokes["timepress"].to_numpy()
     intervals: Floats = np.diff(press, prepend=np.nan)
     intervals[starts] = np.nan
@@ -342,14 +342,14 @@ def _count_by_sample(
 
 
 def _relative_tempo(users: pd.Series, intervals: Floats, starts: Integers) -> pd.Series:
-    """Each sample's median interval by the user's lower median: half may be in another unit."""
+    """Each sample's median interval divided by the user's; a lower median, as half may be in another unit."""
     middle = pd.Series(intervals).groupby(sample_of_row(starts, len(intervals))).median()
     usual = middle.groupby(users.to_numpy(), sort=False).transform("quantile", 0.5, interpolation="lower")
     return (middle / usual.where(usual > 0)).fillna(1.0)
 
 
 def _own_overlaps(keystrokes: pd.DataFrame, starts: Integers) -> NDArray[np.bool_]:
-    """Which keys are pressed before their own previous release in the sample."""
+    """A mask of the keys that are pressed before their own previous release in the sample."""
     sample = sample_of_row(starts, len(keystrokes))
     before = keystrokes["timerelease"].groupby([sample, keystrokes["keyname"]], sort=False).shift()
     return before.to_numpy() > keystrokes["timepress"].to_numpy()
@@ -372,7 +372,7 @@ def _clock_by_user(keystrokes: pd.DataFrame, intervals: Floats) -> pd.DataFrame:
 
 
 def _clock_lines(clocks: pd.DataFrame) -> list[str]:
-    """How many users have which clock, the commonest first."""
+    """A line for each kind of clock with its number of users, the most common first."""
     steps = clocks["step"].map(lambda step: f"{step:.3g} ms" if step else "no visible step")
     ticks = clocks["tick"].map(lambda tick: f"{tick:.1f} ms")
     coarse = clocks["tick"] > clocks["step"]

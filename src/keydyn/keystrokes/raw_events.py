@@ -26,7 +26,7 @@ from keydyn.keystrokes.schema import (
 )
 
 PRESS, RELEASE, PASTE, BLUR, FOCUS = range(5)
-# By their names in small letters, without anything between the words: "Key-Down" is keydown.
+# Types by their names in lower case without separators: "Key-Down" is keydown.
 TYPES = {
     **dict.fromkeys(("press", "keydown", "down", "pressed", "keypressed", "make", "kd"), PRESS),
     **dict.fromkeys(("release", "keyup", "up", "released", "keyrelease", "keyreleased"), RELEASE),
@@ -38,7 +38,7 @@ TYPES = {
 
 
 def kind_of(name: Any) -> int:
-    """What a type of event is; −1 if that is not known."""
+    """The kind of an event by the name of its type; −1 if unknown."""
     whole = int(name) if isinstance(name, float) and name.is_integer() else name
     return TYPES.get(re.sub(r"[^a-z0-9]", "", str(whole).lower()), -1)
 
@@ -55,8 +55,8 @@ class RawEvents:
     frame: pd.DataFrame  # the rows, in this order
     time: NDArray[Any]  # time stamps in their own unit; whole numbers stay whole
     kind: Integers  # PRESS, RELEASE, PASTE, BLUR or FOCUS
-    key: Integers  # number of the physical key, UNIDENTIFIED where the event does not name one
-    names: NDArray[Any]  # what the key of each event is called in the schema
+    key: Integers  # number of the physical key, UNIDENTIFIED if the event does not name one
+    names: NDArray[Any]  # name of the key in the schema
     repeat: Integers  # the flag, or NO_FLAG
     offsets: Integers  # sample s is events offsets[s] to offsets[s + 1] − 1
     unit: str
@@ -67,13 +67,13 @@ class RawEvents:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def milliseconds(self, rows: Integers, origin: Integers | None = None) -> Floats:
-        """Times of some events since `origin`; the difference comes first, so that nothing is lost."""
+        """Times of some events since `origin`, subtracted before conversion to preserve precision."""
         times = self.time[rows] if origin is None else self.time[rows] - self.time[origin]
         return milliseconds(times.astype(np.float64), self.unit)
 
 
 def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
-    """Check and encode; a `ReadingError` names the column and the row that are wrong."""
+    """Check and encode raw events; a `ReadingError` names the column and the row of an error."""
     check_unit(unit)
     check_columns(events, ("time", "type", "key"))
     for column in ("timepress", "timerelease"):
@@ -104,7 +104,7 @@ def read_events(events: pd.DataFrame, unit: str = "ms") -> RawEvents:
 
 
 def feature_columns(frame: pd.DataFrame) -> list[str]:
-    """The further columns of events that are numeric."""
+    """The names of further columns of events that are numeric."""
     used = {"time", "type", "key", "repeat", *COLUMNS}
     features = [name for name in frame.columns if name not in used and is_numeric_dtype(frame[name])]
     for name in features:
@@ -137,20 +137,20 @@ def _kinds(values: pd.Series[Any]) -> Integers:
 
 
 def _keys(values: pd.Series[Any]) -> tuple[Integers, NDArray[Any]]:
-    """The number and the name of each event's key. On phones it is often empty or "Unidentified"."""
+    """The number and the name of each event's key, which on phones is often empty or "Unidentified"."""
     codes, names = _texts(values)
     return np.where(np.isin(names, ["", "Unidentified"]), UNIDENTIFIED, codes), names
 
 
 def _texts(values: pd.Series[Any]) -> tuple[Integers, NDArray[Any]]:
-    """The number and the text of each value, "" where there is none; 30.0, in a column with gaps, is "30"."""
+    """The number and the text of each value; missing is "", and 30.0, in a column with gaps, is "30"."""
     codes, distinct = _factorized(values)
     texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in distinct]
     return codes, np.array([*texts, ""], dtype=object)[codes]
 
 
 def _repeats(events: pd.DataFrame, kind: Integers) -> Integers:
-    """The flag of each press. For other events the flag has no meaning and may be missing."""
+    """The flag of each press; for other events it has no meaning and may be missing."""
     if "repeat" not in events.columns:
         return np.full(len(events), NO_FLAG, dtype=np.int64)
     codes, distinct = _factorized(events["repeat"])
@@ -165,9 +165,9 @@ def _repeats(events: pd.DataFrame, kind: Integers) -> Integers:
 
 
 def _factorized(values: pd.Series[Any]) -> tuple[Integers, Any]:
-    """pandas' `factorize`; a `ValueError` names the row of a value that is no label."""
+    """pandas' `factorize`; a `ValueError` names the row of a value that cannot be a label."""
     if values.dtype.kind == "c":
-        raise ValueError(f"column {values.name!r} holds complex numbers, which name nothing")
+        raise ValueError(f"column {values.name!r} holds complex numbers, which cannot be labels")
     try:
         codes, distinct = pd.factorize(values)
     except TypeError:

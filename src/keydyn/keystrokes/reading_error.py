@@ -1,4 +1,4 @@
-"""What is wrong with a recording, where, and what helps: fields, which the library and the commands word."""
+"""Errors in recordings as structured data, from which the library and the commands make messages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 # Arguments by name; `...` stands for any value.
 Arguments = Mapping[str, Any]
-# Words arguments as the reader of a message gives them; "" where they cannot be given.
+# A function that writes arguments in the form in which the user gives them; "" if they cannot be given.
 Wording = Callable[[Arguments], str]
-# What the functions that read recordings take. The commands have further options, such as --clean.
+# The arguments of functions that read recordings. The commands have further options, such as --clean.
 LIBRARY = {"columns", "unit", "user", "session", "others", "sort", "separator", "decimal", "encoding"}
 LIBRARY |= {"header", "keydyn.keystrokes.pair_events"}
 
@@ -24,7 +24,7 @@ def as_arguments(arguments: Arguments) -> str:
 
 
 class Place(NamedTuple):
-    """A line of a file, or a row where there are no lines."""
+    """A line of a file, or a row of data without lines."""
 
     kind: Literal["line", "row"]
     number: int
@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Remedy:
-    """What helps: a sentence with {} where the arguments go. Without arguments it is always given."""
+    """A remedy: a sentence with {} in place of the arguments; without arguments it is always given."""
 
     words: str
     arguments: Arguments = field(default_factory=dict)
@@ -47,29 +47,29 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with a recording."""
+    """An error in a recording."""
 
-    problem: str  # what is wrong, in words
-    remedies: tuple[Remedy, ...] = ()  # what helps
-    place: Place | None = None  # where it is in the file
+    problem: str  # a description of the error
+    remedies: tuple[Remedy, ...] = ()
+    place: Place | None = None  # its place in the file
     source: str = ""  # the file's name
-    kind: str = ""  # a name for it where readers tell it from others
+    kind: str = ""  # a name for it, if readers of files treat it specially
 
     def worded(self, wording: Wording = as_arguments) -> str:
-        """The whole message. Remedies whose arguments `wording` does not know are left out."""
+        """The whole message, without remedies whose arguments `wording` cannot express."""
         texts = [(remedy, wording(remedy.arguments)) for remedy in self.remedies]
         where = "".join(f"{part}: " for part in (self.source, self.place) if part)
         helps = (remedy.words.format(text) for remedy, text in texts if text or not remedy.arguments)
         return "; ".join([where + self.problem, *helps])
 
     def without(self, *arguments: str) -> Finding:
-        """Without the remedies that need one of these arguments."""
+        """A copy without the remedies that need one of these arguments."""
         kept = tuple(one for one in self.remedies if not set(arguments) & set(one.arguments))
         return replace(self, remedies=kept)
 
 
 class ReadingError(ValueError):
-    """A recording that cannot be read: `finding` says what is wrong, where, and which argument helps.
+    """A recording cannot be read; `finding` holds the problem, its place, and arguments that help.
 
     Examples
     --------

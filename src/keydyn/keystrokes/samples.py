@@ -1,4 +1,4 @@
-"""Samples in the two forms that detectors take: as sequences, and as feature vectors."""
+"""Samples in the two forms that detectors take: sequences and feature vectors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Samples:
     sequences : the samples as sequences; features in alphabetical order
     emission : the family of each of these features: log-normal for times, normal for sensors
     feature_table : the samples as feature vectors, one row each; None if there are none
-    kind : which vectors these are: "fixed text", "long text" or "given"
+    kind : the kind of vectors: "fixed text", "long text" or "given"
 
     Examples
     --------
@@ -52,10 +52,10 @@ class Samples:
     emission: tuple[str, ...]
     feature_table: pd.DataFrame | None = None
     kind: str = "given"
-    # What has been computed from a single sample, such as what a population makes of it.
+    # Results computed from a single sample, such as those of a population.
     kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-    # Whether `without_impossible` has judged them, which it does once: a time that it has left out looks
-    # like one that was not seen.
+    # Whether `without_impossible` has judged them. It must do so only once, because the times that it leaves
+    # out look like times that were not seen.
     judged: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class Samples:
             )
 
     def __repr__(self) -> str:
-        """How much was typed, and which vectors there are."""
+        """The numbers of samples and keystrokes, and the kind of vectors."""
         return f"<Samples: {len(self)} with {self.sequences.n_events} keystrokes, vectors: {self.kind}>"
 
     @classmethod
@@ -90,13 +90,13 @@ class Samples:
         first: str = "median",
         kind: str | None = None,
     ) -> Samples:
-        """From keystrokes in the schema.
+        """Make samples from keystrokes in the schema.
 
         `sensors` are columns used in addition to the timings. `vectors`, indexed by (user, session), are used
-        instead of our own if given; otherwise a fixed text has all its times as its vector, other texts their
-        descriptive statistics. `kind`, "fixed text" or "long text", says which it is, because a single sample
-        always looks fixed; by default it is determined from the keys. Where four fifths of all samples have
-        the same keys, the text is fixed, and the vectors of the other samples are missing.
+        instead of our own if given; otherwise the vectors are all times of a fixed text, or descriptive
+        statistics of other texts. `kind` is "fixed text" or "long text"; by default it is determined from the
+        keys, but a single sample always looks fixed. If four fifths of all samples have the same keys, the
+        text is fixed, and the vectors of the other samples are missing.
         """
         if kind not in (None, "fixed text", "long text"):
             raise ValueError(f"kind must be 'fixed text' or 'long text', not {kind!r}")
@@ -121,7 +121,7 @@ class Samples:
     def without_vectors(
         cls, keystrokes: pd.DataFrame, sensors: Sequence[str] = (), events: str = "key", first: str = "median"
     ) -> Samples:
-        """From keystrokes in the schema, as sequences only; the parameters are those of `of`."""
+        """Make samples from keystrokes in the schema, as sequences only; the parameters are those of `of`."""
         return cls._of_checked(check_keystrokes(keystrokes), sensors, events, first)
 
     @classmethod
@@ -135,7 +135,7 @@ class Samples:
 
     @classmethod
     def joined(cls, several: Sequence[Samples]) -> Samples:
-        """Several `Samples` in one, in their order; a `ValueError` if their features differ."""
+        """Join several `Samples` in their order; a `ValueError` if their features differ."""
         if not several:
             raise ValueError("there are no samples")
         sequences = Sequences.concatenate([one.sequences for one in several])
@@ -152,7 +152,7 @@ class Samples:
         return cls(names, sequences, several[0].emission, table, several[0].kind).as_judged(judged)
 
     def as_judged(self, judged: bool = True) -> Self:
-        """These samples, with whether `without_impossible` has judged them."""
+        """Set whether `without_impossible` has judged these samples, and return them."""
         object.__setattr__(self, "judged", judged)
         return self
 
@@ -192,7 +192,7 @@ class Samples:
 
     @property
     def vectors(self) -> Floats:
-        """(n, d) feature vectors, complete; a `ValueError` names the sample that lacks a value."""
+        """The feature vectors, (n, d), without gaps; a `ValueError` names a sample that lacks a value."""
         values = self.table.to_numpy(dtype=np.float64)
         wrong = ~np.isfinite(values)
         if wrong.any():
@@ -206,7 +206,7 @@ class Samples:
 
     @property
     def numbers(self) -> Integers:
-        """The number of each sample within its user, from 0, in the order given."""
+        """The number of each sample among those of its user, from 0, in the order given."""
         codes, _ = self.people
         order = np.argsort(codes, kind="stable")
         begins = np.searchsorted(codes[order], codes[order])
@@ -218,7 +218,7 @@ class Samples:
         return len(self.names)
 
     def __iter__(self) -> Iterator[Samples]:
-        """The samples one by one; a single one is itself, with what it keeps."""
+        """Iterate over single samples; a single sample yields itself, with its cached results."""
         return iter([self]) if len(self) == 1 else (self[n : n + 1] for n in range(len(self)))
 
     def __getitem__(self, which: Any) -> Samples:
@@ -256,7 +256,7 @@ class Samples:
 
 
 def families_of(features: Sequence[str]) -> tuple[str, ...]:
-    """The family that each feature is modelled by: log-normal for times, normal for sensors."""
+    """The family of distributions of each feature: log-normal for times, normal for sensors."""
     return tuple("lognormal" if name in ("duration", "tau") else "normal" for name in features)
 
 
@@ -274,7 +274,7 @@ def _chosen_vectors(vectors: pd.DataFrame, index: pd.MultiIndex) -> pd.DataFrame
 
 
 def check_sensor_names(sensors: Sequence[str]) -> None:
-    """`ValueError` if a column of this name can be no sensor."""
+    """Raise a `ValueError` if a name cannot be that of a sensor, or is listed twice."""
     for n, name in enumerate(sensors):
         if name in (*COLUMNS, *TIMINGS) or name in sensors[:n]:
             raise ValueError(

@@ -1,8 +1,8 @@
-"""The one schema: a keystroke is a row of user, session, keyname, timepress and timerelease.
+"""The schema of keystrokes: a keystroke is a row of user, session, keyname, timepress and timerelease.
 
-Times are milliseconds. `session` is the sample's number within the user; the rows of a sample are
-contiguous, in order of press. A key whose release was not seen has no `timerelease`. Further columns are
-features.
+Times are milliseconds. `session` is the number or name of the sample among those of the user; the rows of a
+sample are contiguous, in order of press. A key whose release was not seen has no `timerelease`. Further
+columns are features.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 COLUMNS = ("user", "session", "keyname", "timepress", "timerelease")
 SAMPLE = ["user", "session"]
-# Times up to here, whatever their unit: differences of whole numbers do not wrap round.
+# The largest time in any unit, so that differences of 64-bit integers do not overflow.
 LATEST = 2**62
 FIRST_LINE = Place("line", 0)
-# Kinds of findings for which readers of files have remedies.
+# Kinds of findings for which readers of files offer remedies.
 SCATTERED, UNORDERED, NEGATIVE_HOLD = "scattered sample", "unordered presses", "negative hold"
 # Units in a millisecond. Dividing by a whole number rounds once, so that 149100 µs are exactly 149.1 ms.
 PER_MILLISECOND = {"ms": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ns": 1_000_000}
@@ -32,10 +32,10 @@ UNITS = ("s", *PER_MILLISECOND)
 
 
 def check_keystrokes(frame: pd.DataFrame, *, negative_holds: bool = False) -> pd.DataFrame:
-    """A copy in the schema, its columns first; a `ReadingError` names the column and the line that are wrong.
+    """Check keystrokes, and return a copy with the schema's columns first.
 
-    Lines are counted from 0, as rows of frames are. With `negative_holds`, releases before their press pass,
-    for the cleaning rule of that name.
+    A `ReadingError` names the column and the line of an error; lines are counted from 0, like rows of frames.
+    With `negative_holds`, releases before their press are accepted, for the cleaning rule of that name.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def check_keystrokes(frame: pd.DataFrame, *, negative_holds: bool = False) -> pd
 
 
 def check_columns(frame: Any, wanted: Iterable[str]) -> None:
-    """`ValueError` if this is no data frame with these columns, or has a column twice."""
+    """Raise a `ValueError` unless this is a data frame with these columns, and none of its columns twice."""
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
@@ -86,7 +86,7 @@ def check_columns(frame: Any, wanted: Iterable[str]) -> None:
 
 
 def as_numbers(values: pd.Series[Any], column: str) -> pd.Series[Any]:
-    """A column as numbers, whole ones kept whole; NaN where a value is none."""
+    """Convert a column to numbers; whole numbers stay whole, and other values become NaN."""
     import pandas as pd
     from pandas.api.types import is_bool_dtype
 
@@ -102,12 +102,12 @@ def as_numbers(values: pd.Series[Any], column: str) -> pd.Series[Any]:
 
 
 def beyond(numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which times are too large to be reckoned with."""
+    """A mask of the times that are too large for calculations."""
     return (numbers > LATEST) | (numbers < -LATEST)
 
 
 def refuse_unhashable(values: pd.Series[Any], column: str, first: Place = FIRST_LINE) -> None:
-    """`ReadingError` at the first value that can be no label, such as a list."""
+    """Raise a `ReadingError` at the first value that cannot be a label, such as a list."""
     for n, value in enumerate(values.tolist()):
         try:
             hash(value)
@@ -120,7 +120,7 @@ def sample_starts(frame: pd.DataFrame) -> Integers:
     changed = np.zeros(len(frame), dtype=bool)
     changed[:1] = True
     for column in SAMPLE:
-        # Not pandas' shift: it turns whole numbers into floats, and those beyond 2⁵³ would no longer differ.
+        # pandas' shift would convert integers to floats, for which those beyond 2⁵³ may no longer differ.
         labels = frame[column].to_numpy()
         changed[1:] |= labels[1:] != labels[:-1]
     starts: Integers = np.flatnonzero(changed)
@@ -139,10 +139,10 @@ def sample_of_row(starts: Integers, n_keystrokes: int) -> Integers:
 
 
 def name_parts(users: pd.Series[Any], sessions: pd.Series[Any], parts: Integers) -> pd.Series[Any]:
-    """The session of each part of divided samples, given the sample's and the part's number in it, from 0.
+    """The session of each part of divided samples, given the sample's session and the part's number, from 0.
 
-    The first part keeps its sample's session. The others get the user's next free numbers or, where
-    sessions are not numbers, the sample's name followed by the part's number.
+    The first part keeps its sample's session. The others get the user's next free numbers or, if sessions are
+    not numbers, the sample's name followed by the part's number.
     """
     import pandas as pd
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
@@ -178,7 +178,7 @@ def _as_times(values: pd.Series[Any], column: str) -> pd.Series[Any]:
 
 
 def _number(value: Any) -> float:
-    """A number that stands among other things; NaN if it is none."""
+    """Convert a value of a mixed column to a number; NaN if it is not one."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, (int, float, str, np.integer, np.floating)
     ):
@@ -202,7 +202,7 @@ def _check_order(frame: pd.DataFrame, negative_holds: bool) -> None:
 
 
 def check_times(press: Floats, release: Floats, starts: Integers, negative_holds: bool = False) -> None:
-    """`ReadingError` if a press is before the one above it in its sample, or a release before its press."""
+    """Raise a `ReadingError` if a press is before the one above it in its sample, or after its release."""
     back = np.zeros(len(press), dtype=bool)
     back[1:] = press[1:] < press[:-1]
     back[starts] = False
@@ -212,7 +212,7 @@ def check_times(press: Floats, release: Floats, starts: Integers, negative_holds
 
 
 def refuse(bad: Any, column: str, problem: str, first: Place = FIRST_LINE, kind: str = "") -> None:
-    """`ReadingError` at the first row that is bad; `first` is what the very first row is called."""
+    """Raise a `ReadingError` at the first bad row, if any; `first` is the place of row 0."""
     if bad.any():
         raise ReadingError(f"{column} {problem}", place=first.after(int(np.argmax(bad))), kind=kind)
 
@@ -227,22 +227,22 @@ def milliseconds(times: Floats, unit: str) -> Floats:
     """Times in some unit, converted to milliseconds and rounded once."""
     if unit == "s":
         scaled = times * 1000.0
-        # A decimal times 1000 has a rounding error, which can be removed where whole microseconds were meant.
+        # A decimal times 1000 has a rounding error, which can be removed if whole microseconds were meant.
         snapped = np.round(scaled, 3)
         return np.where(np.abs(scaled - snapped) <= 4 * np.spacing(np.abs(scaled)), snapped, scaled)
     check_unit(unit)
     return times / PER_MILLISECOND[unit]
 
 
-# Milliseconds since 1970 at the beginnings of 2000 and of 2100.
+# The beginnings of the years 2000 and 2100, in milliseconds since 1970.
 FIRST_STAMP, LAST_STAMP = 946_684_800_000, 4_102_444_800_000
 
 
 def unit_of_stamps(times: Floats) -> str | None:
-    """The unit of times that count from 1970, of a person who types; None where they may be anything else.
+    """The unit of times of typing that are counted from 1970; None if they may be anything else.
 
-    The same numbers could be milliseconds since a machine was started, so that the time from one event to the
-    next must be a person's in this unit.
+    The same numbers could be milliseconds since a machine was started, so the time from one event to the next
+    must be plausible for a person in this unit.
     """
     known = np.sort(times[~np.isnan(times)])
     steps = np.diff(known)
@@ -256,12 +256,12 @@ def unit_of_stamps(times: Floats) -> str | None:
     return None
 
 
-# The median time between two presses is between these, in milliseconds, for people who type.
+# The range of plausible median times between two presses, in milliseconds.
 QUICKEST, SLOWEST = 20.0, 5000.0
 
 
 def likelier_unit(median: float, unit: str) -> str | None:
-    """The unit in which a median interval, in milliseconds by `unit`, would be a person's; None if it is."""
+    """The unit in which a median interval, in ms if `unit` is right, is plausible; None if it already is."""
     if not median > 0 or QUICKEST <= median <= SLOWEST:
         return None
     own = median / float(milliseconds(np.ones(1), unit)[0])

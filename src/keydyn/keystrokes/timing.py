@@ -1,4 +1,4 @@
-"""Timing features of keystrokes, and the event types that condition them: keys, or groups of rarer keys."""
+"""Timing features of keystrokes, and event types that condition them, such as keys or groups of keys."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVENTS = ("key", "group", "position", "pair", "none")
 
 
 def key_group(name: str) -> str:
-    """The group of a key on a QWERTY keyboard, by any of its names; case and `numpad_` are ignored."""
+    """The group of a key on a QWERTY keyboard, given any of its names; case and `numpad_` are ignored."""
     key = name if name in PUNCTUATION else key_name(name).removeprefix("numpad_")
     if key in LEFT_LETTERS:
         return "left_letter"
@@ -63,8 +63,8 @@ def timing_features(keystrokes: pd.DataFrame, first: str = "median") -> pd.DataF
 
     `duration` is press to release of a key (Eq. 39), `tau` press to press (Eq. 38), `release_press` and
     `release_release` start at the release of the previous key. The first keystroke of a sample has no
-    interval: with `first="median"`, the published protocol, it gets the median of the sample's others (none
-    if there are none), with "missing" it is NaN. Whatever needs a release that was not seen is NaN.
+    interval: with `first="median"`, the published protocol, it gets the median of the sample's others (NaN if
+    there are none), with "missing" it is NaN. A time that depends on a release that was not seen is NaN.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def timing_features(keystrokes: pd.DataFrame, first: str = "median") -> pd.DataF
 
 
 def _timings(keystrokes: pd.DataFrame, first: str, wanted: Sequence[str]) -> dict[str, Floats]:
-    """Only the timings that are wanted, because medians take time."""
+    """The wanted timings only, because medians take time."""
     if first not in ("median", "missing"):
         raise ValueError(f"first must be 'median' or 'missing', not {first!r}")
     press, release = keystrokes["timepress"].to_numpy(), keystrokes["timerelease"].to_numpy()
@@ -101,9 +101,9 @@ def _timings(keystrokes: pd.DataFrame, first: str, wanted: Sequence[str]) -> dic
 
 
 def event_types(keystrokes: pd.DataFrame, kind: str = "key") -> Types | None:
-    """What each keystroke is to the model: key, group of keys, position, pair of keys, or nothing.
+    """The event type of each keystroke: key, group of keys, position or pair of keys; None for no types.
 
-    The first keystroke of a sample has no pair: its type is missing.
+    The first keystroke of a sample has no pair, so its type is missing.
 
     Examples
     --------
@@ -141,10 +141,10 @@ def sequences_of(
     events: str = "key",
     first: str = "median",
 ) -> Sequences:
-    """The samples as sequences for the model, in the order of the frame; features are timings or columns.
+    """Make sequences for the model of samples, in the order of the frame; features are timings or columns.
 
-    `names` of the result are the (user, session) of each sample, and `groups` the users: labels for a
-    classifier.
+    `names` of the result are the (user, session) of each sample, and `groups` are the users, which are labels
+    for a classifier.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def sequences_of(
 
 
 def _with_medians(interval: Floats, starts: Integers) -> Floats:
-    """The first interval of each sample replaced by the median of its others."""
+    """Replace the first interval of each sample by the median of its others."""
     import pandas as pd
 
     medians = pd.Series(interval).groupby(sample_of_row(starts, len(interval))).median().to_numpy()

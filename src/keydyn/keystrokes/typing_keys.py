@@ -1,8 +1,8 @@
-"""Which keystrokes are typing: those that write or mend text, and neither shortcuts nor navigation.
+"""The rule for which keystrokes are typing: those that write or correct text, not shortcuts or navigation.
 
-This is one rule for `pair_events`, for cleaning and for the recorder of the service's pages (recorder.js). A
-key pressed while Ctrl, Alt or Meta (Windows, Command) is held is a shortcut, and so is that key itself.
-Arrows, Tab, Escape, function keys and the like move about. Shift, Caps Lock, Backspace, Delete, Enter and
+It is used by `pair_events`, by cleaning and by the recorder of the service's pages (recorder.js). A key
+pressed while Ctrl, Alt or Meta (Windows, Command) is held is a shortcut, and so is the modifier itself.
+Arrows, Tab, Escape, function keys and the like are navigation. Shift, Caps Lock, Backspace, Delete, Enter and
 Space are typing, and so is AltGr with the characters it writes.
 """
 
@@ -27,12 +27,12 @@ ALT_GR = "altgr"
 NAVIGATION = {"left", "right", "up", "down", "home", "end", "page_up", "page_down", "insert", "tab", "escape"}
 NAVIGATION |= {"contextmenu", "num_lock", "scrolllock", "scroll_lock", "pause", "print_screen", "fn"}
 NAVIGATION |= {f"f{number}" for number in range(1, 25)}
-# Windows reports AltGr as Ctrl and Alt, at most this many milliseconds apart; that Ctrl was not pressed.
+# Windows reports AltGr as Ctrl and AltGr at most this many milliseconds apart, though Ctrl was not pressed.
 TOGETHER = 2.0
 
 
 def not_typing(keystrokes: pd.DataFrame) -> tuple[Truths, Truths]:
-    """Which keystrokes in the schema are shortcuts, and which are navigation, (N,) each."""
+    """Masks of the keystrokes in the schema that are shortcuts and that are navigation, (N,) each."""
     press, release = (keystrokes[name].to_numpy(dtype=np.float64) for name in ("timepress", "timerelease"))
     sample = sample_of_row(sample_starts(keystrokes), len(press))
     return shortcuts_and_navigation(keystrokes["keyname"].to_numpy(dtype=object), press, release, sample)
@@ -41,10 +41,10 @@ def not_typing(keystrokes: pd.DataFrame) -> tuple[Truths, Truths]:
 def shortcuts_and_navigation(
     names: NDArray[Any], press: Floats, release: Floats, sample: Integers
 ) -> tuple[Truths, Truths]:
-    """Which keystrokes are shortcuts, and which are navigation, in order of press within each sample.
+    """Masks of the keystrokes that are shortcuts and that are navigation, in order of press per sample.
 
-    `sample` is the number of each keystroke's sample, in ascending order. A Ctrl, Alt or Meta whose release
-    was not seen is a shortcut by itself: how long it was held is not known.
+    `sample` is the number of each keystroke's sample, in ascending order. If the release of a Ctrl, Alt or
+    Meta was not seen, only that key is a shortcut, because the length of its hold is unknown.
     """
     distinct, codes = np.unique(names.astype(str), return_inverse=True)
     known = [_known(name) for name in distinct.tolist()]
@@ -55,7 +55,7 @@ def shortcuts_and_navigation(
     phantom = np.zeros(len(codes), dtype=bool)
     beside = (press[1:] - press[:-1] <= TOGETHER) & (sample[1:] == sample[:-1])
     phantom[:-1] = control[:-1] & alt_gr[1:] & beside
-    # A release that was not seen is no bound.
+    # A modifier whose release was not seen does not affect other keys.
     holds = modifier & ~phantom & ~np.isnan(release)
     until, shortcut = np.where(holds, release, -np.inf), modifier.copy()
     for number in np.unique(sample[holds]):
@@ -65,7 +65,7 @@ def shortcuts_and_navigation(
 
 
 def all_type(names: Iterable[str]) -> bool:
-    """Whether keys of these names write or mend text, so that there is nothing to leave out."""
+    """Whether all keys of these names write or correct text, so that none is a shortcut or navigation."""
     return MODIFIERS.isdisjoint(known := {_known(name) for name in names}) and NAVIGATION.isdisjoint(known)
 
 

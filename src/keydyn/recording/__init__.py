@@ -1,1 +1,1 @@
-"""Collecting typing for research: a page on this machine, prompts from a file, samples in the schema."""
+"""Collecting typing for research with a page on this machine that shows prompts from a file."""

@@ -1,4 +1,4 @@
-"""Participants and their progress: who may type what now, and whether it is kept."""
+"""Participants of a recording and their progress: the next sample of each, and checks before it is kept."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from keydyn.service.wire.requests import Request
 MOST_KEYSTROKES = 5000
 USER = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 User = Annotated[str, about(pattern=USER)]
-# Only what the recorder calls keys: no characters.
+# Names of keys as the recorder writes them, not characters.
 KeyName = Annotated[str, about(pattern=r"^[a-z0-9_]{1,32}$")]
 Time = Annotated[float, about(ge=0, le=1e9)]
 Count = Annotated[int, about(ge=0, le=1_000_000)]
 
 
 class Columns(Request, frozen=True):
-    """One sample, as columns; times in milliseconds since the first press."""
+    """One sample as columns, with times in milliseconds since the first press."""
 
     keyname: Annotated[list[KeyName], about(max_length=MOST_KEYSTROKES)]
     timepress: Annotated[list[Time], about(max_length=MOST_KEYSTROKES)]
@@ -38,7 +38,7 @@ class Columns(Request, frozen=True):
 
 
 class RecorderQuality(Request, frozen=True):
-    """What the recorder reports of a sample; see docs/guide/recorder.md."""
+    """The recorder's report on a sample; see docs/guide/recorder.md."""
 
     clock_tick_ms: Annotated[float, about(ge=0, le=1000)] | None
     missing_releases: Count
@@ -60,7 +60,7 @@ class RecorderQuality(Request, frozen=True):
 
 
 COUNTS = ("keystrokes", *RecorderQuality.__struct_fields__)
-# Why a text must be typed again: it is not what was typed, or was not typed as it is.
+# Reasons why a text must be typed again: some of it was not typed, or not recorded.
 REFUSED = {
     "pastes": "Text was pasted.",
     "drops": "Text was dropped into the field.",
@@ -73,7 +73,7 @@ CORRECTED = "The text was corrected. It must be typed in one go."
 
 
 class Attempt(Request, frozen=True, kw_only=True):
-    """What a participant has typed as the sample at this place of their course."""
+    """An attempt of a participant at the sample at this place of their course."""
 
     user: User
     place: Count
@@ -84,7 +84,7 @@ class Attempt(Request, frozen=True, kw_only=True):
 
 
 def check_user(user: str) -> None:
-    """Refuse what cannot be the name of a participant."""
+    """Raise a `UsageError` if this cannot be the name of a participant."""
     if not re.fullmatch(USER, user):
         raise UsageError(
             f"a participant cannot be called {user!r}: use at most 64 letters, digits, ., - and _"
@@ -92,7 +92,10 @@ def check_user(user: str) -> None:
 
 
 class Participants:
-    """Knows who may type what now; with `users`, only these may take part. Safe for threads."""
+    """The participants of a study and their progress; with `users`, only these may take part.
+
+    It is safe for threads.
+    """
 
     def __init__(
         self,
@@ -113,15 +116,15 @@ class Participants:
         }
 
     def everybody(self) -> list[str]:
-        """List the participants who were named or, without names, those who have begun."""
+        """List the named participants or, without names, those who have begun."""
         return list(self.users or self._about.participants)
 
     def finished(self) -> bool:
-        """Whether all participants who were named, or have begun, are done."""
+        """Whether all participants of `everybody` are done."""
         return all(self.left(user) == 0 for user in self.everybody())
 
     def left(self, user: str) -> int:
-        """Count the samples that are still to be typed."""
+        """Count the samples that a participant still has to type."""
         return len(self._course(user)) - len(self._done.get(user, ()))
 
     def table(self) -> list[dict[str, Any]]:
@@ -145,7 +148,7 @@ class Participants:
         return rows
 
     def state(self, user: str | None) -> dict[str, Any]:
-        """Return all that a page shows of the study and of this participant."""
+        """Return everything that the page shows about the study and this participant."""
         study = self.study
         return {
             "title": study.title,
@@ -158,7 +161,7 @@ class Participants:
         }
 
     def consent(self, user: str, consent_sha256: str) -> None:
-        """Store a participant's consent to the text that they were shown."""
+        """Store a participant's consent to the text shown to them."""
         self._check(user)
         if consent_sha256 != self.study.consent_sha256:
             raise Problem(409, "other-consent", "The consent text has changed", "Reload the page.")
@@ -236,7 +239,7 @@ class Participants:
         return self._courses[user]
 
     def _place(self, user: str) -> int:
-        """Find the place of the first sample that is missing; the length of the course if none is."""
+        """Find the place of the first missing sample; the length of the course if none is missing."""
         course, done = self._course(user), self._done.get(user, {})
         return next((n for n, task in enumerate(course) if task not in done), len(course))
 
@@ -260,7 +263,7 @@ class Participants:
 
 
 def _frame(attempt: Attempt, task: Task, session: int, prompt: Prompt) -> pd.DataFrame:
-    """Bring the sample into the schema; a `Problem` if its times are impossible, or if it has secret keys."""
+    """Convert the sample to the schema; a `Problem` if times are impossible or keys of a password named."""
     columns = structs.asdict(attempt.keystrokes)
     if len({len(column) for column in columns.values()}) > 1:
         raise _unusable("there are not as many times as there are keys")
@@ -288,7 +291,7 @@ def _unusable(detail: str) -> Problem:
 
 
 def _date(now: int) -> str:
-    """Write a time as people read it: 2026-11-16T12:30:00Z."""
+    """Format a time in milliseconds as an ISO date: 2026-11-16T12:30:00Z."""
     return datetime.fromtimestamp(now // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

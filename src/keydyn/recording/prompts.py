@@ -1,4 +1,4 @@
-"""The file of prompts: what is typed, how often, in which order, and what participants read."""
+"""The file of prompts: the texts to type, their repetitions and order, and the words for participants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keydyn.service.wire.both_ways import about
 
 LARGEST = 1 << 20
 MOST_SAMPLES = 100_000
-# The share of a copied prompt's characters that must have been typed. Mistakes make a text shorter.
+# The least share of a copied prompt's characters that must be typed; mistakes may make a text shorter.
 ENOUGH = 0.8
 LEAST_FREE = 100
 WEEK = 7 * 24 * 3600
@@ -37,7 +37,7 @@ identify people. You can stop at any time."""
 Kind = Literal["copy", "fixed", "password", "free"]
 Order = Literal["fixed", "shuffled"]
 CHOICES = {"kind": get_args(Kind), "order": get_args(Order)}
-# Text for the page: no control characters but line breaks.
+# Text for the page, without control characters except line breaks.
 Words = Annotated[str, about(min_length=1, max_length=20_000, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]+$")]
 Seconds = Annotated[int, about(ge=0, le=WEEK)]
 Times = Annotated[int, about(ge=1, le=1000)]
@@ -67,7 +67,7 @@ class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a file of prompts says."""
+    """The contents of a file of prompts."""
 
     title: Words = "Typing study"
     instructions: Words = INSTRUCTIONS
@@ -94,7 +94,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return sha256(self.consent.encode()).hexdigest()
 
     def course(self, user: str) -> list[Task]:
-        """List all that a participant types, in an order that is always the same for a participant."""
+        """List all samples that a participant types, in an order that is always the same for them."""
         found: list[Task] = []
         for sitting in range(1, self.sittings + 1):
             tasks = list(self._sitting(sitting))
@@ -104,7 +104,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return found
 
     def _sitting(self, sitting: int) -> Iterator[Task]:
-        """Go through the prompts in turn, then through those that are typed again, as often as each is."""
+        """Go through all prompts in turn, then again through those with further repetitions, and so on."""
         often = [prompt.repetitions or self.repetitions for prompt in self.prompts]
         for repetition in range(1, max(often) + 1):
             for number, times in enumerate(often, 1):
@@ -113,7 +113,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Task(NamedTuple):
-    """One sample to be typed; all numbers count from 1, repetitions within a sitting."""
+    """A sample to be typed; all numbers count from 1, and repetitions within a sitting."""
 
     sitting: int
     prompt: int
@@ -121,7 +121,7 @@ class Task(NamedTuple):
 
 
 def read_study(path: Path) -> tuple[Study, str]:
-    r"""A file of prompts and its SHA-256: plain text, or TOML if its name ends in .toml.
+    r"""Read a file of prompts, and return it with its SHA-256: plain text, or TOML if its suffix is .toml.
 
     In plain text, paragraphs are separated by blank lines; without any, every line is a prompt.
 
@@ -162,7 +162,7 @@ def _plain(text: str) -> list[dict[str, str]]:
 
 
 def _stripped(found: Any) -> Any:
-    """Remove white space around texts."""
+    """Remove white space around all texts."""
     if isinstance(found, dict):
         return {name: _stripped(value) for name, value in found.items()}
     if isinstance(found, list):
@@ -171,7 +171,7 @@ def _stripped(found: Any) -> Any:
 
 
 def _worded(message: str) -> str:
-    """Say what does not fit, and where; prompts are counted from 1."""
+    """Rewrite a validation error with its place first; prompts are counted from 1."""
     what, _, where = message.partition(" - at `$")
     place = re.sub(r"\[(\d+)\]", lambda number: f".{int(number[1]) + 1}", where.rstrip("`"))
     name = place.rpartition(".")[2]

@@ -1,9 +1,9 @@
-"""What is kept of a recording: samples, their quality, and who consented to what.
+"""The files of a recording: samples, their quality, and participants' consent.
 
-Three files stand beside each other: the samples in the schema (typing.csv), a line about every attempt
-(typing.quality.csv), and what the recording rests on (typing.recording.json). The line about a sample is
-durable before the sample, and says how many keystrokes it has: so a sample that was only partly written is
-recognised and cut off, and a line whose sample is not there is taken back.
+There are three files in one folder: the samples in the schema (typing.csv), one line per attempt
+(typing.quality.csv), and the prompts, runs and consents of the recording (typing.recording.json). The line
+about a sample is durable before the sample, and contains its number of keystrokes: so a sample that was only
+partly written is recognised and cut off, and a line without its sample is removed.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from keydyn.regular_files import read_regular
 TASK = ["sitting", "prompt", "repetition"]
 FORMATS = (".csv", ".parquet")
 LARGEST_ABOUT = 1 << 26
-# Of an attempt; the rest are the counts of the recorder's quality.
+# The first columns of an attempt; the others are the counts of the recorder's quality.
 ATTEMPT = (*SAMPLE, *TASK, "kept", "recorded_at", "attempts", "device")
 
 
 class Consent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A participant's consent: to which text, and when."""
+    """A participant's consent: the SHA-256 of the text, and the time."""
 
     consent_sha256: str
     at: str
@@ -54,7 +54,7 @@ class RecordingRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a recording rests on."""
+    """The prompts, runs and consents of a recording."""
 
     prompts_file: str
     prompts_sha256: str
@@ -63,10 +63,10 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AppendedFile:
-    """A file that lines are added to as a whole; the first names the columns.
+    """A file to which lines are appended in full or not at all; the first line names the columns.
 
-    A line that was only partly written, when the process or the machine died, is cut off when the file is
-    opened; so are zeros, which some file systems leave where nothing was written.
+    A line that was only partly written, because the process or the machine died, is cut off when the file is
+    opened; so are zeros, which some file systems leave in place of data that were not written.
     """
 
     def __init__(self, path: Path, header: bytes) -> None:
@@ -85,7 +85,7 @@ class AppendedFile:
             self.cut(self.size)
 
     def append(self, lines: bytes) -> None:
-        """Add lines; after an `OSError` the file is as it was before."""
+        """Append lines; after an `OSError` the file is unchanged."""
         before = self.size
         try:
             os.lseek(self._file, before, os.SEEK_SET)
@@ -105,7 +105,7 @@ class AppendedFile:
         self.size = size
 
     def cut_lines(self, count: int) -> None:
-        """Remove the last lines."""
+        """Remove the last `count` lines."""
         if count:
             self.cut(len(self.path.read_bytes().rsplit(b"\n", count + 1)[0]) + 1)
 
@@ -115,7 +115,7 @@ class AppendedFile:
 
 
 class CsvSamples(AppendedFile):
-    """Samples in a CSV file, which is appended to."""
+    """Samples in a CSV file, to which further ones are appended."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, _line([*COLUMNS, *TASK]))
@@ -155,7 +155,7 @@ class ParquetSamples:
 
 
 class Recorded:
-    """The three files of a recording, which one process at a time may hold."""
+    """The three files of a recording, which only one process at a time may open."""
 
     def __init__(self, out: Path, counts: tuple[str, ...]) -> None:
         self.out, self.quality_path, self._about_path = out, _beside(out, "quality.csv"), about_path(out)
@@ -165,14 +165,14 @@ class Recorded:
         self.attempts = self._agreed()
 
     def done(self) -> dict[str, dict[Task, int]]:
-        """Return what each participant has typed, and as which session."""
+        """Return the tasks that each participant has typed, with the session of each."""
         found: dict[str, dict[Task, int]] = {}
         for user, session, *task in self._each()[[*SAMPLE, *TASK]].itertuples(index=False, name=None):
             found.setdefault(str(user), {})[Task(*map(int, task))] = int(session)
         return found
 
     def keep(self, sample: pd.DataFrame, attempt: Mapping[str, Any]) -> None:
-        """Store a sample and the line about it; both are durable then, or neither is there."""
+        """Store a sample and the line about it, durably, or neither of them."""
         before = self._quality.size
         self.note(attempt)
         try:
@@ -189,7 +189,7 @@ class Recorded:
         self.attempts.append(row)
 
     def write_about(self, about: About) -> None:
-        """Store what the recording rests on."""
+        """Store the prompts, runs and consents of the recording."""
         write_bytes(self._about_path, msgspec.json.format(msgspec.json.encode(about), indent=1) + b"\n")
 
     def close(self) -> None:
@@ -210,7 +210,7 @@ class Recorded:
         return each.assign(keystrokes=sample_lengths(starts, len(frame)))
 
     def _agreed(self) -> list[dict[str, str]]:
-        """Make samples and lines about attempts agree, and return the lines."""
+        """Remove partly written samples, and lines without their sample; return the lines about attempts."""
         text = self.quality_path.read_text(encoding="utf-8")
         attempts = [dict(row) for row in csv.DictReader(io.StringIO(text))]
         expected = {(row["user"], row["session"]): row for row in attempts if row["kept"] == "1"}
@@ -259,7 +259,7 @@ def opened(
 
 @contextmanager
 def _for_its_owner() -> Iterator[None]:
-    """Files that are made in the block can be read by their owner only."""
+    """Make files created in the block readable by their owner only."""
     before = os.umask(0o077)
     try:
         yield
@@ -275,7 +275,7 @@ def with_run(about: About, now: str, exact: bool) -> About:
 
 
 def about_path(out: Path) -> Path:
-    """Name the file beside a recording that says what it rests on."""
+    """Name the file beside a recording that holds its prompts, runs and consents."""
     return _beside(out, "recording.json")
 
 
@@ -294,7 +294,7 @@ def _beside(out: Path, ending: str) -> Path:
 
 
 def _columns_of(path: Path, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns of a file that an earlier version began, to which others have been added since; or all."""
+    """The columns of an existing file, if an earlier version began it with fewer columns; else all."""
     begun = path.read_bytes().partition(b"\n")[0].decode().split(",") if path.exists() else []
     shorter = 0 < len(begun) < len(columns) and columns[: len(begun)] == (*begun,)
     return columns[: len(begun)] if shorter else columns

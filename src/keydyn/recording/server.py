@@ -1,4 +1,4 @@
-"""The page on this machine: its files and its three requests, which need the secret in its address."""
+"""The server of the recording page: its files and three requests, which need the secret in its address."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from keydyn.service.wire.both_ways import about
 from keydyn.service.wire.requests import Request as Body
 
 HOST, USUAL_PORT = "127.0.0.1", 8422
-# The address holds a secret, and arguments of programs are visible to everyone on this machine: the browser
-# gets a file that only the user can read, and which leads it there.
+# The address contains a secret, and arguments of programs are visible to all users of this machine. So the
+# browser gets a file that only the user can read, which redirects to the address.
 REDIRECT = '<!doctype html><title>keydyn record</title><meta http-equiv="refresh" content="0; url={}">'
 
 
@@ -50,12 +50,12 @@ class Agreed(Body, frozen=True):
 def create_app(
     participants: Participants, secret: str, on_kept: Callable[[], None] = lambda: None
 ) -> FastAPI:
-    """The application; `on_kept` is called when a sample is durable, before that is answered."""
+    """Make the application; `on_kept` is called when a sample is durable, before the request is answered."""
     app = FastAPI(openapi_url=None)
     routes, metrics = Routes("", "recording"), Metrics()
     deployment = Deployment(database="none")
     app.state.metrics, app.state.deployment, app.state.bodies = metrics, deployment, Bodies(deployment)
-    # Few requests at a time: the event loop's own threads are enough.
+    # There are few requests at a time, so the event loop's own threads are enough.
     app.state.threads = None
     add_handlers(app)
 
@@ -78,7 +78,7 @@ def create_app(
 
     @routes.route("POST", "/state", allowed)
     def state(call: Call, body: Who) -> dict[str, Any]:
-        """Return what the page shows."""
+        """Return the state that the page shows."""
         return participants.state(body.user)
 
     @routes.route("POST", "/consent", allowed)
@@ -89,7 +89,7 @@ def create_app(
 
     @routes.route("POST", "/samples", allowed)
     def samples(call: Call, body: Attempt) -> dict[str, Any]:
-        """Take a sample, or say why it must be typed again."""
+        """Take a sample, or return the reasons why it must be typed again."""
         reasons = participants.take(body)
         if not reasons:
             on_kept()
@@ -99,14 +99,14 @@ def create_app(
     app.add_api_route("/", page)
     app.add_api_route("/pages/{name}", pages.part)
     app.include_router(routes.router)
-    # The same gate as the service's: names of the machine, sizes and times of requests, headers.
+    # The service's own gate, for names of the machine, sizes and times of requests, and headers.
     app.add_middleware(Gate, deployment=deployment, metrics=metrics)
     return app
 
 
 @contextmanager
 def opening(folder: Path) -> Iterator[Callable[[str], None]]:
-    """A function that opens an address in the browser, by way of a temporary file in the folder."""
+    """Yield a function that opens an address in the browser, through a temporary file in the folder."""
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix=".open-", suffix=".html") as file:
 
         def open_page(address: str) -> None:
@@ -120,15 +120,15 @@ def opening(folder: Path) -> Iterator[Callable[[str], None]]:
 def serve(participants: Participants, port: int | None, ready: Callable[[str], None]) -> None:
     """Run the server; `ready` is called with the page's address, whose fragment is the secret.
 
-    Without a port it is the usual one, so that a recording that is resumed is where it was; or any free one
-    if that is in use.
+    The default port is 8422, so that the address of a resumed recording has the same port, or any free one if
+    that is in use.
     """
-    # Its log names routes of requests: nothing that a researcher needs.
+    # The log of requests is of no use to a researcher.
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     secret = secrets.token_urlsafe(16)
 
     def end_if_finished() -> None:
-        # With participants who give their own names there may always be another one.
+        # If participants give their own names, there may always be another one.
         if participants.users is not None and participants.finished():
             server.should_exit = True
 
@@ -144,7 +144,7 @@ def serve(participants: Participants, port: int | None, ready: Callable[[str], N
     )
     server = uvicorn.Server(config)
     with _listening(port) as listening:
-        # Connections made from now on are answered as soon as the server runs.
+        # Connections wait until the server runs.
         ready(f"http://{HOST}:{listening.getsockname()[1]}/#{secret}")
         server.run(sockets=[listening])
 

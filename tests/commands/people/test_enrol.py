@@ -1,4 +1,4 @@
-"""fit adds people and users lists and removes them; nothing is lost without being asked for."""
+"""keydyn fit adds people, and keydyn users lists and removes them; nothing is removed unasked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def three():
 
 @pytest.fixture
 def folder(three, tmp_path):
-    """Recordings, and a folder in which ann, bob and eve are enrolled with pohmm."""
+    """A folder of recordings, and of ann, bob and eve enrolled with pohmm."""
     three.save(tmp_path / "models")
     typed(3, users=("zoe",)).to_csv(tmp_path / "zoe.csv", index=False)
     typed(7, users=("zoe",), n_samples=1).to_csv(tmp_path / "later.csv", index=False)

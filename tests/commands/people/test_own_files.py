@@ -1,4 +1,4 @@
-"""Files of one's own: other names of keys, clocks that stand still, long recordings."""
+"""Files from other programs: other names of keys, clocks that stand still, long recordings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def typing():
 
 @pytest.fixture(scope="module")
 def models(typing, tmp_path_factory):
-    """A folder of both, enrolled from pieces of their recordings under browsers' names of keys."""
+    """A folder with both enrolled from parts of their recordings, with browsers' names of keys."""
     folder = tmp_path_factory.mktemp("own")
     typing.assign(keyname=typing["keyname"].map(as_browser)).to_csv(folder / "typing.csv", index=False)
     done = run("fit", folder / "typing.csv", "--out", folder / "models", "--keys", 100, "--json")

@@ -1,4 +1,4 @@
-"""fit, score, identify, verify and watch, as a person and as a machine use them."""
+"""keydyn fit, score, identify, verify and watch, as people and as programs use them."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def test_users_that_are_no_names_are_reported(tmp_path, kind):
 
 
 def few(frame, kind):
-    """Samples of ann that say too little."""
+    """Samples of ann that are too short for a decision."""
     if kind == "one keystroke":
         return frame.groupby(["user", "session"], sort=False).head(1)
     if kind == "two unknown keys":

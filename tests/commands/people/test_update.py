@@ -1,4 +1,4 @@
-"""verify --update lets a template follow its owner, and users --undo takes that back, in the folder."""
+"""keydyn verify --update updates a person's template in the folder, and users --undo restores it."""
 
 from __future__ import annotations
 

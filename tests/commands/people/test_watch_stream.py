@@ -1,4 +1,4 @@
-"""watch -: a session that is still being typed is answered line by line, as a file is at its end."""
+"""keydyn watch -: a session being typed is answered line by line, with the answers for a whole file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The databases of the service's own tests."""
+"""Fixtures for databases, which are those of the service's tests."""
 
 from tests.service.conftest import database_url, postgres, postgres_url, sqlite_url
 

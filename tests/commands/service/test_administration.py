@@ -1,4 +1,4 @@
-"""keydyn service keys, users and population; and what keydyn serve refuses."""
+"""keydyn service keys, users and population, and refusals of keydyn serve."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ runner = CliRunner()
 
 @pytest.fixture
 def run(sqlite_url):
-    """Run a command on the database of this test; its output, or the message it fails with."""
+    """Run a command on the database of this test; return its output, or its error message."""
 
     def call(*arguments, code=0):
         result = runner.invoke(app, ["service", *arguments, "--database", sqlite_url])
@@ -35,7 +35,7 @@ def run(sqlite_url):
 
 @pytest.fixture
 def served(sqlite_url):
-    """The service on the same database, with the keys that the commands use."""
+    """The service on the database of this test, with the keys that the commands use."""
     for database in opened(sqlite_url):
         keys = open_master_keys(database)
     with running(sqlite_url, keys=keys) as service:

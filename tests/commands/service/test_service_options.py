@@ -1,4 +1,4 @@
-"""What a command of the service says where the service cannot run."""
+"""Messages of the service's commands if the service cannot run."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.service.storage.rows import add_tenant
 
 @pytest.fixture
 def run(database_url, tmp_path, monkeypatch):
-    """Run a command on the database; what it printed, and how it ended."""
+    """Run a command on the database; return its output and its exit code."""
     monkeypatch.setenv("KEYDYN_DATABASE", database_url)
     monkeypatch.delenv("KEYDYN_MASTER_KEY", raising=False)
     monkeypatch.setenv("KEYDYN_KEY_FILE", str(tmp_path / "keys"))

@@ -25,7 +25,7 @@ from keydyn.evaluation.scores import Queries
 
 
 def made_up(n_users=4, n_samples=3, seed=0):
-    """Queries of unequal length whose owner's template tends to score best."""
+    """Made-up queries of unequal length, for which the owner's template tends to score best."""
     rng = np.random.default_rng(seed)
     owners = np.repeat(np.arange(n_users), n_samples)
     lengths = rng.integers(20, 60, size=len(owners))

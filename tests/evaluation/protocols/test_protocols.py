@@ -1,4 +1,4 @@
-"""Protocols: what trains, what is asked, who is an impostor; and what is scored by them."""
+"""Protocols: their training samples, queries and impostors, and the scores that follow."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_order_of_users_changes_nothing():
 
 
 def plain_scores(raw, owners=None, **others):
-    """One query a user unless owners are given; every comparison is a trial."""
+    """Scores with one query per user unless owners are given; every comparison is a trial."""
     raw = np.asarray(raw, dtype=float)
     owners = np.arange(len(raw)) if owners is None else np.asarray(owners)
     sessions, folds = np.arange(len(raw)), np.zeros(len(raw), dtype=np.int64)
@@ -211,7 +211,7 @@ def test_a_protocol_says_what_it_is():
 
 
 class Broken(Detector):
-    """Scores NaN for one user's samples."""
+    """A detector that scores one user's samples as NaN."""
 
     name = "broken"
     title = "Broken"

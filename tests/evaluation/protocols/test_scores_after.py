@@ -1,4 +1,4 @@
-"""Scores of the first keys."""
+"""Scores of the first keys of queries."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_the_rule_of_three_is_the_binomials(n):
 def test_trials_needed():
     assert [trials_needed(rate) for rate in (0.1, 0.01, 0.001, 0.0001)] == [30, 300, 3000, 30_000]
     for wrong in (0.0, -0.1, 1.1):
-        with pytest.raises(ValueError, match="a rate lies above 0"):
+        with pytest.raises(ValueError, match="a rate must be above 0"):
             trials_needed(wrong)
 
 

@@ -1,4 +1,4 @@
-"""Other people's definitions, written down a second time and compared on a thousand sets of scores."""
+"""Published definitions against a second implementation, on a thousand sets of scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEAR = 1e-12
 
 
 def score_sets(n: int = 1000) -> Iterator[tuple[Floats, Floats]]:
-    """Sets of 1 to 60 scores of each kind; every other one has ties, some are all equal."""
+    """Sets of 1 to 60 scores of each kind; every second set has ties, and some scores are all equal."""
     random = np.random.default_rng(34)
     for k in range(n):
         sizes = random.integers(1, 4 if k % 5 == 0 else 60, 2)
@@ -27,7 +27,7 @@ def score_sets(n: int = 1000) -> Iterator[tuple[Floats, Floats]]:
 
 
 def roc_of_the_challenge(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
-    """The points that the scripts of the challenge take: scikit-learn's, with its defaults."""
+    """The points of scikit-learn's ROC with its defaults, which the programs of the challenge take."""
     truth = np.repeat([1, 0], [len(genuine), len(impostor)])
     fpr, tpr, _ = roc_curve(truth, np.concatenate([genuine, impostor]))
     return fpr, 1 - tpr

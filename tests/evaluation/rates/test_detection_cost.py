@@ -21,7 +21,7 @@ COSTS = (DetectionCost(), DetectionCost(0.01, 1.0, 10.0), DetectionCost(0.97, 2.
 
 
 def by_hand(genuine: list[float], impostor: list[float], threshold: float, cost: DetectionCost) -> float:
-    """The definition of NIST's evaluations."""
+    """The cost by the definition of NIST's evaluations."""
     misses = sum(score < threshold for score in genuine) / len(genuine)
     matches = sum(score >= threshold for score in impostor) / len(impostor)
     weights = cost.prior * cost.miss, (1 - cost.prior) * cost.false_match

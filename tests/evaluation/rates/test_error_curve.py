@@ -1,4 +1,4 @@
-"""Error rates against hand-worked cases, scikit-learn and what must hold for any scores."""
+"""Error rates against cases worked by hand, scikit-learn, and properties that hold for any scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error rates by group, where the errors of every user are known."""
+"""Error rates by group, for users with known errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.population.simulated import samples_of_people
 
 
 def decided(refused, accepted, n=20, **columns):
-    """Decisions on users of whom so many of n genuine samples are refused and of n impostors' accepted.
+    """Decisions on users with given numbers of genuine samples refused and impostors' accepted, of n each.
 
     Errors are spread evenly, so that both halves of a user's decisions have them.
     """
@@ -118,7 +118,7 @@ def rates_of_groups(random, n):
 
 
 def written_again(rates, weight):
-    """The published definitions, group by group and pair by pair."""
+    """The published definitions again, group by group and pair by pair."""
     eer, fmr, fnmr = (rates[name].tolist() for name in ("eer", "fmr", "fnmr"))
     n = len(eer)
 
@@ -167,7 +167,7 @@ def test_differences_that_cannot_be_are_refused(groups, weight, words):
 
 
 def scores_of(raw, owners, users):
-    """Every query is a trial against every template."""
+    """Scores in which every query is a trial against every template."""
     raw = np.array(raw, dtype=float)
     queries = len(owners)
     return Scores(

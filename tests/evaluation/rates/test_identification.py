@@ -1,4 +1,4 @@
-"""Identification against scikit-learn, breaking ties in every way, and cases worked by hand."""
+"""Identification against scikit-learn, all ways to break ties, and cases worked by hand."""
 
 from __future__ import annotations
 

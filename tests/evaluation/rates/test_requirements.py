@@ -22,7 +22,7 @@ def test_the_bound_is_that_of_clopper_and_pearson(errors, people):
 
 
 def counted_upwards(limit, rate):
-    """The least n at which so few errors have a probability of 5 % or less, were the rate at its limit."""
+    """The least n for which this few errors have a probability of 5 % or less at a rate of `limit`."""
     n = 1
     while binom.cdf(math.ceil(n * rate - 1e-9), n, limit) > 0.05:
         n += 1

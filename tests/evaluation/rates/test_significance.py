@@ -1,4 +1,4 @@
-"""The bold set against scipy, the published tables, and what has a plain answer."""
+"""The set of bold figures against scipy, the published tables, and cases with an obvious answer."""
 
 from __future__ import annotations
 

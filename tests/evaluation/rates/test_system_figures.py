@@ -22,7 +22,7 @@ from keydyn.evaluation.scored_claims import ScoredClaims
 
 
 def made_claims(users: int = 12, samples: int = 4, seed: int = 0) -> ScoredClaims:
-    """Every sample is claimed to be of every user; genuine scores are higher by 3."""
+    """Claims of every sample to be of every user; genuine scores are higher by 3."""
     random = np.random.default_rng(seed)
     typist = np.repeat(np.arange(users), samples * users)
     claimed = np.tile(np.arange(users), users * samples)

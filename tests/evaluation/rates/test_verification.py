@@ -21,7 +21,7 @@ from keydyn.evaluation.scores import Scores
 
 
 def made_up(n_users=6, n_samples=10, apart=2.0, seed=0, **changes):
-    """Scores of users who differ in how well they can be told apart."""
+    """Made-up scores of users who differ in how well they are distinguished from others."""
     rng = np.random.default_rng(seed)
     owners = np.repeat(np.arange(n_users), n_samples)
     raw = rng.normal(size=(len(owners), n_users))

@@ -1,4 +1,4 @@
-"""Score files in every layout, written by hand; what is wrong with bad ones; files written and read back."""
+"""Score files: every layout, written by hand; messages about bad ones; files written and read back."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def test_lists_of_the_challenge(tmp_path: Path, comparisons: str, predictions: s
     [
         ("", r"a\.txt is empty"),
         ("\n\n", r"a\.txt is empty"),
-        ("ann ann one nan\n" + FOUR, r"a\.txt, line 1: the score is nan, which is no finite number"),
+        ("ann ann one nan\n" + FOUR, r"a\.txt, line 1: the score is nan, which is not finite"),
         (FOUR + "\nann bob three inf\n", r"a\.txt, line 6: the score is inf"),
-        (FOUR + "ann bob three much\n", r"a\.txt, line 5: the score 'much' is no number"),
+        (FOUR + "ann bob three much\n", r"a\.txt, line 5: the score 'much' is not a number"),
         (
             FOUR + "ann bob 3\n",
             r"line 5: there are 3 columns, not 4 \(claimed, real, sample, score\)",
@@ -96,10 +96,10 @@ def test_lists_of_the_challenge(tmp_path: Path, comparisons: str, predictions: s
         (FOUR + "ann bob two 7\n", r"a\.txt, line 5: this comparison is in line 2 too \(claimed ann"),
         ("ann ann one 1\nbob bob two 2\n", r"a\.txt has genuine scores only; error rates need both"),
         ("ann bob one 1\nbob ann two 2\n", r"a\.txt has impostor scores only"),
-        ("user session\n1 2\n", r"line 1: 'user session' is none of the layouts known"),
+        ("user session\n1 2\n", r"line 1: 'user session' is not in a known layout"),
         ("probe_subject_id,score\na,1\n", r"there is no column bio_ref_subject_id"),
         (CSV + "one,ann,30,m1,ann\n", r"a\.txt, line 6: there are 5 columns, not 6"),
-        (CSV + "one,ann,30,m3,ann,\n", r"a\.txt, line 6: the score '' is no number"),
+        (CSV + "one,ann,30,m3,ann,\n", r"a\.txt, line 6: the score '' is not a number"),
         (CSV.splitlines()[0] + "\n", r"a\.txt has no scores"),
     ],
 )
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, message:
     ("comparisons", "predictions", "message"),
     [
         ("7_1 7_2\n7_1 8_1\n", "1\n", "has 1 predictions, but .* has 2 comparisons"),
-        ("7_1 7_2\nx 8_1\n", "1\n2\n", r"line 2: 'x' does not say whose session it is"),
+        ("7_1 7_2\nx 8_1\n", "1\n2\n", r"line 2: 'x' does not name its user"),
         ("7_1 7_2\n7_1\n", "1\n2\n", "line 2: a comparison is two sessions"),
         ("7_1 7_2\n7_1 7_2\n", "1\n2\n", "line 2: this comparison occurs twice"),
         ("a b 1\na c 2\n", "1\n2\n", "line 2: the label must be 0 or 1"),
@@ -133,7 +133,7 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read_scores(tmp_path / "none.txt")
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="no text file in UTF-8"):
+    with pytest.raises(ValueError, match="not a text file in UTF-8"):
         read_scores(tmp_path / "b.txt")
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
     with pytest.raises(ValueError, match="cannot be read"):
@@ -160,7 +160,7 @@ def test_forms_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no form 'xml'"):
         write_scores(made_claims(2, 2), tmp_path, "a", "xml")
     nameless = ScoredClaims.without_people(np.ones(2), np.zeros(2))
-    with pytest.raises(ValueError, match="bob names people"):
+    with pytest.raises(ValueError, match="bob needs names of people"):
         write_scores(nameless, tmp_path, "a", "bob")
 
 

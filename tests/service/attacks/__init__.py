@@ -1,1 +1,1 @@
-"""What attackers try against a running service, and what they get."""
+"""Attacks on a running service, and their results."""

@@ -1,4 +1,4 @@
-"""A service for each file of attacks."""
+"""Fixtures for attacks: a service for each file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = (f"tenant-{n}" for n in count())
 
 @contextmanager
 def serving(tmp_path_factory, **settings):
-    """A service on a new SQLite database, with these settings."""
+    """Run a service with these settings on a new SQLite database."""
     url = f"sqlite:///{tmp_path_factory.mktemp('attacks') / 'service.db'}"
     with running(url, **settings) as found:
         yield found
@@ -23,13 +23,13 @@ def serving(tmp_path_factory, **settings):
 
 @pytest.fixture(scope="module")
 def attacked(request, tmp_path_factory):
-    """One for all tests of a file, with the settings that it names."""
+    """A service for all tests of a file, with the `SETTINGS` of the file."""
     with serving(tmp_path_factory, **getattr(request.module, "SETTINGS", {})) as found:
         yield found
 
 
 def with_ada(service):
-    """A program of a new tenant, where ada is enrolled."""
+    """A client of a new tenant, in which ada is enrolled."""
     found = service.client(service.key(next(NAMES)))
     enrol(found, "ada", 0)
     return found

@@ -1,4 +1,4 @@
-"""Bodies of callers who may send none: they are not read, and those that never end hold nobody up."""
+"""Bodies of unauthorised callers: they are not read, and endless ones delay no other callers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERIFY = "/v1/users/ada/verify"
 
 @pytest.fixture
 def reads(monkeypatch):
-    """The callers whose bodies were waited for."""
+    """The callers whose bodies the service began to read."""
     seen, read = [], Bodies.read
 
     async def noted(self, request, caller, most):
@@ -38,7 +38,7 @@ def reads(monkeypatch):
 
 
 def answered(talk):
-    """The answer on a connection that may stay open."""
+    """Read the answer on a connection that may stay open."""
     found = b""
     while b"\r\n\r\n" not in found:
         found += talk.recv(1 << 16)
@@ -117,7 +117,7 @@ def test_one_browser_has_few_unfinished_bodies(attacked):
 
 
 def ready(talks):
-    """Connections on which something was answered."""
+    """The connections on which an answer has arrived."""
     with selectors.DefaultSelector() as selector:
         for talk in talks:
             selector.register(talk, selectors.EVENT_READ)

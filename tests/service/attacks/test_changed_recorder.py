@@ -1,4 +1,4 @@
-"""A service that was broken into could serve another recorder: a page with its hash would not run it."""
+"""A changed recorder, served by an attacker who controls the service, is not run by a page with its hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that takes long, asked for many times at once: of each tenant a little is done at a time."""
+"""Slow work requested many times at once: only a little is done for each tenant at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample that a person enrolled with, or was accepted by, is a copy as any kind of text."""
+"""Copies of samples that were enrolled or accepted are recognised as any kind of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POSITIONS = {"text": {"kind": "positions", "name": "a"}}
 
 @pytest.fixture(scope="module")
 def client(attacked):
-    """Ada is enrolled in free text with the first five samples, and as fixed text with the next five."""
+    """A client with ada, enrolled by five samples of free text and the next five as fixed text."""
     client = attacked.client()
     enrol(client, "ada", 0)
     for session in range(5, 10):
@@ -32,7 +32,7 @@ def is_copy(decision):
 
 
 def by_place(session):
-    """A sample whose keys are not named."""
+    """A sample with positions in place of key names."""
     return [row | {"keyname": str(n)} for n, row in enumerate(keystrokes_of(0, session), 1)]
 
 

@@ -1,4 +1,4 @@
-"""Decisions that a server asks for, and receipts that a page hands over: none can be made up."""
+"""Forged decisions: those that a server looks up, and receipts from a page, cannot be made up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stranger who may enrol cannot replace a template that is complete, nor outweigh one that is not."""
+"""Strangers who may enrol can neither replace a complete template nor dominate an incomplete one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def service(attacked):
 
 @pytest.fixture(scope="module")
 def short():
-    """Samples of 60 keys of both, in order."""
+    """Samples of 60 keys of both people, in order."""
     frame = make_typists(2, 30, "free", 60, random_state=5)
     return [[part for _, part in frame[frame["user"] == user].groupby("session")] for user in (0, 1)]
 
 
 @pytest.fixture(scope="module")
 def long(short):
-    """One sample of 1,500 keys of the stranger."""
+    """A sample of 1,500 keys of the stranger."""
     parts, end = [], 0.0
     for part in short[STRANGER][:25]:
         times = part[["timepress", "timerelease"]]

@@ -1,4 +1,4 @@
-"""After an erasure, the person's key is in no file and in no process, and no row tells who it was."""
+"""After an erasure, the person's key is in no file and no process, and no row identifies the person."""
 
 from __future__ import annotations
 

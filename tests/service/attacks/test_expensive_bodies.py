@@ -1,4 +1,4 @@
-"""Bodies that are wrong in many places: the first is enough, and each of them counts against a rate."""
+"""Bodies with many errors: checking stops at the first, and each body counts against a rate."""
 
 from __future__ import annotations
 

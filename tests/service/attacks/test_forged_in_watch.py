@@ -1,4 +1,4 @@
-"""A watched session that a machine types, with times made up from a person's recordings, is locked."""
+"""A watched session is locked if a machine types with times made up from a person's recordings."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def service(attacked):
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Samples of a person who does not exist, and types as the population does."""
+    """Samples of a fictitious person, drawn from the population."""
     people = PopulationModel.shipped()
     return people.retyped(people.draw(1, 1), 8, 150, 1)
 
 
 def rows_of(samples):
-    """Keystrokes of samples as a frame has them, one sample after the other."""
+    """Keystrokes of samples in the form of a frame, one sample after the other."""
     of = samples.sequences
     tau, hold = (of.X[:, of.feature_names.index(name)] for name in ("tau", "duration"))
     press = np.cumsum(np.where(np.isnan(tau), 300.0, tau))
@@ -39,7 +39,7 @@ def rows_of(samples):
 
 @pytest.fixture
 def key(service, drawn):
-    """Of a tenant of its own, since a session stays locked; suspicion alone hardly locks its one person."""
+    """The key of a new tenant, as sessions stay locked; suspicion alone hardly locks its one person's."""
     key = service.key(next(NAMES))
     client = service.client(key)
     settings = client.get("/v1/settings").json() | {"lockouts_per_hour": 0.01}
@@ -53,7 +53,7 @@ def key(service, drawn):
 
 
 def played(socket, rows, first):
-    """Send keys in frames until one locks the session; the answers, and the lock."""
+    """Send keys in frames until one locks the session; return the answers and the lock."""
     answers = []
     for begin in range(first - 1, len(rows), FRAME):
         answers.append(said(socket, type="keys", first=begin + 1, keys=rows[begin : begin + FRAME]))

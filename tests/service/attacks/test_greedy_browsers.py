@@ -1,4 +1,4 @@
-"""A browser that asks too often uses up its own share, not that of the key that made its token."""
+"""A browser with too many requests uses up its own share, not that of the key that made its token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids and texts with characters that databases do not take: no answer is a 500, and no log is flooded."""
+"""Ids and texts with characters that databases refuse: no answer is a 500, and no log is flooded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOSTILE = ["\ud800", "\udfff", "a\0b", "\0", "\x01", "\x7f", "\n", "'; --", "é"
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def service(request, tmp_path_factory):
-    """One on each kind of database, with a person who is enrolled."""
+    """A service on each kind of database, with an enrolled person."""
     if request.param == "sqlite":
         yield from served(f"sqlite:///{tmp_path_factory.mktemp('hostile') / 'service.db'}")
     else:
@@ -40,7 +40,7 @@ def check(answer, *expected):
 
 
 def forged(tenant="0" * 32, key="0" * 16, purpose="verify"):
-    """A token that nobody signed."""
+    """A token that the service did not sign."""
     claims = json.dumps([tenant, key, "user", purpose, "", 10**13, "nonce"]).encode()
     return f"kdt_{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.{'A' * 43}"
 

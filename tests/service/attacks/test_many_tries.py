@@ -1,4 +1,4 @@
-"""Strangers who try often: what failed attempts cost, and that nothing but time gives it back."""
+"""Strangers who try often: the cost of failed attempts, which only time restores."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def attempt(client, user, session, name="ada", **more):
 
 
 def spend(client, level="standard"):
-    """Let strangers try until no attempt is left, each after a second factor of the owner; their levels."""
+    """Let strangers try until no attempt is left, each after a second factor of the owner; return levels."""
     levels, tries = [], cycle(STRANGERS)
     while (found := attempt(client, *next(tries), level=level)).status_code == 200:
         assert found.json()["answer"] != "accept"

@@ -1,4 +1,4 @@
-"""A tenant's old key, from an old backup and an old master key, is of no use once it has been replaced."""
+"""A tenant's old key, from an old backup and an old master key, is useless once it has been replaced."""
 
 from __future__ import annotations
 

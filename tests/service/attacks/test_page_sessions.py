@@ -1,4 +1,4 @@
-"""Sessions of the service's own pages: what a stolen one is good for, and for how long."""
+"""Stolen sessions of the service's own pages: what they allow, and for how long."""
 
 from __future__ import annotations
 

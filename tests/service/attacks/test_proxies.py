@@ -1,4 +1,4 @@
-"""Proxies that the environment names: the client sends them nothing, least of all its key."""
+"""Proxies named by the environment: the client sends them nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", 
 
 @pytest.fixture
 def proxy(monkeypatch):
-    """The address of a proxy that the environment names, and all that it was sent."""
+    """The address of a proxy that the environment names, and everything sent to it."""
     sent = []
 
     def serve(listening):

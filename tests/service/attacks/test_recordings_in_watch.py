@@ -1,4 +1,4 @@
-"""A watched session in which a recording is played, or keys come that nobody types, is locked."""
+"""A watched session is locked if a recording is played, or its keys cannot be typed by a person."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def service(attacked):
 
 @pytest.fixture(scope="module")
 def key(service):
-    """Of a tenant with four people; suspicion alone hardly locks their sessions, and forgery never."""
+    """The key of a tenant of four; suspicion alone hardly locks their sessions, and forgery never."""
     key = service.key()
     client = service.client(key)
     for user, name in enumerate(("ada", "bob", "cleo", "dora")):
@@ -26,7 +26,7 @@ def key(service):
 
 
 def fresh(user, sessions=range(5, N_SAMPLES)):
-    """What a person types who does not repeat anything, one sample after another."""
+    """Typing of a person without repetition, one sample after another."""
     rows = []
     for session in sessions:
         rows += rows_of(user, session, rows[-1][1] + 200.0 if rows else 0.0)
@@ -34,7 +34,7 @@ def fresh(user, sessions=range(5, N_SAMPLES)):
 
 
 def played(socket, rows, first=1):
-    """Send keys in frames of 20 until the session is locked; the lock, None if it never is."""
+    """Send keys in frames of 20 until the session is locked; return the lock, or None."""
     for begin in range(0, len(rows), 20):
         sent = rows[begin : begin + 20]
         if said(socket, type="keys", first=first + begin, keys=sent)["locked"]:

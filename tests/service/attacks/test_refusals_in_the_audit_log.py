@@ -20,7 +20,7 @@ def client(attacked):
 
 
 def logged(service, client, action):
-    """The entries of one action, the oldest first, once all that was counted is written."""
+    """The entries of one action, the oldest first, after all counts have been written."""
     service.app.state.notes.flush(everything=True)
     # Changes are stored in their order.
     service.database.write(lambda connection: None)

@@ -1,4 +1,4 @@
-"""A backup that is restored does not bring keys back that have been revoked since, nor free attempts."""
+"""Restoring a backup brings back neither keys that were revoked since then nor attempts without delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers say what was decided, and little about how close it was."""
+"""Answers contain the decision, and little about how close it was."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tenant():
 
 @pytest.fixture
 def client(service, tenant):
-    """A program of a new tenant, where ada is enrolled."""
+    """A client of a new tenant, in which ada is enrolled."""
     found = service.client(service.key(tenant))
     enrol(found, "ada", 0)
     return found
@@ -158,7 +158,7 @@ def test_a_session_that_is_locked_counts_as_a_failed_attempt(service, client):
 
 
 def lock(socket):
-    """Type as another person until the session is locked; the frame that says so."""
+    """Type as another person until the session is locked; return the frame that reports it."""
     number = 1
     for session in [n % 12 for n in range(60)]:
         keys = keys_of(1, session)

@@ -1,4 +1,4 @@
-"""A watched session ends with its token, its key and its person, whichever worker hears of that."""
+"""A watched session ends with its token, its key and its person, even if another worker ends these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples that are to be kept for a shorter time go at once, not when they would have expired."""
+"""Samples are deleted at once if their retention is shortened, not when they would have expired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Receivers that never answer: they hold up their own tenant's reports, and nobody else's."""
+"""Receivers that never answer delay the reports of their own tenant only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_slow_receivers_of_one_tenant_do_not_delay_those_of_another(attacked, mo
     answered = threading.Event()
 
     async def posted(self, url, headers, body):
-        """In place of the network."""
+        """Replace the network: slow receivers wait for `go_on`, others answer at once."""
         if url.host == "slow.example":
             held.append(url)
             arrived.release()

@@ -1,4 +1,4 @@
-"""What a token's holder may choose: nothing. Text, device, level and number are the server's choice."""
+"""Holders of a token cannot choose text, device, level or number, which are the server's choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An unlocking is for one lock, once; and no session is trusted while another one of the person is locked."""
+"""An unlock is for one lock, once, and no session is trusted while another of the person is locked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.service.typists import enrol, keystrokes_of
 
 @pytest.fixture(scope="module")
 def service(attacked):
-    """Ada is enrolled in two kinds of text."""
+    """A service in which ada is enrolled in two kinds of text."""
     client = attacked.client()
     enrol(client, "ada", 0)
     for session in range(5, 10):

@@ -1,4 +1,4 @@
-"""Rows that are written or altered by hand, without the master key, grant nothing and are reported."""
+"""Rows written or altered by hand, without the master key, grant nothing and are reported."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_rows_written_by_hand_give_no_access(attacked):
 
 
 def noted(service):
-    """The rows that the audit log says were altered."""
+    """The rows reported as altered in the audit log."""
     with service.database.reading() as connection:
         owner = connection.execute(select(tenants.c.id)).scalar_one()
         entries = audit.entries(connection, owner)

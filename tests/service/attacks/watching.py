@@ -1,4 +1,4 @@
-"""Watched sessions of a running service: said and heard, and a stranger who gets one locked."""
+"""Watched sessions of a running service: sending and receiving frames, and a stranger who gets one locked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def heard(socket):
 
 
 def ended(socket):
-    """The code with which the service ends a connection on which nothing is sent, and its reason."""
+    """The code and reason with which the service ends a connection on which nothing is sent."""
     try:
         while True:
             socket.recv(timeout=PATIENCE)
@@ -37,13 +37,13 @@ def ended(socket):
 
 
 def rows_of(user, session, later=0.0):
-    """A sample as a frame has it, some time later."""
+    """A sample in the form of a frame, shifted in time."""
     columns = keystrokes_of(user, session)
     return [[row["keyname"], row["timepress"] + later, row["timerelease"] + later] for row in columns]
 
 
 def lock(socket, user=1, first=1):
-    """Type as this person until the session is locked; the number of the next keystroke."""
+    """Type as this person until the session is locked; return the number of the next keystroke."""
     for n in range(200):
         rows = rows_of(user, n % N_SAMPLES, 1e5 * n)
         answer = said(socket, type="keys", first=first, keys=rows)

@@ -1,4 +1,4 @@
-"""A service in processes that can be killed, and clients that keep it busy."""
+"""Fixtures: a service in processes that can be killed, and clients that keep it busy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESULTS = Path("out/faults")
 
 
 def prepared(url):
-    """A database with a tenant, and a key of it. Webhooks have no listener, so that their jobs stay."""
+    """Prepare a database with a tenant, and return its key; no webhook is answered, so that its jobs stay."""
     database = Database(make_tables(url))
 
     def change(connection):
@@ -45,7 +45,7 @@ def prepared(url):
 
 @contextmanager
 def busy(url, key, number=LIVES):
-    """Clients at work; what was acknowledged, all of it when the block has ended."""
+    """Run clients during the block; yields what was acknowledged, which is complete after the block."""
     acknowledged = Acknowledged()
     lives = [Life(url, key, n, acknowledged) for n in range(number)]
     for life in lives:
@@ -65,7 +65,7 @@ def busy(url, key, number=LIVES):
 
 @pytest.fixture(scope="package")
 def loaded():
-    """What starts processes of the service, for all tests."""
+    """The parent of all processes of the service, for all tests."""
     found = Loaded()
     yield found
     found.close()
@@ -73,7 +73,7 @@ def loaded():
 
 @pytest.fixture
 def served(loaded, database_url):
-    """First on one database and then on the other."""
+    """A service on each kind of database in turn."""
     found = Served(loaded, database_url)
     yield found
     found.close()

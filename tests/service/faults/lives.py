@@ -1,7 +1,7 @@
-"""Clients that do not give up: people who are created, enrol, are verified and watched, one after another.
+"""Clients that do not give up: they create, enrol, verify and watch people, one after another.
 
-Whatever the service acknowledges is written down. What it does not answer is sent again, with the same
-`Idempotency-Key`, until it is.
+Everything that the service acknowledges is recorded. Requests without an answer are sent again, with the same
+`Idempotency-Key`, until they are answered.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ ENROLLED, VERIFIED, FRAME = 3, 4, 20
 
 
 class StoppedError(Exception):
-    """The test is over."""
+    """The test has ended."""
 
 
 class Acknowledged:
-    """What the service said that it has stored."""
+    """The writes that the service has acknowledged as stored."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -36,13 +36,13 @@ class Acknowledged:
         self.statuses = Counter()
 
     def total(self):
-        """How many writes were acknowledged."""
+        """The number of writes acknowledged."""
         with self.lock:
             return len(self.users) + len(self.samples) + self.verified.total()
 
 
 class Life(threading.Thread):
-    """One person after another."""
+    """A client that takes one person after another through their life."""
 
     def __init__(self, url, key, number, acknowledged):
         super().__init__(daemon=True)
@@ -93,7 +93,7 @@ class Life(threading.Thread):
         self._watch(name, rows)
 
     def _write(self, path, body, status):
-        """The answer to a write, which is sent until there is one."""
+        """Send a write until it is answered, and return the answer."""
         if self._stop_asked.is_set():
             raise StoppedError
         headers, until = {"idempotency-key": secrets.token_hex(16)}, time.monotonic() + PATIENCE
@@ -114,7 +114,7 @@ class Life(threading.Thread):
         raise AssertionError(f"no answer to {path} for {PATIENCE} s")
 
     def _watch(self, name, rows):
-        """Send all keystrokes, over as many connections as it takes, until all are durable."""
+        """Send all keystrokes, over several connections if necessary, until all are durable."""
         session, durable, until = None, 0, time.monotonic() + PATIENCE
         address = f"{self._url.replace('http', 'ws')}/v1/users/{name}/watch"
         headers = {"authorization": f"Bearer {self._key}"}

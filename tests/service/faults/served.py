@@ -1,8 +1,8 @@
 """Processes of the service that are killed: a parent that has loaded everything starts them by fork.
 
-Loading takes several seconds, being forked none: so that a process can be killed often. What is forked runs
-what `keydyn serve` runs. `python -m tests.service.faults.served`: each line that it reads is a deployment,
-and answered with the process that serves it.
+Loading takes several seconds, and forking none, so that processes can be killed often. A forked process runs
+the code of `keydyn serve`. `python -m tests.service.faults.served`: each line of input is a deployment, and
+answered with the process that serves it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Loaded:
         assert self._parent.stdout.readline() == "ready\n"
 
     def start(self, deployment):
-        """Start a process; its id."""
+        """Start a process, and return its id."""
         self._parent.stdin.write(deployment.model_dump_json() + "\n")
         self._parent.stdin.flush()
         return int(self._parent.stdout.readline())
@@ -52,7 +52,7 @@ class Loaded:
 
 
 class Served:
-    """One database, served by one process after another at the same address."""
+    """A database that is served by one process after another at the same address."""
 
     def __init__(self, loaded, database_url):
         self.port = free_port()
@@ -63,12 +63,12 @@ class Served:
         self._loaded, self.process = loaded, None
 
     def start(self):
-        """Start a process, which answers when this returns."""
+        """Start a process, and wait until it answers."""
         self.process = self._loaded.start(self._deployment)
         wait_for_answer(self.url)
 
     def kill(self):
-        """Kill it; it is gone when this returns."""
+        """Kill the process, and wait until it is gone."""
         os.kill(self.process, signal.SIGKILL)
         while True:
             try:

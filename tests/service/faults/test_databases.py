@@ -1,4 +1,4 @@
-"""A database that is killed, stopped or full, a clock that is moved back: clear errors, then recovery."""
+"""Databases that are killed, stopped or full, and clocks set back: clear errors, then recovery."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def served(loaded, postgres_url):
 
 @pytest.fixture
 def restarted(postgres):
-    """PostgreSQL runs afterwards, whatever happened."""
+    """Make sure that PostgreSQL runs after the test."""
     yield
     postgres.ensure()
 
@@ -90,7 +90,7 @@ def small_disk():
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url_on_disk(request, small_disk):
-    """A database on it: all of SQLite; of PostgreSQL the tables, and what it logs before is elsewhere."""
+    """The address of a database on the small disk: all of SQLite, but only the tables of PostgreSQL."""
     if request.param == "sqlite":
         yield f"sqlite:///{small_disk / 'service.db'}"
     else:
@@ -158,7 +158,7 @@ def test_a_clock_that_is_moved_back(sqlite_url):
 
 
 def fitted(service, client):
-    """Whether the template knows all samples; the age of one from the future is 0."""
+    """Whether the template is up to date; checks that the age of one from the future is not negative."""
     profile = client.get("/v1/users/ada").json()["profiles"][0]
     assert profile["template_age_s"] is None or profile["template_age_s"] >= 0
     return profile["template_at"] == service.clock.now
@@ -205,7 +205,7 @@ def test_a_killed_worker_is_replaced(sqlite_url):
 
 
 def workers_of(parent):
-    """Processes that serve, of those that a process started."""
+    """The processes started by `parent` that serve requests."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

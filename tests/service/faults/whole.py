@@ -1,4 +1,4 @@
-"""Whether a database has everything that was acknowledged, and nothing that is half-written."""
+"""Checks that a database has everything that was acknowledged, and nothing half-written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEYS = MasterKeys([KEY])
 
 
 def assert_whole(url, acknowledged, settled=False):
-    """Check a database that is at rest; `settled` if nothing is under way that might have an effect."""
+    """Check a database that is not in use; `settled` if no unanswered request may have had an effect."""
     with acknowledged.lock:
         names, complete = set(acknowledged.users), set(acknowledged.complete)
         stored, verified = dict(acknowledged.samples), Counter(acknowledged.verified)
@@ -81,7 +81,7 @@ def people_of(connection):
 
 
 def assert_rows_fit(connection, people):
-    """Counts agree with what they count."""
+    """Check that counts agree with the rows that they count."""
     numbers = {
         row.profile_id: (row.count, row.last, row.keystrokes)
         for row in connection.execute(
@@ -121,7 +121,7 @@ def assert_everything_opens(connection, tenant, people):
 
 
 def webhook_events(connection, tenant):
-    """How often each person's enrolment is to be announced."""
+    """The number of times that each person's enrolment is to be reported."""
     found = Counter()
     for row in connection.execute(select(jobs).where(jobs.c.kind == "webhook")):
         payload = json.loads(tenant.key.open(row.payload, f"jobs/{row.kind}/payload"))

@@ -1,4 +1,4 @@
-"""Who gets in: a table of all routes says what each demands; one that is missing fails."""
+"""Access to routes: a table lists what each route requires, and a route that is not in it fails."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ GUARDED = [place for place, (scope, _) in ROUTES.items() if scope is not None an
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    """One for all tests of this file, each of which has tenants of its own."""
+    """A service for all tests of this file, each of which has tenants of its own."""
     url = f"sqlite:///{tmp_path_factory.mktemp('access') / 'service.db'}"
     with running(url) as found:
         yield found
@@ -163,7 +163,7 @@ def test_no_tenant_sees_another(service, place):
 
 
 def about(client, name):
-    """What the service says of a person, but for the template, which is learnt meanwhile."""
+    """The service's answer about a person, except for the template, which is learnt meanwhile."""
     found = client.get(f"/v1/users/{name}").json()
     for profile in found["profiles"]:
         del profile["template_at"], profile["template_age_s"]

@@ -1,4 +1,4 @@
-"""What can happen very often is in the audit log with its number, and not once for each time."""
+"""Frequent events are in the audit log with their number, not one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: every route but those of files, explained, with a limit for all that is sent."""
+"""The OpenAPI document: every route except those of files is explained, and every input has a limit."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def operations(document):
 
 
 def unlimited(document, schema, where, missing):
-    """Name what has no limit, of a schema and all inside it."""
+    """Name the parts of a schema, at any depth, that have no limit."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix("#/components/schemas/")
         unlimited(document, document["components"]["schemas"][name], f"{where} {name}", missing)

@@ -1,4 +1,4 @@
-"""What every request passes: limits of size, time, rate and number, ids, headers, and what is logged."""
+"""The gate of all requests: limits of size, time, rate and number, ids, headers, and the log."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ def of_this_file(tmp_path_factory, **settings):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """One that takes small bodies only."""
+    """A service that takes small bodies only."""
     with of_this_file(tmp_path_factory, largest_body=LARGEST) as found:
         yield found
 
 
 class Impatient(HttpProtocol):
-    """Does not wait long for headers."""
+    """A protocol that does not wait long for headers."""
 
     arrival_s = 2.0
 
 
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory):
-    """One that does not wait long for a request."""
+    """A service that does not wait long for a request."""
     with of_this_file(tmp_path_factory, http=Impatient, arrival_seconds=2.0) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    """One with the usual limits."""
+    """A service with the usual limits."""
     with of_this_file(tmp_path_factory) as found:
         yield found
 
@@ -325,7 +325,7 @@ def test_logs_name_nobody_and_tell_no_secret(service, caplog):
 
 
 def behind_the_gate(application):
-    """What a gate sends around an application, until it raises; and what it logs as the request's outcome."""
+    """The messages that a gate sends for an application, until it raises, and the outcome that it logs."""
     sent, scope = (
         [],
         {"type": "http", "method": "GET", "path": "/v1/users", "headers": [(b"host", b"localhost")]},

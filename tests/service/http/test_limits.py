@@ -1,4 +1,4 @@
-"""Who may ask how often, counted by a clock that the test moves; and whose bodies are waited for."""
+"""Limits of rates, by a clock that the test moves, and limits of bodies that are waited for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Seconds:
 
 
 def admitted(rates, caller, number, **options):
-    """How many of so many requests are."""
+    """The number of requests that are admitted, of `number`."""
     refused = []
     for _ in range(number):
         try:
@@ -92,7 +92,7 @@ def bodies(concurrent):
 
 
 def sent(*parts, **headers):
-    """A request whose body comes in these parts, and then does not go on."""
+    """A request whose body arrives in these parts, and then stops."""
     left = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
 
     async def receive():
@@ -103,7 +103,7 @@ def sent(*parts, **headers):
 
 
 async def refusals(waited_for, callers):
-    """The statuses of requests of these callers that are not waited for; the others are given up."""
+    """The status of each caller's request that is refused; None for the others, which are cancelled."""
     tasks = [asyncio.ensure_future(waited_for.read(sent(), caller, 10)) for caller in callers]
     # Each gets as far as it can, and those that are pushed out end.
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Every route against the OpenAPI document: what it says is all that is taken, and all that is answered."""
+"""Every route against the OpenAPI document, which describes all that is accepted and answered."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PROBLEM = {"type", "title", "status", "detail", "instance"}
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    """One for all routes, each of which has a tenant of its own."""
+    """A service for all routes, each of which has a tenant of its own."""
     url = f"sqlite:///{tmp_path_factory.mktemp('described') / 'service.db'}"
     with running(url) as found:
         yield found
@@ -54,7 +54,7 @@ def document(service):
 
 
 def judged(service, document, place, examples):
-    """Send what fits the description and what does not, about a person who is enrolled and about others."""
+    """Send requests that fit the description and others, about an enrolled person and about others."""
     method, path = place
     operation = schemathesis.openapi.from_dict(document)[path][method]
     client = service.client(service.key(next(NAMES)))

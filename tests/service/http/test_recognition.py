@@ -1,4 +1,4 @@
-"""Enrol, verify and identify: the numbers are those of `keydyn.decisions`, whole."""
+"""Enrol, verify and identify: the numbers are exactly those of `keydyn.decisions`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports about a tenant, against what was done and against decisions made without the service."""
+"""Reports about a tenant, against the requests made and decisions made without the service."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ELSEWHERE = "https://elsewhere.example"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    """One for all tests of this file, each of which has a tenant of its own."""
+    """A service for all tests of this file, each of which has a tenant of its own."""
     url = f"sqlite:///{tmp_path_factory.mktemp('sessions') / 'service.db'}"
     with running(url) as found:
         yield found
@@ -31,7 +31,7 @@ def link_of(service, tenant=None):
 
 
 def exchange(service, origin=None, **body):
-    """Open a session, from one of the service's own pages unless told otherwise."""
+    """Open a session, by default from one of the service's own pages."""
     return http_post(f"{service.url}/v1/session", json=body, headers={"origin": origin or service.url})
 
 

@@ -35,7 +35,7 @@ def heard(socket):
 
 
 def closing_code(socket):
-    """The code with which the service closes, whatever it says before."""
+    """The code with which the service closes the connection, after any number of frames."""
     try:
         while True:
             socket.recv(timeout=PATIENCE)

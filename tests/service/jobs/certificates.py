@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 def certificate_for(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """What a server with that certificate needs, and what a client that trusts it does."""
+    """Make TLS contexts for a server with that certificate and for a client that trusts it."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)

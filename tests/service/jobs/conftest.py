@@ -1,4 +1,4 @@
-"""A tenant whose jobs are run, and a clock that tests move."""
+"""Fixtures: a tenant whose jobs are run, and a clock that tests move."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START = 1_750_000_000_000
 
 
 class MovableClock:
-    """Stands still unless it is moved."""
+    """A clock that stands still unless it is moved."""
 
     def __init__(self) -> None:
         self.now = START
@@ -42,7 +42,7 @@ def clock() -> MovableClock:
 
 
 def new_tenant(database: Database, name: str = "a") -> Tenant:
-    """A tenant of that name, of one letter."""
+    """Make a tenant with a name of one letter."""
     keys, key = MasterKeys([b"m" * 32]), DataKey.new()
     tenant = Tenant(name * 32, key, name * 31 + "u", keys)
     wrapped = keys.wrap(key, f"tenants/{tenant.id}")

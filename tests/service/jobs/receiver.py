@@ -21,7 +21,7 @@ class Received:
 
 
 class Receiver(ThreadingHTTPServer):
-    """Answers with `status`, or as `mood` says: "redirect", "endless" or "trickle"."""
+    """Answers with `status`, or by its `mood`: "redirect", "endless" or "trickle"."""
 
     daemon_threads = True
     status = 200
@@ -32,7 +32,7 @@ class Receiver(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Its address, without TLS."""
+        """The address of the receiver, without TLS."""
         return f"http://127.0.0.1:{self.server_port}/"
 
 

@@ -1,4 +1,4 @@
-"""Webhooks never lead into the network in which the service runs."""
+"""Addresses of webhooks: none leads into the service's own network."""
 
 from __future__ import annotations
 

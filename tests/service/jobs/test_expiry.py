@@ -1,4 +1,4 @@
-"""What is kept for a time only goes when that is over, on both databases."""
+"""Expiry: rows that are kept for a limited time are deleted after it, on both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs are run, tried again and given up, whatever happens to workers, the database and the clock."""
+"""The runner of jobs: they are run, retried and given up, despite faults of workers, database and clock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tenant(sqlite_database: Database) -> Tenant:
 
 
 class Outcomes:
-    """What became of jobs, one after the other."""
+    """The outcomes of jobs, one after the other."""
 
     def __init__(self) -> None:
         self._seen: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()

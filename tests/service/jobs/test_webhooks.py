@@ -1,4 +1,4 @@
-"""Events are reported to those who asked for them, signed, and to nobody else."""
+"""Webhooks: events are reported, signed, only to receivers that subscribed to them."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_private_addresses_are_refused_at_delivery_too(
 
 
 def resolves_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
-    """hooks.example.com has these addresses the first time it is looked up; who was looked up."""
+    """Let hooks.example.com have these addresses; return the list of names looked up."""
     asked: list[str] = []
 
     def getaddrinfo(host: str, port: int, *_: Any, **__: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What may go wrong around live sessions: the database, slow and silent clients, limits, other templates."""
+"""Faults around live sessions: the database, slow and silent clients, limits, replaced templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes killed while sessions are watched: what was said to be durable is, and the rest is sent again."""
+"""Processes killed while sessions are watched: what was reported as durable is, the rest is sent again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Workers:
         assert self._parent.stdout.readline() == "ready\n"
 
     def start(self, url):
-        """A process and its port, when it answers."""
+        """Start a process, wait until it answers, and return it with its port."""
         port = free_port()
         self._parent.stdin.write(f"{port} {url}\n")
         self._parent.stdin.flush()
@@ -59,14 +59,14 @@ def workers():
 
 
 def long_session():
-    """The same text again and again."""
+    """A long session, which repeats one text."""
     rows = session_of(PEOPLE[0])
     span = rows[-1][1] + 250.0
     return [[key, press + n * span, release + n * span] for n in range(100) for key, press, release in rows]
 
 
 def typed_until_killed(talk, rows, seen, killer):
-    """Frames sent without waiting for each answer; the last number that was said to be durable.
+    """Send frames without waiting for each answer; return the last number reported as durable.
 
     The killer starts when something has become durable.
     """

@@ -1,4 +1,4 @@
-"""The server stops at the moment in which a client leaves."""
+"""The protocol of live sessions, if the server stops at the moment when a client leaves."""
 
 from __future__ import annotations
 

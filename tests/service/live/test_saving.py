@@ -1,4 +1,4 @@
-"""When sessions are saved, and that saving ends when it is to end."""
+"""Saving of sessions: its times, and its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keydyn.service.live.saving import Saver
 
 
 async def turns(number):
-    """Let everything else that can go on do so this many times."""
+    """Let all other tasks that can continue do so this many times."""
     for _ in range(number):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""Sessions over real sockets: the numbers are those of the verifier, whatever happens to connections."""
+"""Sessions over real sockets: the numbers are those of the verifier, even if connections are lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def server(database):
 
 
 def cut(rows, cuts):
-    """Frames as (first, rows), cut after these numbers of keystrokes."""
+    """Divide rows into frames (first, rows) after these numbers of keystrokes."""
     edges = [0, *sorted(n for n in cuts if n < len(rows)), len(rows)]
     return [(a + 1, rows[a:b]) for a, b in pairwise(edges) if b > a]
 

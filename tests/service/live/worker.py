@@ -1,6 +1,6 @@
 """Processes of the service that are killed: a parent that has loaded everything starts them by fork.
 
-`python -m tests.service.live.worker`: each line that it reads is a port and the address of a database, and
+`python -m tests.service.live.worker`: each line of input is a port and the address of a database, and
 answered with the process that serves it there.
 """
 
@@ -23,7 +23,7 @@ from tests.service.live.world import QUICK, admit, server_of, verifier
 
 
 def never_locked(*arrival):
-    """Only what is stored is looked at."""
+    """Never lock a session: these tests look only at what is stored."""
     return replace(admit(*arrival), watching=Watching(level=1e9))
 
 

@@ -55,7 +55,7 @@ def verifier():
 
 
 def session_of(user):
-    """Keystrokes of a session, as they are sent; of a pair, the second takes over after a hundred."""
+    """Keystrokes of a session as they are sent; of a pair, the second person takes over after a hundred."""
     first, *others = [typing()[one] for one in (user if isinstance(user, tuple) else (user,))]
     frames = [one[one["session"] == 2].reset_index(drop=True) for one in (first, *others)]
     rows = _rows(frames[0])
@@ -80,13 +80,13 @@ def undisturbed(user, keys, whole=False):
 
 
 def plain(table, **known):
-    """A row that has what it must have, nothing where nothing is known."""
+    """A row with the known values, and empty values in the other columns that must not be null."""
     needed = [column for column in table.columns if not column.nullable]
     return {column.name: column.type.python_type() for column in needed} | known
 
 
 def make_database(url):
-    """The rows of everybody, as enrolment leaves them."""
+    """Make a database with the rows of all people, as after their enrolment."""
     database = Database(make_tables(url))
 
     def change(connection):
@@ -101,7 +101,7 @@ def make_database(url):
 
 
 def admit(user, headers, address, hello):
-    """Anybody, for the user of the path; "secret" as a token may not unlock."""
+    """Admit any caller as the user of the path; the token "secret" may not unlock."""
     if user not in PEOPLE:
         raise Problem(404, "no-such-user", "There is no such user")
     if hello.token not in (None, "secret"):
@@ -133,7 +133,7 @@ def check_unlock(admitted, session_id, token):
 
 
 class Meter:
-    """Counts what happened."""
+    """Counts events by name."""
 
     def __init__(self):
         self.now, self.counts, self.frames = 0, {}, 0
@@ -165,7 +165,7 @@ def server_of(engine, admit=admit):
 
 
 class Server:
-    """It, on a free port, in a thread."""
+    """The live part of the service on a free port, in a thread."""
 
     def __init__(self, database, limits=QUICK, admit=admit, **more):
         self.database, self.meter = database, Meter()
@@ -192,7 +192,7 @@ class Server:
 
 
 class Talk:
-    """One connection, hello said."""
+    """A connection on which hello has been sent."""
 
     def __init__(self, port, user, hello, **options):
         address = f"ws://127.0.0.1:{port}/v1/users/{user}/watch"
@@ -211,12 +211,12 @@ class Talk:
         self.say({"type": "keys", "first": first, "keys": rows})
 
     def asked(self, first, rows):
-        """The answer to a frame."""
+        """Send a frame, and return the answer."""
         self.keys(first, rows)
         return self.hear()
 
     def close_code(self):
-        """The code with which the server ends the connection, whatever it says before."""
+        """The code with which the server ends the connection, after any number of frames."""
         try:
             while True:
                 self.socket.recv(120)
@@ -230,7 +230,7 @@ class Talk:
         self.socket.close()
 
     def drop(self):
-        """Without a word."""
+        """Drop the connection without a closing frame."""
         with contextlib.suppress(OSError):
             self.socket.socket.shutdown(socket.SHUT_RDWR)
         self.socket.socket.close()

@@ -30,14 +30,14 @@ class Office:
         self.client = service.client(self.key)
 
     def get(self, path: str, **query: Any) -> Any:
-        """What the service answers."""
+        """The service's answer to a request."""
         answer = self.client.get(path, params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
 
 def make_busy(office: Office) -> None:
-    """Let a little of everything happen."""
+    """Cause a few events of every kind."""
     client, clock = office.client, office.service.clock
     enrol(client, "ada", 0)
     clock.now += 1
@@ -60,7 +60,7 @@ def go(page: Page, name: str) -> None:
 
 
 def every_state(page: Page, office: Office) -> Iterator[str]:
-    """The name of each state of the administration, while it is in it; nothing is changed."""
+    """Yield the name of each state of the administration while it is shown; nothing is changed."""
     key, heading = page.get_by_label("API key"), page.get_by_role("heading", level=1)
     page.goto(f"{office.service.url}/admin")
     expect(key).to_be_visible()

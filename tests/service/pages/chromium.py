@@ -1,4 +1,4 @@
-"""Where Chromium is, and how it is started: without a screen, and asking for nothing beyond this machine."""
+"""Chromium: its path, and options for no screen and no requests beyond this machine."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ FLAGS = [
 
 
 def chromium() -> str | None:
-    """The program, None where there is none."""
+    """The path of the program, or None."""
     return shutil.which("chromium") or shutil.which("google-chrome")

@@ -1,4 +1,4 @@
-"""A page of the service with fields and a recorder."""
+"""Fixtures: a page of the service with fields and a recorder."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Opened = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One for all tests of a file, each of which has a tenant of its own."""
+    """A service for all tests of a file, each of which has a tenant of its own."""
     with served(database_in(tmp_path_factory.mktemp("pages"))) as found:
         yield found
 
 
 @contextmanager
 def served(database_url: str, **settings: Any) -> Iterator[Service]:
-    """The service, with a page of the tests under a policy as strict as a page can have."""
+    """The service, with a page for tests under the strictest policy that a page can have."""
     with running(database_url, **settings) as found:
         policy = {"content-security-policy": "default-src 'none'; script-src 'self'; connect-src 'self'"}
         found.app.add_api_route("/page", lambda: HTMLResponse(PAGE, headers=policy))
@@ -56,7 +56,7 @@ def client(service):
 
 @pytest.fixture(scope="module")
 def kept_tab(browser: Browser) -> Iterator[Page]:
-    """A tab for the tests of a file, one after the other: a new one is a new process, and takes a second."""
+    """A tab for all tests of a file, because a new tab is a new process, and takes a second."""
     context = browser.new_context(locale="en-GB")
     context.set_default_timeout(1000 * PATIENCE)
     yield context.new_page()
@@ -65,7 +65,7 @@ def kept_tab(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def tab(kept_tab: Page) -> Iterator[Page]:
-    """The kept tab, as if it were new: what a test leaves in it is gone."""
+    """The kept tab, cleared of everything that an earlier test left in it."""
     yield kept_tab
     kept_tab.evaluate("localStorage.clear(), sessionStorage.clear()")
     kept_tab.context.clear_cookies()
@@ -78,7 +78,7 @@ def tab(kept_tab: Page) -> Iterator[Page]:
 def open_page(browser: Browser, service: Service) -> Iterator[Opened]:
     """Opens a page of the service's origin, in which `recorder` records one or several fields.
 
-    `script` runs in it before anything else; further arguments say what kind of browser it is.
+    `script` runs in it before anything else; further arguments are options of the browser.
     """
     contexts = []
 
@@ -97,7 +97,7 @@ def open_page(browser: Browser, service: Service) -> Iterator[Opened]:
 
 
 def recorded_in(page: Page, url: str, fields: str = "#text", options: str = "{}") -> Page:
-    """The page with fields of the service at this address, with a recorder."""
+    """Open the service's page with fields at this address, with a recorder."""
     page.goto(f"{url}/page")
     page.evaluate(
         f"""async () => {{
@@ -118,5 +118,5 @@ def page(tab: Page, service: Service) -> Page:
 
 @pytest.fixture
 def keyboard(page: Page) -> Keyboard:
-    """Its keyboard."""
+    """The keyboard of `page`."""
     return Keyboard(page)

@@ -1,4 +1,4 @@
-"""A keyboard for pages in a browser: real input events, at times that the test knows."""
+"""A keyboard for pages in a browser: real input events at known times."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Keyboard:
         return self._cdp.send(command, parameters)
 
     def event(self, kind: str, code: str, at: float, text: str = "", number: int = 0, **more: Any) -> None:
-        """Send one event, so many milliseconds after `now`."""
+        """Send one event, a number of milliseconds after `now`."""
         down = {"type": "keyDown", "text": text} if text else {"type": "rawKeyDown"}
         self.send(
             "Input.dispatchKeyEvent",
@@ -105,7 +105,7 @@ class Keyboard:
         self.type([dict(zip(("keyname", "timepress", "timerelease"), row, strict=True)) for row in rows])
 
     def type(self, rows: Iterable[Row]) -> None:
-        """Type keystrokes with the rhythm that they have; `now` is after them then."""
+        """Type keystrokes with their rhythm, and move `now` to the time after them."""
         events = [(row["timepress"], 1, row["keyname"]) for row in rows]
         events += [(row["timerelease"], 0, row["keyname"]) for row in rows]
         events.sort()

@@ -1,4 +1,4 @@
-"""People at the keyboard, each with a rhythm of their own: simulated ones, and recorded ones."""
+"""People who type in pages, each with a rhythm of their own: simulated and recorded ones."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ COLUMNS = ["keyname", "timepress", "timerelease"]
 
 
 def typed(person: int, text: str, time: int = 0) -> list[Row]:
-    """A text as a simulated person types it the first, second, … time."""
+    """A text as typed by a simulated person the first, second, … time."""
     people = make_typists(1, time + 1, phrase=text, practice=0.0, first_user=person, random_state=11)
     return rows_of(people[people["session"] == time])
 
 
 def rows_of(frame: pd.DataFrame) -> list[Row]:
-    """Keystrokes as the keyboard takes them, from time 0."""
+    """Keystrokes in the form of the keyboard, from time 0."""
     rows = frame[COLUMNS].to_dict("records")
     begin = rows[0]["timepress"]
     return [{**row, **{name: row[name] - begin for name in COLUMNS[1:]}} for row in rows]
 
 
 def recorded(*users: int) -> dict[int, list[list[Row]]] | None:
-    """Stretches of 110 keystrokes of these people, who wrote essays; None where there are no recordings."""
+    """Stretches of 110 keystrokes of these people, who wrote essays; None without the recordings."""
     folder = data_folder()
     if folder is None or not (folder / "essay.csv").exists():
         return None

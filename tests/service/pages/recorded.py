@@ -1,4 +1,4 @@
-"""What a page has recorded."""
+"""Reading what a page has recorded."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from playwright.sync_api import Page
 
 
 def sample_of(page: Page) -> dict[str, Any]:
-    """The body that the page would send, exactly."""
+    """The body that the page would send, unchanged."""
     found: dict[str, Any] = page.evaluate("JSON.parse(JSON.stringify(recorder.sample()))")
     return found
 
 
 def quality_of(page: Page) -> dict[str, Any]:
-    """The quality that goes with it."""
+    """The quality that the page would send with it."""
     found: dict[str, Any] = page.evaluate("recorder.sample().quality")
     return found
 
@@ -25,7 +25,7 @@ def names_of(page: Page) -> list[str]:
 
 
 def times_of(page: Page) -> list[tuple[float, float | None]]:
-    """Presses and releases."""
+    """The times of presses and releases."""
     return [(row["timepress"], row["timerelease"]) for row in sample_of(page)["keystrokes"]]
 
 

@@ -1,7 +1,7 @@
 """Pictures of every state of the page, and of the administration.
 
-`python -m tests.service.pages.screenshots FOLDER` writes them all; with `--figures docs/figures`, those of
-the documentation too.
+`python -m tests.service.pages.screenshots FOLDER` writes them all; with `--figures docs/figures`, also those
+in the documentation.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def figures(folder: Path, out: Path) -> None:
 
 
 def cut(picture: Path, height: int, figure: Path) -> None:
-    """Keep the upper part of a picture, with as many colours as it needs."""
+    """Keep the upper part of a picture, and reduce its colours to those needed."""
     with Image.open(picture) as whole:
         part = whole.convert("RGB").crop((0, 0, whole.width, min(height, whole.height)))
     part.quantize(200, dither=Image.Dither.NONE).save(figure, optimize=True)

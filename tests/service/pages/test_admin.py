@@ -1,4 +1,4 @@
-"""The administration, used in Chromium as people use it, against what the interface answers."""
+"""The administration, used in Chromium as people use it, against the answers of the HTTP interface."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def office(service):
 
 @pytest.fixture(scope="module")
 def busy(service):
-    """A tenant at which much has happened; nothing is changed in it."""
+    """A tenant with events of every kind, which tests do not change."""
     office = Office(service, next(NAMES))
     make_busy(office)
     return office
@@ -71,7 +71,7 @@ def rows(page, label):
 
 
 def fact(page, term):
-    """What is said of a term."""
+    """The description shown for a term."""
     return page.locator(f"dt:text-is('{term}') + dd").inner_text()
 
 

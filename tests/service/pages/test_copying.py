@@ -1,4 +1,4 @@
-"""What is typed is compared with the text that it copies: typed, mended, or typed over another."""
+"""Typing is compared with the text that it copies: typed, corrected, or typed over another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GERMAN = {"ä": "'", "ö": ";", "ü": "=", "ß": "-"}
 
 @pytest.fixture
 def visitor(tab, service):
-    """Somebody who is asked for the first text."""
+    """A visitor to whom the first text is shown."""
     visitor = Visitor(tab)
     visitor.open(service, next(TENANTS))
     visitor.create("ada")
@@ -32,7 +32,7 @@ def shown(visitor: Visitor, kind: str) -> str:
 
 
 def changes(one: str, other: str) -> int:
-    """The fewest characters to put in, leave out or replace to get from one text to the other."""
+    """The least number of insertions, deletions and replacements that turn one text into the other."""
     row = list(range(len(other) + 1))
     for n, character in enumerate(one, 1):
         above, row = row, [n]

@@ -1,4 +1,4 @@
-"""The form and the watched session of the guide, exactly as they are there, on a server of its own."""
+"""The form and the watched session of the guide, unchanged, on a separate web server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE
 
 
 class Shop(BaseHTTPRequestHandler):
-    """Somebody's web server: pages by path, and what was sent to it."""
+    """A web server that uses the service: pages by path, and the requests it received."""
 
     pages: dict[str, str]
     received: list[dict[str, list[str]]]
@@ -33,17 +33,17 @@ class Shop(BaseHTTPRequestHandler):
         self.wfile.write((page or "").encode())
 
     def do_POST(self) -> None:
-        """Note what was sent."""
+        """Record the request."""
         self.received.append(parse_qs(self.rfile.read(int(self.headers["content-length"])).decode()))
         self.do_GET()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        """Print nothing."""
 
 
 @pytest.fixture
 def shop() -> Iterator[type[Shop]]:
-    """A server of its own, whose origin is another than the service's."""
+    """A web server with an origin other than the service's."""
 
     class ThisShop(Shop):
         pages, received = {}, []

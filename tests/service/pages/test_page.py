@@ -1,4 +1,4 @@
-"""The page on which people try it on themselves, used in a browser as people do."""
+"""The page on which people try the service on themselves, used in a browser as by people."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tenant() -> str:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser that nobody has used before."""
+    """A browser without any data of earlier visits."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(1000 * PATIENCE)
     yield context
@@ -48,7 +48,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def visit(context: BrowserContext) -> Iterator[Callable[..., Visitor]]:
-    """New tabs of one browser, which must ask nobody but the service and have nothing to complain about."""
+    """New tabs of one browser, which must send requests only to the service and report no errors."""
     complaints: list[str] = []
     asked: set[str] = set()
 
@@ -73,7 +73,7 @@ def visitor(visit) -> Visitor:
 
 @pytest.fixture
 def ada(visitor, service, tenant) -> Visitor:
-    """The page of somebody who was enrolled before, in a tenant of her own."""
+    """The page of ada, who was enrolled before, in a tenant of her own."""
     enrolled(service, tenant, "ada", ADA)
     visitor.open(service, tenant)
     visitor.page.get_by_role("button", name="ada").click()
@@ -82,7 +82,7 @@ def ada(visitor, service, tenant) -> Visitor:
 
 
 def enrolled(service, tenant, name, person):
-    """Somebody whose samples were sent by a program, in the rhythm in which they type in the page."""
+    """Enrol a person by a program, with samples in the rhythm in which they will type in the page."""
     client = service.client(service.key(tenant))
     settings = client.get("/v1/settings").json() | {"samples_needed": 3}
     client.put("/v1/settings", json=settings)
@@ -115,7 +115,7 @@ def test_two_people_enrol_and_are_told_apart(visit, service, tenant):
     times = count()
 
     def write(visitor: Visitor, author: Visitor) -> None:
-        """What comes next of the author, at the visitor's page."""
+        """Type the author's next stretch in the visitor's page."""
         if people:
             visitor.page.locator("select:visible").select_option("My own words")
             visitor.write(next(stretches[author]))

@@ -1,4 +1,4 @@
-"""Every state of the page is for everybody: axe finds nothing, in light and dark, wide and narrow."""
+"""Accessibility of every state of the page: axe finds nothing, in light and dark, wide and narrow."""
 
 from __future__ import annotations
 

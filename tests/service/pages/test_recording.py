@@ -1,4 +1,4 @@
-"""What the recorder makes of keys that are really pressed in a browser, and of what is no typing."""
+"""The recorder, with real key presses in a browser and with input that is not typing."""
 
 from __future__ import annotations
 

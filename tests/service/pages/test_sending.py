@@ -1,4 +1,4 @@
-"""Samples recorded in a browser and sent to the service, as a page does it."""
+"""Samples recorded in a browser and sent to the service by a page."""
 
 from __future__ import annotations
 

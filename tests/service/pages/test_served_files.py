@@ -1,4 +1,4 @@
-"""Files as they are served: what browsers need to know about them, and how large the recorder is."""
+"""Served files: their headers for browsers, and the size of the recorder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions watched from a browser: trust, locks, lost connections, a service that is started again."""
+"""Sessions watched from a browser: trust, locks, lost connections, a restarted service."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def token_of(client, purpose="watch", **more):
 
 @pytest.fixture
 def ada(service):
-    """She is enrolled; a page of the service, whose tokens are told everything."""
+    """A client of the service's pages, for a new tenant in which ada is enrolled."""
     client = service.page(next(TENANTS))
     enrol(client, "ada", 0)
     return client
 
 
 def expected_trust(session=6):
-    """What the recording itself gives, keystroke by keystroke."""
+    """The trust that the recording gives without the service, keystroke by keystroke."""
     verifier = Verifier.shipped()
     verifier.enrol("ada", pd.concat([frame_of(0, n) for n in range(5)]))
     return verifier.watch("ada").update(frame_of(0, session)).trust
@@ -66,7 +66,7 @@ def judged(page):
 
 
 def wait_for(page, condition):
-    """Wait until it holds; the page's policy does not let Playwright wait in the page."""
+    """Wait until a condition holds; the page's policy does not let Playwright wait in the page."""
     until = time.monotonic() + PATIENCE
     while not page.evaluate(condition):
         assert time.monotonic() < until, f"{condition} does not become true: {page.evaluate('happened')}"
@@ -213,13 +213,13 @@ def test_a_stream_that_was_closed_while_it_waited_for_a_token_stays_closed(page,
 
 @pytest.fixture
 def database(tmp_path) -> str:
-    """The address of a database for a service that is started again."""
+    """The address of a database for a service that is restarted."""
     return database_in(tmp_path)
 
 
 @pytest.fixture
 def restarted(database) -> Iterator[Service]:
-    """A service that closes connections soon on which nothing is typed."""
+    """A service that soon closes connections on which nothing is typed."""
     with served(database, idle_seconds=1) as found:
         yield found
 

@@ -1,4 +1,4 @@
-"""Recorded times beside the times of the recording that was typed. timing.py measures them in more ways."""
+"""Recorded times against the times of the recording typed; timing.py measures them in more ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How true recorded times are: `python -m tests.service.pages.timing` types recordings in a browser.
+"""Accuracy of recorded times: `python -m tests.service.pages.timing` types recordings in a browser.
 
 Simulated samples are typed twice: with the times in the events themselves, as an operating system passes
 them on; and in real time, in which case each event has the time at which it reaches the browser. In real time
@@ -46,7 +46,7 @@ Event = tuple[float, bool, str]
 
 
 class Devtools:
-    """A page of a browser, over the DevTools protocol itself: to send does not wait for the page."""
+    """A page of a browser over the DevTools protocol, so that sending does not wait for the page."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection, self._number = connection, 0
@@ -65,7 +65,7 @@ class Devtools:
                 return frame["result"]
 
     def evaluate(self, expression: str) -> Any:
-        """What an expression gives in the page."""
+        """The value of an expression in the page."""
         number = self.send("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         return self.answer(number)["result"].get("value")
 
@@ -87,10 +87,10 @@ class Devtools:
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves the recorder and an empty page, and says nothing."""
+    """Serves the recorder and an empty page, without a log."""
 
     def do_GET(self) -> None:
-        """Answer with one of the two."""
+        """Answer with the recorder or the page."""
         module = self.path == "/recorder.js"
         self.send_response(200)
         self.send_header("content-type", "text/javascript" if module else "text/html")
@@ -153,7 +153,7 @@ def recordings(n_samples: int = SAMPLES) -> list[list[Event]]:
 
 
 def recorded(page: Devtools) -> np.ndarray[Any, Any]:
-    """All times of the page's sample, in order, from its first press; the recorder is empty then."""
+    """All times of the page's sample, in order, from its first press; this empties the recorder."""
     rows = page.evaluate(
         "(() => { const {keystrokes} = recorder.sample(); recorder.clear(); return keystrokes; })()"
     )
@@ -162,7 +162,7 @@ def recorded(page: Devtools) -> np.ndarray[Any, Any]:
 
 
 def with_given_times(page: Devtools, events: list[Event]) -> np.ndarray[Any, Any]:
-    """Errors of recorded times, where the events carry the times of the recording."""
+    """Errors of recorded times if the events carry the times of the recording."""
     now = time.time() + 1.0
     numbers = [page.key(event, now + event[0] / 1000) for event in events]
     page.answer(numbers[-1])
@@ -170,7 +170,7 @@ def with_given_times(page: Devtools, events: list[Event]) -> np.ndarray[Any, Any
 
 
 def in_real_time(page: Devtools, events: list[Event]) -> dict[str, np.ndarray[Any, Any]]:
-    """Errors against the moments of sending: of recorded times, and of times that the page reads itself."""
+    """Errors against the times of sending, of recorded times and of times that the page reads itself."""
     page.evaluate("handled.length = 0")
     began, sent = time.perf_counter(), []
     for event in events:
@@ -184,7 +184,7 @@ def in_real_time(page: Devtools, events: list[Event]) -> dict[str, np.ndarray[An
 
 
 def spread(errors: np.ndarray[Any, Any], around: bool = True) -> list[str]:
-    """Sizes of errors, `around` their median if they share a delay, which is no error of a rhythm."""
+    """Sizes of errors, `around` their median if they share a delay, which does not change the rhythm."""
     away = np.abs(errors - np.median(errors)) if around else np.abs(errors)
     return [f"{np.median(away):.2f}", f"{np.quantile(away, 0.99):.2f}", f"{away.max():.2f}"]
 

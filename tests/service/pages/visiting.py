@@ -36,7 +36,7 @@ PATIENT = """(() => {
 
 
 class Visitor:
-    """Uses a page as people do: by what it says."""
+    """Uses a page as people do, by its visible texts."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.keyboard = page, Keyboard(page)
@@ -48,7 +48,7 @@ class Visitor:
         self.page.goto(new_link(service.database, KEYS, service.clock, tenant, service.url))
 
     def create(self, name: str) -> None:
-        """Create somebody."""
+        """Create a person."""
         self.page.get_by_label("Your name").fill(name)
         self.page.get_by_role("button", name="Begin").click()
         expect(self.page.get_by_role("heading", name="Type the first text")).to_be_visible()
@@ -56,13 +56,13 @@ class Visitor:
         self.asked()
 
     def asked(self) -> str:
-        """The text that is to be copied now, once the page has it from the service."""
+        """The text to copy now, once the page has received it from the service."""
         prompt = self.page.locator(".prompt:visible")
         expect(prompt).not_to_be_empty()
         return prompt.inner_text()
 
     def copy(self, person: int, time: int = 0) -> None:
-        """Copy the text as somebody types, and send it."""
+        """Copy the text in the rhythm of a person, and send it."""
         self.write(typed(person, self.asked(), time))
 
     def write(self, rows: list[Row]) -> None:
@@ -73,11 +73,11 @@ class Visitor:
 
     @property
     def field(self) -> Locator:
-        """Where to type."""
+        """The field to type in."""
         return self.page.locator("textarea:visible")
 
     def enrol(self, name: str, person: int) -> None:
-        """Create somebody, and type until the service knows them."""
+        """Create a person, and type until they are enrolled."""
         self.create(name)
         for stored in range(3):
             expect(self.page.get_by_text(f"Text {stored + 1} of 3")).to_be_visible()
@@ -91,7 +91,7 @@ class Visitor:
 
 
 def every_state(visitor: Visitor, service: Service) -> Iterator[str]:
-    """The name of each state of the page, while it is in it, from no link to somebody who is erased."""
+    """Yield the name of each state of the page while it is shown, from a missing link to an erased person."""
     page = visitor.page
     page.goto(service.url)
     expect(page.get_by_role("heading", name="This page needs a link")).to_be_visible()

@@ -1,4 +1,4 @@
-"""People without a server: a database, a clock that is moved, and one tenant."""
+"""Fixtures for people without a server: a database, a clock that is moved, and one tenant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = ("keyname", "timepress", "timerelease")
 
 
 def tenant_of(context: Context, name: str) -> Tenant:
-    """The tenant of this name as it is now, made if there is none."""
+    """The tenant of this name in its present state, created if necessary."""
     tenant_id = context.database.write(lambda connection: tenant_named(connection, KEYS, name, 0))
     with context.database.reading() as connection:
         found = find_tenant(connection, KEYS, tenant_id)
@@ -33,7 +33,7 @@ def typed_by(user: int, session: int) -> TypedSample:
 
 @pytest.fixture
 def context(sqlite_database: Database) -> Context:
-    """One process."""
+    """The context of one process."""
     return Context(sqlite_database, KEYS, MovedClock())
 
 

@@ -1,4 +1,4 @@
-"""Numbers of decisions as JSON can have them."""
+"""Numbers of decisions in the forms that JSON allows."""
 
 from __future__ import annotations
 

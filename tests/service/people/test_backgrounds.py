@@ -1,4 +1,4 @@
-"""Backgrounds that an earlier version of keydyn stored: absent, noted once, and learnt again."""
+"""Backgrounds stored by an earlier version of keydyn: treated as absent, noted once, and learnt again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KIND = PopulationKind("keyboard", "keys")
 
 
 def of_an_earlier_version():
-    """A background whose calibration is of one amount of typing, as it was before there were several."""
+    """A background whose calibration is for one amount of typing, as in earlier versions."""
     header, tensors = unpacked(background_bytes(shipped_background()))
     about, arrays = unpacked(tensors["calibration"].tobytes())
     amounts = ("enrolled", "n_people", "hours")
@@ -43,7 +43,7 @@ def of_an_earlier_version():
 
 
 def stored(service, learnt_here):
-    """A population of the tenant as an earlier version left it; its id."""
+    """Store a population of the tenant as an earlier version did, and return its id."""
     tenant = tenant_of(service)
     shipped = shipped_background()
     background = shipped.with_cohort({})

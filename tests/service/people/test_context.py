@@ -1,4 +1,4 @@
-"""What a process keeps in memory."""
+"""The data that a process keeps in memory."""
 
 from __future__ import annotations
 

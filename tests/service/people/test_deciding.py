@@ -1,4 +1,4 @@
-"""Two processes that verify the same person: each knows what the other has accepted, copies included."""
+"""Two processes that verify the same person: each uses what the other has accepted, copies included."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def verified(context, tenant, sample):
 
 
 def known(context, tenant):
-    """What a process keeps of ada's fingerprints, and what is in the database."""
+    """Check that a process keeps those fingerprints of ada that are stored; return their rows."""
     kept = deciding.subject_of(context, Place(tenant, TEXT, "keyboard"), "ada").known
     with context.database.reading() as connection:
         person = person_named(connection, context, tenant, "ada")

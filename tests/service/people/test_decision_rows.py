@@ -1,4 +1,4 @@
-"""Scores as programs see them: coarse, and never better than they are."""
+"""Scores as shown to programs: coarse, and never better than the exact ones."""
 
 from __future__ import annotations
 

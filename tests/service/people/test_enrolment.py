@@ -1,4 +1,4 @@
-"""Enrolment amid other changes."""
+"""Enrolment during other changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identification among people who are kept together: as they are now, and as the library alone ranks them."""
+"""Identification among people cached together: it is up to date, and ranks them as the library alone does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = ("ada", "bo", "cy")
 
 @pytest.fixture
 def enrolled(client: httpx.Client):
-    """Three people, who do not move the calibration: they are not compared with each other."""
+    """Three enrolled people, not compared with each other, so that they do not change the calibration."""
     assert client.put("/v1/settings", json={"compare_people": False}).status_code == 200
     for user, name in enumerate(NAMES):
         enrol(client, name, user)

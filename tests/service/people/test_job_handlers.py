@@ -1,4 +1,4 @@
-"""What a process remembers of people is forgotten when another process has erased them."""
+"""Jobs: a process forgets people when another process has erased them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.service.storage.rows import add_tenant, add_user
 
 
 def add_person(connection, tenant, person):
-    """A person with one profile, of the same id."""
+    """Add a person with one profile of the same id."""
     add_user(connection, person, tenant)
     numbers = dict.fromkeys(["samples", "keystrokes", "known_keystrokes", "fitted_samples"], 0)
     of_typing = {"clock_tick": 0.0, "drift": 0.0, "text": "free", "device": "keyboard"}
@@ -24,7 +24,7 @@ def add_person(connection, tenant, person):
 
 
 def erase(connection, tenant, person):
-    """As another process does it."""
+    """Erase a person as another process does."""
     connection.execute(delete(profiles).where(profiles.c.id == person))
     connection.execute(delete(users).where(users.c.id == person))
     one_more = update(tenants).where(tenants.c.id == tenant).values(erasures=tenants.c.erasures + 1)

@@ -1,4 +1,4 @@
-"""Keystrokes as they are sent, stored and taken by decisions."""
+"""Keystrokes in the forms in which they are sent, stored and used for decisions."""
 
 from __future__ import annotations
 

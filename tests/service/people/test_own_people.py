@@ -1,4 +1,4 @@
-"""Own people: the service finds what the library does, and who leaves takes everything along."""
+"""A tenant's own people: the service agrees with the library, and erasure leaves no trace of a person."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def place_row(service):
 
 
 def pairs(service):
-    """Whose samples were compared with whose templates, by name."""
+    """The names of people whose samples were compared with the templates of others, in pairs."""
     with service.database.reading() as connection:
         named = select(profiles.c.id, users.c.name).join(users, users.c.id == profiles.c.user_id)
         owner = dict(map(tuple, connection.execute(named)))
@@ -87,7 +87,7 @@ def pairs(service):
 
 
 def agrees(service, verifier):
-    """The service's people say what the library's do."""
+    """Check that the service and the library agree about the tenant's own people."""
     row, place = place_row(service), verifier.place
     assert (row.people, row.comparisons) == (place.people, place.comparisons)
     # Templates are stored with the digits of single precision.

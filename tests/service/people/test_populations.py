@@ -1,4 +1,4 @@
-"""A tenant's own populations: from its people where it says so, replaced and erased without silence."""
+"""A tenant's own populations: learnt from its people with permission, replaced, and erased with notes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ N_PEOPLE, N_SAMPLES = 12, 6
 
 @pytest.fixture(scope="module")
 def typed():
-    """Samples of a password, of which positions are sent, by person."""
+    """Samples of a password, with positions in place of keys, by person."""
     return positions_of(make_typists(n_users=N_PEOPLE, n_samples=N_SAMPLES, text="fixed", random_state=3))
 
 
@@ -70,7 +70,7 @@ def verify(client, name, sample):
 
 
 def waited(condition):
-    """Off the request path: wait for it."""
+    """Wait for work that is not part of a request."""
     wait_until(condition)
 
 
@@ -183,14 +183,14 @@ def test_people_with_one_sample_each_are_too_few_to_learn_from(context, write):
 
 
 def backgrounds_of(service, name):
-    """What the templates of a person rest on."""
+    """The backgrounds with which the templates of a person were learnt."""
     query = select(profiles.c.background).join(users, users.c.id == profiles.c.user_id)
     with service.database.reading() as connection:
         return list(connection.execute(query.where(users.c.name == name)).scalars())
 
 
 def kept(service):
-    """The populations that are stored."""
+    """The stored populations."""
     with service.database.reading() as connection:
         return set(connection.execute(select(populations_table.c.background)).scalars())
 
@@ -203,7 +203,7 @@ def members_of(service):
 
 
 def learnt_elsewhere(typed, first):
-    """A background of people who are not the tenant's, without a cohort."""
+    """A background learnt from people who are not the tenant's, without a cohort."""
     people = typed[first : first + 10]
     samples = [
         one_sample(

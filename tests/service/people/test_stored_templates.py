@@ -1,4 +1,4 @@
-"""Templates that are learnt again from the samples that are still kept."""
+"""Stored templates, learnt again from the samples that are still kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operator does is in the audit log, and a restored database says how old it is."""
+"""Changes by the operator are in the audit log, and a restored database reports its age."""
 
 from __future__ import annotations
 

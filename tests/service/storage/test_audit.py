@@ -1,4 +1,4 @@
-"""The audit log: whatever is done to it afterwards is noticed."""
+"""The audit log: all later changes to it are noticed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def verified(database, tenant="a", **how):
 
 
 def tamper(database, *statements):
-    """As a person who can write to the database and removes the triggers."""
+    """Change the log as a person who can write to the database and remove the triggers."""
     off = (
         ["DROP TRIGGER audit_no_update", "DROP TRIGGER audit_no_delete"]
         if database.is_sqlite

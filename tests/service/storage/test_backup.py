@@ -1,4 +1,4 @@
-"""Backups: whole while others write, private, without the master key, and good to be put back."""
+"""Backups: complete while others write, private, without the master key, and restorable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.service.storage.test_master_keys import OLD, key_file
 
 @pytest.fixture
 def other_url(database, tmp_path, request):
-    """Where a backup of the database can be put back."""
+    """The address to which a backup of the database can be restored."""
     if database.is_sqlite:
         yield f"sqlite:///{tmp_path / 'other' / 'service.db'}"
     else:

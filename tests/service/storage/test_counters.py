@@ -1,4 +1,4 @@
-"""Counters on both databases: all that is added is counted, by several connections at once too."""
+"""Counters on both databases: everything is counted, even with several connections at once."""
 
 from __future__ import annotations
 

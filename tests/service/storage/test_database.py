@@ -1,4 +1,4 @@
-"""Changes are durable, whole and independent of each other, whatever happens to the database meanwhile."""
+"""The database: changes are durable, complete and independent of each other, despite faults meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def names(database):
 
 @contextmanager
 def holding(database):
-    """The writer is busy until the event is set, so that what is submitted meanwhile makes one group."""
+    """Keep the writer busy until the event is set, so that changes submitted meanwhile form one group."""
     go, started = threading.Event(), threading.Event()
 
     def wait(_):
@@ -46,7 +46,7 @@ def holding(database):
 
 @pytest.fixture
 def held(database):
-    """So it is for one test."""
+    """Keep the writer busy as in `holding`, for one test."""
     with holding(database) as go:
         yield go
 

@@ -31,7 +31,7 @@ def victims():
 
 @contextmanager
 def reopened(url):
-    """As a process does that is started afterwards."""
+    """Open the database as a process that is started afterwards."""
     database = Database(url)
     try:
         yield database
@@ -40,7 +40,7 @@ def reopened(url):
 
 
 def assert_whole(url, acknowledged):
-    """Everything acknowledged is there, whatever is there is whole, and the audit log fits."""
+    """Check that everything acknowledged is there, all rows are complete, and the audit log fits."""
     with reopened(url) as database:
         with database.reading() as connection:
             there = set(connection.execute(select(users.c.id)).scalars())
@@ -156,7 +156,7 @@ def test_rotations_are_killed(database_url, victims, tmp_path, times):
 
 
 def steps_of(victims, folder, task, *arguments):
-    """Let a process get to the end, and count its steps."""
+    """Let a process run to its end, and count its steps."""
     steps = folder / "steps"
     steps.unlink(missing_ok=True)
     wait_for(victims.start(task, *arguments, "0", str(steps)))
@@ -164,7 +164,7 @@ def steps_of(victims, folder, task, *arguments):
 
 
 def assert_all_open(url, key_file, data_keys):
-    """Every data key can be unwrapped and is what it was; the names of the master keys in use."""
+    """Check that every data key can be unwrapped and is unchanged; return the names of master keys."""
     used = set()
     with reopened(url) as database:
         keys = open_master_keys(database, key_file, {})

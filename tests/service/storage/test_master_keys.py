@@ -1,4 +1,4 @@
-"""Master keys: where they come from, which files are refused, and that a wrong key changes nothing."""
+"""Master keys: their sources, files that are refused, and no change by a wrong key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepared statements have the rows and the errors of SQLAlchemy's own way, on both databases."""
+"""Prepared statements return the rows and errors that SQLAlchemy does, on both databases."""
 
 from __future__ import annotations
 

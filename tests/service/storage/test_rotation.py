@@ -1,4 +1,4 @@
-"""Another master key: everything is wrapped anew, nothing stays with the old one, and nothing is lost."""
+"""Rotation of the master key: all keys are wrapped again, none stays with the old one, and none is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sealed opens to itself, with the same key at the same place, and otherwise not at all."""
+"""Sealing: a value can be opened only with its key, at its place."""
 
 from __future__ import annotations
 

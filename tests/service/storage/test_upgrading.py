@@ -1,4 +1,4 @@
-"""Migrations: they make the tables that the code expects, exactly once, and refuse newer databases."""
+"""Migrations: they make the tables that the code expects, only once, and refuse newer databases."""
 
 from __future__ import annotations
 

@@ -45,13 +45,13 @@ def started(code, *arguments):
 
 
 def tell(process, times=1):
-    """To take a turn, or to end it."""
+    """Tell a process to take its turn, or to end it."""
     process.stdin.write(times * "go\n")
     process.stdin.flush()
 
 
 def wait_until_next(file):
-    """Return when a process waits that is next."""
+    """Wait until a process is waiting as the next one."""
     until = time.monotonic() + PATIENCE
     with file.open("r+b") as turns:
         while True:

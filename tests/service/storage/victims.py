@@ -1,6 +1,6 @@
-"""Processes that tests kill: each line of standard input names what the next one does.
+"""Processes that tests kill: each line of standard input names the work of the next one.
 
-They are forked from one process that has imported everything, so that a hundred of them take seconds.
+They are forked from one process that has imported everything, so that a hundred of them start in seconds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ THREADS = 4
 
 
 class Victims:
-    """The process that forks them."""
+    """The parent process, which forks the others."""
 
     def __enter__(self) -> Self:
         self._parent = subprocess.Popen(
@@ -43,7 +43,7 @@ class Victims:
         self._parent.communicate()
 
     def start(self, task: str, *arguments: str) -> int:
-        """Start one; its process id."""
+        """Start a process, and return its id."""
         assert self._parent.stdin
         assert self._parent.stdout
         self._parent.stdin.write("\t".join([task, *arguments]) + "\n")
@@ -52,7 +52,7 @@ class Victims:
 
 
 def kill(process: int) -> None:
-    """Kill it, and wait until it is gone; it may have ended by itself."""
+    """Kill a process, which may have ended by itself, and wait until it is gone."""
     try:
         os.kill(process, signal.SIGKILL)
     except ProcessLookupError:
@@ -71,9 +71,9 @@ def wait_for(process: int) -> None:
 
 
 def write(url: str, name: str, acknowledged: str) -> None:
-    """Add people and entries of the audit log until killed; note each number that was acknowledged.
+    """Add people and entries of the audit log until killed, and note each number acknowledged.
 
-    If the tests are gone, it ends as well.
+    The process also ends if the tests have ended.
     """
     database, parent = Database(url), os.getppid()
     notes = os.open(acknowledged, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -110,9 +110,9 @@ def rotate(url: str, key_file: str, last: str, steps: str) -> None:
 
 @contextmanager
 def dying(last: int, steps: Path) -> Iterator[None]:
-    """Kill the own process before one of its steps: a statement, a commit, or a file replaced.
+    """Kill this process before one of its steps: a statement, a commit, or the replacement of a file.
 
-    If it gets to the end, it notes how many steps there were.
+    If it reaches its end, it notes the number of steps.
     """
     count = 0
 

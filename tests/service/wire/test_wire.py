@@ -1,4 +1,4 @@
-"""The types of the wire: strict in, tolerant out, and without the rest of keydyn."""
+"""The types of the wire: strict for requests, tolerant for answers, and independent of the rest of keydyn."""
 
 from __future__ import annotations
 

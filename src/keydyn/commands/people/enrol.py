@@ -1,4 +1,4 @@
-"""keydyn fit and users: who is enrolled in a folder."""
+"""keydyn fit and users: enrol people in a folder, list and remove them."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from keydyn.keystrokes import Samples
 
 DEFAULT_DETECTOR = "population"
-# From this many people in a recording a population is learnt; with fewer, the shipped one is used. The people
-# who come with keydyn are learnt from too, where they typed such texts: that is better from 50 people on.
+# The numbers of people in a recording from which a population is learnt instead of using the shipped one. The
+# second applies if the people who come with keydyn typed such texts: they are then learnt from too.
 ENOUGH_PEOPLE, ENOUGH_BESIDE_SHIPPED = 20, 50
-# Steps of a calibration that is learnt, for the progress bar: four folds, and everyone.
+# The steps of learning a calibration, for the progress bar: four folds, and all people.
 CALIBRATING = 5
-# A recording with this many keystrokes per sample that is required can be divided into samples.
+# A recording with this many keystrokes per required sample can be divided into samples.
 LONG = 100
-# With a smaller share of known keys, a person cannot be enrolled; at most this many others are named.
+# The least share of known keys with which a person can be enrolled, and the most unknown keys to name.
 HARDLY_ANY, MOST_NAMED = 0.2, 8
 
 
 @dataclass(frozen=True)
 class Enrolling:
-    """The options that say how people are enrolled."""
+    """The options for enrolling people."""
 
     out: Annotated[Path, typer.Option("--out", help="Folder for the models.")]
     replace: Annotated[
@@ -81,14 +81,14 @@ def fit(reading: Reading, options: Enrolling) -> None:
     """Enrol people: learn a template from each user's samples, for verify, identify and watch.
 
     People are added to those in the folder; those who are enrolled already are enrolled again. The folder
-    changes in one step at the very end, or not at all.
+    changes in one step at the end, or not at all.
 
-    The population, and the calibration that says what its scores mean, are fixed when the folder is created.
-    With 50 people or more in the file, they are learnt from these and from the people who come with keydyn;
-    with fewer, those that come with keydyn are used. If all samples are the same text, or too few of the keys
-    are known to keydyn, 20 people are enough to learn from; with --sensors, they are always learnt. A
-    population that `keydyn population fit` wrote has its own calibration. Detectors other than population
-    learn one from the people in the file, of whom they need 10 or more.
+    The population, and the calibration that gives its scores their meaning, are fixed when the folder is
+    created. With 50 people or more in the file, they are learnt from these and from the people who come with
+    keydyn; with fewer, those that come with keydyn are used. If all samples are the same text, or too few of
+    the keys are known to keydyn, 20 people are enough to learn from; with --sensors, they are always learnt.
+    A population that `keydyn population fit` wrote has its own calibration. Detectors other than population
+    learn one from the people in the file, and need 10 or more.
 
     If the file has 10 users or more, those who are likely the same person are named.
 
@@ -189,7 +189,7 @@ def users(
 
 
 def _rests_on(verifier: Verifier) -> dict[str, Any]:
-    """Say what error rates rest on: the people who calibrated, and comparisons among those enrolled."""
+    """Describe the basis of error rates: the calibration's people, and comparisons of those enrolled."""
     place, rate = verifier.place, verifier.own_rate()
     elsewhere = verifier.background.calibrations.unsure > 0.0
     words = f"{verifier.background.calibrations.n_people} people" + (
@@ -207,7 +207,7 @@ def _rests_on(verifier: Verifier) -> dict[str, Any]:
 
 
 def _settings(before: Manifest | None, options: Enrolling) -> tuple[str, tuple[str, ...]]:
-    """Choose the detector and the sensors: those of the options, of the folder, or the defaults."""
+    """Choose the detector and the sensors from the options, the folder, or the defaults."""
     detector, out = options.detector, options.out
     used = None if options.sensors is None else tuple(listed(options.sensors))
     if before is None or not before.people:
@@ -226,7 +226,7 @@ def _settings(before: Manifest | None, options: Enrolling) -> tuple[str, tuple[s
 
 
 def _verifier(change: Change, options: Enrolling, keystrokes: pd.DataFrame) -> tuple[Verifier, str]:
-    """Return what people are enrolled with, and in words where its calibration comes from."""
+    """Return the verifier to enrol people with, and a description of the origin of its calibration."""
     from keydyn.decisions.folder.folder import new_secret, read_folder
     from keydyn.decisions.verifier import Verifier
     from keydyn.keystrokes.one_sample import recorded_samples
@@ -255,9 +255,9 @@ def new_background(
     n_jobs: int = -1,
     progress: Callable[[int], object] | None = None,
 ) -> tuple[Background, str]:
-    """Find what a new folder's decisions rest on, and say where that comes from.
+    """Choose the population and calibration of a new folder, and describe their origin.
 
-    It is the population that is named, the one that comes with keydyn, or one that is learnt here.
+    The population is the one that is named, the one that comes with keydyn, or one that is learnt here.
     """
     from keydyn.decisions.calibration.background import Background, shipped_background, shipped_prior
     from keydyn.decisions.folder.folder import storing_detector
@@ -285,7 +285,7 @@ def shipped_is_better(samples: Samples) -> bool:
 
 
 def _unknown_keys(verifier: Verifier, keystrokes: pd.DataFrame) -> str:
-    """Name the keys that the population does not know; a `ValueError` if a person typed hardly any others."""
+    """Word a warning about keys that the population lacks; a `ValueError` if a person has hardly others."""
     from keydyn.detectors import PopulationDetector
 
     pattern = verifier.pattern
@@ -305,11 +305,11 @@ def _unknown_keys(verifier: Verifier, keystrokes: pd.DataFrame) -> str:
             f"({shares[strangers[0]]:.0%} of the keystrokes): {named}. Keys are called a, 1, space, enter, "
             "period; names of browsers, pynput, Windows, X11 and evdev are understood too"
         )
-    return f"the population does not know {len(counts)} of the keys, which say less about people: {named}"
+    return f"the population does not know {len(counts)} of the keys, which carry less information: {named}"
 
 
 def _given(path: Path, samples: Samples, n_jobs: int) -> tuple[Background, str]:
-    """Read a population, with the calibration beside it or else one learnt from these people's samples."""
+    """Read a population with its calibration, or else learn a calibration from these people's samples."""
     from keydyn.decisions.calibration.background import Background, read_background
     from keydyn.detectors import PopulationDetector
     from keydyn.population import PopulationModel
@@ -330,7 +330,7 @@ def _given(path: Path, samples: Samples, n_jobs: int) -> tuple[Background, str]:
 
 
 def _groups(keystrokes: pd.DataFrame, min_samples: int) -> dict[str, pd.DataFrame]:
-    """Divide keystrokes by user; a `ValueError` if one has too few samples, or shares a name with another."""
+    """Divide keystrokes by user; a `ValueError` if a user has too few samples, or two have the same name."""
     groups: dict[str, pd.DataFrame] = {}
     for user, typed in keystrokes.groupby("user", sort=False):
         if str(user) in groups:
@@ -354,7 +354,7 @@ def _report(
     calibration: dict[str, Any],
     twice: pd.DataFrame,
 ) -> None:
-    """Say who was enrolled, and with which calibration."""
+    """Report the people enrolled, and the calibration used."""
     rows: list[dict[str, Any]] = [
         {"user": person.user, "samples": person.samples, "keys": person.keys}
         for person in manifest.people

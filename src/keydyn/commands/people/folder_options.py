@@ -1,4 +1,4 @@
-"""What score, identify, verify and watch share: groups of options, the folder that is opened, the answers."""
+"""Options that score, identify, verify and watch share, and the delivery of their answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from keydyn.datasets.files.recordings import Recording
     from keydyn.decisions import Verifier
 
-# As in keydyn.decisions.decision, which needs the numerical stack.
+# The values of keydyn.decisions.decision, which would import the numerical stack.
 LEAST_KEYSTROKES, LEAST_KNOWN, ALARMS = 6, 4, 0.01
 FalseMatchOption = Annotated[
     float | None,
@@ -35,19 +35,19 @@ WORDS = {"accept": "accepted", "reject": "rejected", "unsure": "unsure"}
 
 @dataclass(frozen=True)
 class Enough:
-    """The options that say how much evidence an answer needs."""
+    """The options for the evidence that an answer needs."""
 
     min_keystrokes: Annotated[
         int,
-        typer.Option("--min-keystrokes", min=1, help="With fewer keystrokes, there is not enough evidence."),
+        typer.Option("--min-keystrokes", min=1, help="Least number of keystrokes that is enough evidence."),
     ] = LEAST_KEYSTROKES
     min_known: Annotated[
         int,
         typer.Option(
             "--min-known",
             min=0,
-            help="With fewer keystrokes of keys that the user has typed before, there is not enough evidence "
-            "either. With 0, samples of another text are judged too.",
+            help="Least number of keystrokes of keys that the user has typed before. With 0, samples of "
+            "another text are judged too.",
         ),
     ] = LEAST_KNOWN
     alarms: Annotated[
@@ -56,14 +56,14 @@ class Enough:
             "--alarms",
             min=0,
             max=0.99,
-            help="The largest share of people's own samples to reject as forged by a machine; with 0, none "
-            "is rejected as such, simulated typing included.",
+            help="The largest share of people's own samples to reject as forged by a machine; with 0, no "
+            "sample is rejected as forged, not even simulated typing.",
         ),
     ] = ALARMS
 
     @property
     def least(self) -> tuple[int, int]:
-        """The least number of keystrokes, and of keystrokes of known keys, that is enough."""
+        """The least numbers of keystrokes and of keystrokes of known keys that are enough."""
         return self.min_keystrokes, self.min_known
 
 
@@ -82,7 +82,7 @@ class Folder:
     def opened(
         self, user: str | None = None, enough: Enough | None = None, false_match_rate: float | None = None
     ) -> Verifier:
-        """Load everyone in the folder, or what a claim to be `user` needs; a user must be enrolled."""
+        """Load all people in the folder, or only what a claim to be `user` needs, who must be enrolled."""
         from keydyn.decisions import Targets, Verifier
         from keydyn.decisions.folder.folder import read_manifest
 
@@ -102,7 +102,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Delivery:
-    """The options that say where the answers go."""
+    """The options for the output of answers."""
 
     out: Annotated[Path | None, typer.Option("--out", help="Also write the table to this CSV file.")] = None
     as_json: JsonOption = False
@@ -114,7 +114,7 @@ class Delivery:
         hidden: tuple[str, ...] = (),
         objects: list[dict[str, Any]] | None = None,
     ) -> None:
-        """Print a table, or JSON (of `objects` if these are given), and write a CSV file if one is named."""
+        """Print a table, or JSON (of `objects` if given), and write a CSV file if one is named."""
         flat = [{name: "; ".join(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows]
         if self.out is not None:
             import pandas as pd
@@ -133,7 +133,7 @@ class Delivery:
 
 
 def typist(recording: Recording, user: object) -> str | None:
-    """Return who typed a sample, if the file says so."""
+    """Return the user who typed a sample, if the file names users."""
     return str(user) if recording.names_users else None
 
 
@@ -146,7 +146,7 @@ def samples_in(recording: Recording) -> list[tuple[Any, Any]]:
 
 
 def exit_by_verdict(rows: list[dict[str, Any]]) -> None:
-    """End with an exit code: rejected comes before unsure, and unsure before accepted."""
+    """Exit with the code of the worst answer: rejected, then unsure; return if all are accepted."""
     answers = {row["answer"] for row in rows}
     for answer, code in (("reject", ExitCode.REJECTED), ("unsure", ExitCode.UNSURE)):
         if answer in answers:

@@ -1,4 +1,4 @@
-"""keydyn score, identify and verify: recognition on files in the schema."""
+"""keydyn score, identify and verify: recognise people in files of keystrokes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def score(reading: Reading, folder: Folder, delivery: Delivery) -> None:
         scores = verifier.log_likelihoods(samples)
     first = verifier.person(verifier.users[0]).template
     if all(said.other_text for said in evidence(samples, first)):
-        warn("these samples are of a different text from those enrolled; their scores say little")
+        warn("these samples are of a different text from those enrolled; their scores mean little")
     rows = [
         {
             "user": typist(recording, user),
@@ -72,10 +72,10 @@ def identify(
 ) -> None:
     """Identify people: which of the enrolled users typed each sample, if any of them did?
 
-    The file need not say who typed. Without a column `session`, it is a single sample. Each enrolled user
-    gets a probability, and so does the possibility that none of them typed it; before the sample is seen,
-    this possibility is as probable as all the users together. The answer is nobody unless the first candidate
-    would also pass `verify`.
+    The file need not have a column of users. Without a column `session`, it is a single sample. Each enrolled
+    user gets a probability, and so does the possibility that none of them typed the sample; its prior
+    probability is that of all users together. The answer is nobody unless the first candidate would also pass
+    `verify`.
 
     Exit code: 3 if a sample has too little evidence, otherwise 0.
 
@@ -121,7 +121,7 @@ def identify(
     for text in unsure[:MOST_WARNINGS]:
         warn(text)
     if len(unsure) > MOST_WARNINGS:
-        warn(f"and {len(unsure) - MOST_WARNINGS} more; `enough_evidence` in the JSON says which")
+        warn(f"and {len(unsure) - MOST_WARNINGS} more; see `enough_evidence` in the JSON")
     delivery.deliver("Who typed it?", rows, objects=objects)
     if unsure:
         raise typer.Exit(ExitCode.UNSURE)
@@ -129,7 +129,7 @@ def identify(
 
 @dataclass(frozen=True)
 class Claim:
-    """The options that say who is claimed to have typed the samples, and what follows."""
+    """The options for claims about the users who typed the samples."""
 
     claims: Annotated[
         str | None,
@@ -145,7 +145,7 @@ class Claim:
         bool,
         typer.Option(
             "--update",
-            help="Let the user's template follow samples that are accepted with confidence, within bounds, "
+            help="Update the user's template, within bounds, by samples that are accepted with confidence, "
             "and recognise copies of them later; `keydyn users --undo` undoes the last update.",
         ),
     ] = False
@@ -176,11 +176,11 @@ def verify(
 ) -> None:
     """Verify a claim: did the claimed user type each sample?
 
-    The file need not say who typed. Without a column `session`, it is a single sample. A claim is accepted
-    if at most one stranger in a hundred would score as high, and rejected if at most one genuine sample in a
-    hundred would score as low. In between, with too few keystrokes, or with a different text, the answer is
-    `unsure`, which counts as not accepted. Copies of earlier samples, and samples that no person can
-    have typed, are rejected.
+    The file need not have a column of users. Without a column `session`, it is a single sample. A claim is
+    accepted if at most one stranger in a hundred would score as high, and rejected if at most one genuine
+    sample in a hundred would score as low. In between, with too few keystrokes, or with a different text, the
+    answer is `unsure`, which counts as not accepted. Copies of earlier samples, and samples that no person
+    can have typed, are rejected.
 
     Exit code: 1 if a sample is rejected, otherwise 3 if one is `unsure`, otherwise 0.
 
@@ -235,7 +235,7 @@ def verify(
 
 
 def _decisions(verifier: Verifier, recording: Recording, claimed: list[str]) -> list[Decision]:
-    """Decide each sample's claim; all claims to be one user are decided together."""
+    """Decide the claim of each sample; all claims to be the same user are decided together."""
     from keydyn.keystrokes.samples import Samples
 
     samples = Samples.without_vectors(recording.keystrokes, verifier.sensors)
@@ -249,9 +249,10 @@ def _decisions(verifier: Verifier, recording: Recording, claimed: list[str]) -> 
 def _updating(
     asked: Verifier, folder: Folder, user: str, recording: Recording
 ) -> tuple[Verifier, list[Decision], list[bool]]:
-    """Decide one sample after another, each with the template that the one before has left.
+    """Decide one sample after another, each with the template as updated by the previous ones.
 
-    The folder is changed at the end. Also returned is which samples updated the template.
+    The folder is changed at the end. Returns the verifier, the decisions, and which samples updated the
+    template.
     """
     from keydyn.decisions import Verifier
     from keydyn.decisions.folder.folder import changing
@@ -261,7 +262,7 @@ def _updating(
     if asked.pattern.name != PopulationDetector.name:
         raise UsageError(f"--update is for the detector population, not for {asked.pattern.name}")
     with changing(folder.models, folder.key) as change:
-        # Read again: the folder may have been changed before it was ours to change.
+        # Read the folder again: it may have been changed before it was locked.
         verifier = Verifier.load(folder.models, folder.key, [user], asked.at)
         verifier.least = asked.least
         samples = recorded_samples(recording.keystrokes, verifier.sensors)
@@ -276,7 +277,7 @@ def _updating(
 
 
 def _explain(decision: Decision, verifier: Verifier) -> None:
-    """Print in sentences what the answer to a single claim rests on."""
+    """Print an explanation of the answer to a single claim."""
     from keydyn.evaluation.rates.confidence import percentage
 
     low, high = (percentage(rate, 2) for rate in decision.interval)

@@ -1,4 +1,4 @@
-"""keydyn watch: is it still them, keystroke by keystroke?"""
+"""keydyn watch: check, keystroke by keystroke, that the same person is still typing."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def watch(
 
     Each key raises or lowers the suspicion that someone else is typing. The suspicion never falls below 0,
     so that a change of person in mid-session is noticed. The session is rejected when the suspicion rises
-    above the level that genuine sessions reach once per hour of typing, or when keys look as no hand types
-    them: every hundred keys are judged as a sample of `verify` is (`--alarms`). A session with too few
-    keystrokes, or of a different text, is neither accepted nor rejected: the verdict is `unsure`.
+    above the level that genuine sessions reach once per hour of typing, or when the keys do not seem to be
+    typed by hand: every hundred keys are judged like a sample of `verify` (`--alarms`). If a session has too
+    few keystrokes, or a different text, the verdict is `unsure`.
 
     With `-` as the file, each line of CSV is answered with a line as soon as it arrives; the first line is
     the header. With --json, each answer is an object on a line of its own.
@@ -116,7 +116,7 @@ def watch(
 
 
 def _sparkline(penalty: Any, threshold: float, width: int = 12) -> str:
-    """Draw a block per stretch of keys, as high as its largest penalty; half height is the threshold."""
+    """Draw a block per stretch of keys, as high as its largest suspicion; half height is the threshold."""
     import numpy as np
 
     blocks = "▁▂▃▄▅▆▇█"

@@ -1,4 +1,4 @@
-"""keydyn watch -: a session that is still being typed, answered line by line."""
+"""keydyn watch -: answer a session line by line while it is being typed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,7 @@ CHUNK = 1 << 16
 
 
 def watch_stream(reading: Reading, session: WatchedSession, as_json: bool) -> ExitCode:
-    """Answer each line of standard input; the exit code at its end is as for a file.
-
-    Times that are shorter or longer than hands can make them count as missing.
-    """
+    """Answer each line of standard input; return the exit code, which is that for a file."""
     final: dict[tuple[Any, Any], str] = {}
     for recording in _recordings(reading):
         frame = recording.keystrokes
@@ -52,9 +49,9 @@ def watch_stream(reading: Reading, session: WatchedSession, as_json: bool) -> Ex
 
 
 class WatchedSession:
-    """Answers keystroke by keystroke, one session after another in a user's name.
+    """Watches sessions in a user's name, one after another, with an answer for each keystroke.
 
-    `least` are the fewest keystrokes, and the fewest of known keys, for an answer other than "unsure".
+    `least` are the least numbers of keystrokes, and of those of known keys, for an answer besides "unsure".
     """
 
     def __init__(self, verifier: Verifier, user: str, level: float, least: tuple[int, int]) -> None:
@@ -94,7 +91,7 @@ class WatchedSession:
     def _answer(self, suspicion: float, counts: Evidence) -> dict[str, Any]:
         locked_at = self.watch.locked_at
         if locked_at is not None and locked_at > self.keys:
-            # Only a later one of these keystrokes locks the session.
+            # A later one of these keystrokes locks the session, not this one.
             locked_at = None
         reasons = counts.shortage(*self.least)
         answer = "unsure" if reasons else "accept" if locked_at is None else "reject"
@@ -119,8 +116,8 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _recordings(reading: Reading) -> Iterator[Recording]:
-    """Read what has arrived, each time something arrives; an error names the line of the whole stream."""
-    # A few lines do not say the unit of their times.
+    """Read lines as they arrive; an error names the line in the whole stream."""
+    # A few lines are not enough to guess the unit of their times.
     form = replace(reading.form(), unit=reading.unit or "ms")
     source: Any = sys.stdin.buffer
     header, line, waiting, ended = b"", 1, b"", False

@@ -1,4 +1,4 @@
-"""keydyn service: the service's keys, people, populations, tenants and database, for its operator."""
+"""keydyn service: administer the service's keys, people, populations, tenants and database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ for part in (
 ):
     app.add_typer(part)
 
-# Who is simulated, how often they type, and how much.
+# The simulated people, and their numbers of samples and of keystrokes per sample.
 PEOPLE, SAMPLES, KEYS = ("ada", "bela", "cleo"), 7, 60
 COLUMNS = ["keyname", "timepress", "timerelease"]
 URL_HELP = "Address at which browsers reach the service."
@@ -61,14 +61,14 @@ def examples(
 @every_command
 def write_recorder(
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the file, to serve it yourself; none is written without.")
+        Path | None, typer.Option(help="Folder to write the file to, if you want to serve it yourself.")
     ] = None,
     url: Annotated[
-        str, typer.Option("--url", help="Where browsers find the file.")
+        str, typer.Option("--url", help="Address of the folder where browsers find the file.")
     ] = "http://127.0.0.1:8421",
     as_json: JsonOption = False,
 ) -> None:
-    """Show the HTML that loads the recorder with its hash, and write it to a file to host it yourself.
+    """Show the HTML that loads the recorder with its hash; --out also writes the file, to serve it yourself.
 
     Example: `keydyn service recorder --out static --url https://shop.example.com/static`
     """

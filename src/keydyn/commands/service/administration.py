@@ -1,4 +1,4 @@
-"""keydyn service keys, users and population: API keys, enrolled people and a tenant's own populations."""
+"""keydyn service keys, users and population: manage API keys, people and a tenant's own populations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TextOption = Annotated[
 @every_command
 def create_key(
     tenant: TenantOption = "default",
-    name: Annotated[str, typer.Option("--name", help="What the key is for.")] = "",
+    name: Annotated[str, typer.Option("--name", help="Purpose of the key.")] = "",
     scope: Annotated[list[str] | None, typer.Option("--scope", help=SCOPE_HELP)] = None,
     *,
     service: Service,
@@ -94,7 +94,7 @@ def list_keys(service: Service) -> None:
 def revoke_key(
     key: Annotated[str, typer.Argument(help="The id of the key, as shown by list.")], *, service: Service
 ) -> None:
-    """Revoke an API key, or end a page's session: it, and tokens created with it, are refused from now on.
+    """Revoke an API key, or end a page's session; tokens created with it are refused too.
 
     Example: `keydyn service keys revoke 1f0c9a7be2d34a56`
     """
@@ -177,7 +177,7 @@ def erase_user(
     *,
     service: Service,
 ) -> None:
-    """Erase a person: the key that encrypts everything stored about them, and the rows.
+    """Erase a person: the rows about them, and the key that encrypts everything stored about them.
 
     Example: `keydyn service users erase ada`
     """

@@ -1,4 +1,4 @@
-"""What the service's commands share: options, the open database, and how results are shown."""
+"""Shared parts of the service's commands: options, opening the database, and showing results."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ ServiceKeyOption = Annotated[
 ]
 TenantOption = Annotated[str, typer.Option("--tenant", help="Name of the tenant.")]
 MISSING = "the service needs more packages: pip install 'keydyn[service]'"
-# Modules of Python itself that only POSIX systems have.
+# Modules of the standard library that only POSIX systems have.
 POSIX = ("fcntl",)
 
 
 @contextmanager
 def needs_service() -> Iterator[None]:
-    """`UsageError` if the packages of the service are not installed, or the system is not one for it."""
+    """Raise a `UsageError` if the service's packages are not installed, or the system is not supported."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -67,7 +67,7 @@ class Service:
 
     @contextmanager
     def opened(self, create: bool = False) -> Iterator[Context]:
-        """Open the database and its keys, and bring it up to date; with `create`, it need not exist yet."""
+        """Open the database and its keys, and upgrade it; with `create`, it need not exist yet."""
         with needs_service():
             from keydyn.service.people.context import Context
             from keydyn.service.problems import Problem
@@ -106,14 +106,14 @@ def find_tenant(context: Context, name: str) -> Tenant:
 
 
 def as_operator(context: Context, tenant: str) -> Write:
-    """Prepare changes to a tenant in the name of the operator."""
+    """Prepare changes to a tenant, which the audit log attributes to the operator."""
     from keydyn.service.people.context import Write
 
     return Write(find_tenant(context, tenant), "operator")
 
 
 def tell(text: str, as_json: bool, **fields: object) -> None:
-    """Say what was done, or print its fields as JSON."""
+    """Print a message, or its fields as JSON."""
     if as_json:
         print_json(fields)
     else:
@@ -121,7 +121,7 @@ def tell(text: str, as_json: bool, **fields: object) -> None:
 
 
 def show(title: str, rows: list[dict[str, Any]], as_json: bool, nothing: str) -> None:
-    """Show a table or print it as JSON; without rows, say that there is nothing."""
+    """Show a table or print it as JSON; without rows, print the message `nothing`."""
     if as_json:
         print_json(rows)
     elif rows:
@@ -131,5 +131,5 @@ def show(title: str, rows: list[dict[str, Any]], as_json: bool, nothing: str) ->
 
 
 def date(at: int | None) -> str:
-    """Write a moment, in milliseconds since 1970, as a date in UTC."""
+    """Format a time, in milliseconds since 1970, as a date in UTC."""
     return "" if at is None else datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M")

@@ -34,7 +34,7 @@ def list_tenants(service: Service) -> None:
         }
         for one in found
     ]
-    nothing = "there are no tenants: keydyn service keys create makes one"
+    nothing = "there are no tenants: create one with keydyn service keys create"
     show("Tenants", rows, service.as_json, nothing)
 
 
@@ -43,8 +43,8 @@ def list_tenants(service: Service) -> None:
 def rotate_key(name: NameArgument, *, service: Service) -> None:
     """Replace a tenant's data key, for example because an old backup and its master key were stolen.
 
-    The service can keep running. Tokens of browsers are void at once: pages ask for new ones. The old key
-    opens what it encrypted for two more days, and then it is gone.
+    The service can keep running. Tokens of browsers are void at once, and pages request new ones. The old key
+    is kept for two more days, to decrypt what it encrypted, and then deleted.
 
     Example: `keydyn service tenants rotate-key shop`
     """
@@ -52,7 +52,7 @@ def rotate_key(name: NameArgument, *, service: Service) -> None:
         from keydyn.service.people.tenancy import replace_key
 
         replace_key(context, as_operator(context, name))
-    tell(f"{name} has another key; tokens signed with the old one are void", service.as_json, tenant=name)
+    tell(f"{name} has a new key; tokens signed with the old one are void", service.as_json, tenant=name)
 
 
 @app.command("delete")
@@ -65,7 +65,7 @@ def delete(
 ) -> None:
     """Delete a tenant: its people, keys, settings, webhooks, populations and audit log.
 
-    The log of the deployment, which `keydyn service database check` shows, keeps the end of that log.
+    The end of the tenant's log is kept in the deployment's log, which `keydyn service database check` shows.
 
     Example: `keydyn service tenants delete shop`
     """

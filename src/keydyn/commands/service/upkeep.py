@@ -1,4 +1,4 @@
-"""keydyn service database: upgrade, check, backup, restore, and another master key."""
+"""keydyn service database: upgrade, check, back up and restore the database, and replace the master key."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def upgrade(
 ) -> None:
     """Upgrade the tables to this version of keydyn, as `keydyn serve` does when it starts.
 
-    With the master key, rows of earlier versions that grant access are authenticated. Without it, that is
-    done when the service next starts.
+    With the master key, rows of earlier versions that grant access are authenticated too. Without it, this
+    happens when the service next starts.
 
     Example: `keydyn service database upgrade`
     """
@@ -46,7 +46,7 @@ def upgrade(
         from keydyn.service.storage.upgrading import upgrade as bring_up_to_date
 
         revision = bring_up_to_date(opened)
-        # A database that is new has no key yet, and gets none here.
+        # A new database has no key yet, and gets none here.
         with suppress(MasterKeyError):
             known_master_keys(opened, key_file)
             open_master_keys(opened, key_file)
@@ -63,7 +63,7 @@ def check(
     Whether keys and settings were written by keydyn, not by hand, can only be checked with the master key.
 
     The command prints the end of each tenant's log, a number and a hash. If you note them elsewhere, you can
-    later show that nobody has rewritten the log. The exit code is 1 if something is wrong.
+    later show that the log was not rewritten. The exit code is 1 if something is wrong.
 
     Example: `keydyn service database check`
     """
@@ -140,10 +140,10 @@ def rotate_key(
 @app.command()
 @every_command
 def backup(file: BackupArgument, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
-    """Write everything to a file, as of one moment. The service can keep running.
+    """Write the whole database, as of one moment, to a file. The service can keep running.
 
-    Encrypted data stay encrypted: nobody can read them without the master key, which is not in the backup.
-    Keep the key somewhere else.
+    Encrypted data stay encrypted: they cannot be read without the master key, which is not in the backup.
+    Keep the key in another place.
 
     Example: `keydyn service database backup keydyn.backup`
     """
@@ -197,8 +197,8 @@ def restore(
         revoked = "API keys that were revoked since then are valid again: revoke them again."
     tell(
         f"The database is now as it was when the backup was made{when}. "
-        f"{revoked} Attempts that failed since then are forgotten: everybody waits before the next one. "
-        "People erased since then are there again: erase them again with `keydyn service users erase`.",
+        f"{revoked} Attempts that failed since then are forgotten, so all people must wait before the next "
+        "one. People erased since then are there again: erase them again with `keydyn service users erase`.",
         as_json,
         file=str(file),
         last_entry=moment,
@@ -208,7 +208,7 @@ def restore(
 
 @contextmanager
 def _opened(database: str | None, new: bool = False) -> Iterator[Database]:
-    """Open the database as it is; unless it may be `new`, it must exist."""
+    """Open the database without upgrading it; it must exist unless it may be `new`."""
     with needs_service():
         from keydyn.service.settings import default_database
         from keydyn.service.storage.database import Database, checked_url

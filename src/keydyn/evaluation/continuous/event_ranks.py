@@ -1,4 +1,4 @@
-"""The rank of every template at every event of every query: what continuous verification is based on."""
+"""The rank of every template at every event of every query; the input of continuous verification."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Singles = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class EventRanks(Queries):
-    """Queries, event by event, against templates; rank 0 is best.
+    """The ranks of templates at every event of queries; rank 0 is best.
 
     Attributes
     ----------
     owners, sessions, folds, users : as in `Queries`
     offsets : (S + 1,) where each query's events begin
-    ranks : (N, U), whole numbers and halves; NaN where the user is not enrolled in that fold
-    trials : (S, U) which comparisons are trials, genuine or impostor: ranks are among all templates, but a
-        protocol need not try every query against every template
+    ranks : (N, U), whole numbers and halves; NaN if the user is not enrolled in that fold
+    trials : (S, U) a mask of the comparisons that are trials, genuine or impostor: ranks are among all
+        templates, but a protocol need not try every query against every template
     """
 
     offsets: Integers
@@ -64,7 +64,7 @@ class EventRanks(Queries):
     def of_scores(
         cls, queries: Queries, offsets: Integers, event_scores: Floats, trials: Mask | None = None
     ) -> EventRanks:
-        """From the event scores (N, U) of queries of one fold; a column of NaN is a user without a template.
+        """Rank the event scores (N, U) of queries of one fold; a column of NaN is a user without a template.
 
         Without `trials` (S, U) every query is tried against every template.
         """
@@ -76,7 +76,7 @@ class EventRanks(Queries):
 
     @classmethod
     def joined(cls, parts: Sequence[EventRanks]) -> EventRanks:
-        """The queries of several folds, which must have the same users in the same order."""
+        """Join the queries of several folds, which must have the same users in the same order."""
         if not parts:
             raise ValueError("there are no queries")
         if any(part.users.tolist() != parts[0].users.tolist() for part in parts):
@@ -94,12 +94,12 @@ class EventRanks(Queries):
 
     @property
     def lengths(self) -> Integers:
-        """Events of each query, (S,)."""
+        """The number of events of each query, (S,)."""
         return np.diff(self.offsets)
 
     @property
     def enrolled(self) -> Mask:
-        """Which users have a template in the query's fold, (S, U)."""
+        """A mask of the users who have a template in each query's fold, (S, U)."""
         return np.asarray(~np.isnan(self.ranks[self.offsets[:-1]]))
 
     def to_frame(self) -> pd.DataFrame:
@@ -115,7 +115,7 @@ class EventRanks(Queries):
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame) -> EventRanks:
-        """The inverse of `to_frame`, also for a frame read from Parquet; queries and templates keep order."""
+        """Read a frame made by `to_frame`, or its Parquet file; queries and templates keep their order."""
         if len(frame) == 0:
             raise ValueError("there are no queries")
         query, labels = queries_of(frame)
@@ -125,7 +125,7 @@ class EventRanks(Queries):
         row_lengths = np.fromiter(map(len, column), dtype=np.int64, count=len(column))
         if (row_lengths != row_lengths[first][query]).any():
             row = int(np.argmax(row_lengths != row_lengths[first][query]))
-            raise ValueError(f"row {row} has {row_lengths[row]} ranks, another template of the query has not")
+            raise ValueError(f"row {row} has {row_lengths[row]} ranks, unlike another template of the query")
         offsets = _offsets(row_lengths[first])
         event_ranks = np.full((offsets[-1], len(users)), np.nan, dtype=np.float32)
         starts = np.cumsum(row_lengths) - row_lengths

@@ -1,7 +1,7 @@
-"""Two ways to watch a session, and when they lock it.
+"""Two ways to watch a session, and the lock-outs that follow from each.
 
-Both give every event a level, which is higher the less the claim is believed, and lock the session when the
-level is above a threshold. After a lock-out the session starts afresh, with an empty window or full trust.
+Both give every event a level, which rises with doubt in the claim, and lock the session when the level is
+above a threshold. After a lock-out the session starts afresh, with an empty window or full trust.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class WayToWatch(Protocol):
     name: ClassVar[str]
 
     def levels(self, queries: EventRanks) -> Floats:
-        """The level of each template after every event, (N, U), without any lock-out."""
+        """The level of each template after every event, (N, U), if the session is never locked."""
         ...
 
     def lockouts(self, queries: EventRanks, thresholds: Floats) -> Integers:
-        """How often each query is locked under each template, (S, U), at these thresholds (S, U)."""
+        """The number of lock-outs of each query under each template, (S, U), at these thresholds (S, U)."""
         ...
 
 
 @dataclass(frozen=True)
 class RankPenalty:
-    """The sum of the last ranks, as published."""
+    """The published way to watch, whose level is the sum of the last ranks."""
 
     name: ClassVar[str] = "rank penalty"
     window: int = WINDOW
@@ -61,7 +61,7 @@ class RankPenalty:
 
 @dataclass(frozen=True)
 class PenaltyAndReward:
-    """Trust that falls and rises; the level is 100 minus the trust."""
+    """Watching by a trust that falls and rises; the level is 100 minus the trust."""
 
     name: ClassVar[str] = "penalty and reward"
     settings: TrustSettings = field(default_factory=TrustSettings)
@@ -78,7 +78,7 @@ class PenaltyAndReward:
 
 @compiled
 def first_times(levels: Floats, offsets: Integers, thresholds: Floats, times: Integers) -> None:
-    """The first event, from 0, whose level is above the threshold, else the number of events; (S, U)."""
+    """Find the first event, from 0, whose level is above the threshold, else the number of events, (S, U)."""
     for s in range(len(offsets) - 1):
         times[s] = offsets[s + 1] - offsets[s]
         for n in range(offsets[s + 1] - 1, offsets[s] - 1, -1):
@@ -91,7 +91,7 @@ def first_times(levels: Floats, offsets: Integers, thresholds: Floats, times: In
 def count_by_penalty(
     event_ranks: Ranks, offsets: Integers, window: int, thresholds: Floats, counts: Integers
 ) -> None:
-    """Lock-outs of each sample under each template; the window is empty after each."""
+    """Count the lock-outs of each sample under each template; the window is empty after each."""
     n_templates = event_ranks.shape[1]
     total, begin = np.empty(n_templates), np.empty(n_templates, dtype=np.int64)
     for s in range(len(offsets) - 1):
@@ -108,7 +108,7 @@ def count_by_penalty(
 
 @compiled
 def count_by_trust(changes: Floats, offsets: Integers, thresholds: Floats, counts: Integers) -> None:
-    """Lock-outs of each sample under each template; trust is full after each."""
+    """Count the lock-outs of each sample under each template; trust is full after each."""
     n_templates = changes.shape[1]
     level = np.empty(n_templates)
     for s in range(len(offsets) - 1):

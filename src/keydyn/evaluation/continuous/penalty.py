@@ -1,4 +1,4 @@
-"""Continuous verification: the rank penalty in a sliding window (Section 5.3)."""
+"""Levels of continuous verification: the rank penalty in a sliding window (Section 5.3), and trust."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from keydyn.arrays import Floats, Integers, compiled
 
 WINDOW = 25
-# Scores closer than this are ties: their difference is rounding.
+# Scores that round to the same multiple of this are ties: their difference is rounding.
 TIE = 1e-9
 # Ranks are whole numbers and halves, which single precision holds exactly.
 Ranks = NDArray[np.floating]
@@ -19,7 +19,7 @@ Ranks = NDArray[np.floating]
 def ranks(event_scores: Floats, enrolled: NDArray[np.bool_] | None = None) -> Floats:
     """The rank of every template at every event, (N, U): 0 is best, ties share their mean rank.
 
-    `enrolled` (U,) says which columns are templates; the ranks of the others are NaN, and they take none.
+    `enrolled` (U,) marks the columns that are templates; the others get NaN and are left out of the ranking.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def ranks(event_scores: Floats, enrolled: NDArray[np.bool_] | None = None) -> Fl
 
 
 def window_penalty(event_ranks: Ranks, offsets: Integers, window: int = WINDOW) -> Floats:
-    """The sum of ranks over the last `window` events of the same sample, (N, U); NaN where the rank is."""
+    """The sum of ranks over the last `window` events of the same sample, (N, U); NaN if the rank is NaN."""
     check_window(window)
     penalty = np.empty(event_ranks.shape)
     window_sums(event_ranks, offsets, window, penalty)
@@ -51,23 +51,20 @@ def window_penalty(event_ranks: Ranks, offsets: Integers, window: int = WINDOW) 
 
 
 def first_above(penalty: Floats, threshold: float) -> int:
-    """The first event whose penalty is above the threshold, or the number of events if there is none."""
+    """The index of the first event whose penalty is above the threshold, or the number of events."""
     above = penalty > threshold
     return int(np.argmax(above)) if above.any() else len(penalty)
 
 
 def check_window(window: int) -> None:
-    """A `ValueError` if the window holds no event."""
+    """Raise a `ValueError` if the window holds no event."""
     if window < 1:
         raise ValueError(f"window must be 1 or more, not {window}")
 
 
 @compiled
 def mean_ranks(scores: Floats, ranked: Floats) -> None:
-    """Ranks of each row's scores, largest first, into `ranked`.
-
-    Scores that round to the same multiple of `TIE` are ties.
-    """
+    """Write the ranks of each row's scores, largest first, into `ranked`."""
     n_events, n_templates = scores.shape
     rounded = np.empty(n_templates)
     for n in range(n_events):
@@ -86,7 +83,7 @@ def mean_ranks(scores: Floats, ranked: Floats) -> None:
 
 @compiled
 def window_sums(event_ranks: Ranks, offsets: Integers, window: int, sums: Floats) -> None:
-    """Sums over the last `window` rows of a sample. Halves add up exactly, so rows can be subtracted."""
+    """Sum the last `window` rows of a sample; sums of halves are exact, so the oldest row is subtracted."""
     n_templates = event_ranks.shape[1]
     for s in range(len(offsets) - 1):
         for n in range(offsets[s], offsets[s + 1]):
@@ -104,15 +101,15 @@ HIGHEST = 100.0
 
 @dataclass(frozen=True)
 class TrustSettings:
-    """The parameters of Δ. The defaults are round numbers chosen by reasoning, not tuned on any samples.
+    """The parameters of Δ, the change of trust; the defaults are round numbers, not tuned on any samples.
 
     Attributes
     ----------
-    turning : A, the score that changes nothing; it is above a half, the average score of a claim that carries
-        no information, so that trust in a stranger falls
-    width : B, how slowly penalty turns into reward around A
-    reward : C, the most that an event can add
-    penalty : D, the most that an event can take
+    turning : A, the score that leaves trust unchanged; it is above ½, the average score of a claim that
+        carries no information, so that trust in a stranger falls
+    width : B, the width of the transition from penalty to reward around A
+    reward : C, the largest increase by one event
+    penalty : D, the largest decrease by one event
 
     Examples
     --------
@@ -137,11 +134,11 @@ class TrustSettings:
             raise ValueError(f"turning must lie between 0 and 1, not {self.turning}")
 
     def change(self, scores: Floats) -> Floats:
-        """Δ of each score; NaN where there is none."""
+        """Δ, the change of trust, for each score; NaN for NaN."""
         inverse = 1.0 / self.reward
         change: Floats = (self.turning - np.ascontiguousarray(scores)) / self.width
-        # Above 700 exp would overflow; the penalty is at its limit long before. The array is large, so all
-        # steps share it.
+        # exp would overflow above 709; the penalty reaches its limit long before. The array is large, so all
+        # steps work in place.
         np.exp(np.minimum(change, 700.0, out=change), out=change)
         change += inverse
         np.divide(self.penalty * (1.0 + inverse), change, out=change)
@@ -150,7 +147,7 @@ class TrustSettings:
 
 
 def beaten(event_ranks: Ranks) -> Floats:
-    """The share of other templates that each one beats at each event, (N, U); ties count half."""
+    """The share of the other templates that each template beats at each event, (N, U); ties count half."""
     n_templates = (~np.isnan(event_ranks)).sum(axis=1, keepdims=True)
     if (n_templates < 2).any():
         raise ValueError("trust by rank needs two templates or more, which are compared")
@@ -174,12 +171,12 @@ def moved(level: float, change: float) -> float:
 
 @compiled
 def trust_walk(changes: Floats, offsets: Integers, level: Floats) -> None:
-    """Trust after every event of every sample, into `level`."""
+    """Write the trust after every event of every sample into `level`."""
     n_templates = changes.shape[1]
     for s in range(len(offsets) - 1):
         for n in range(offsets[s], offsets[s + 1]):
             for u in range(n_templates):
                 before = HIGHEST if n == offsets[s] else level[n - 1, u]
                 change = changes[n, u]
-                # min and max would turn a missing score into a number.
+                # min and max would turn NaN, a missing score, into a number.
                 level[n, u] = change if np.isnan(change) else moved(before, change)

@@ -1,15 +1,15 @@
-"""Continuous verification: how soon a stranger is noticed, and how often the owner is bothered.
+"""Figures of continuous verification: how soon impostors are noticed, and how often owners are locked out.
 
-The *rejection time* of a query under another's template is the index, from 0, of its first event above the
-threshold, or its length if there is none. There are three kinds of threshold, with different names:
+The *rejection time* of a query under another user's template is the index, from 0, of its first event above
+the threshold, or its length if there is none. There are three kinds of threshold:
 
-- published: the owner's largest level on the very same query. The owner is never rejected, and the mean over
-  templates is the query's maximum rejection time. No system can have these thresholds.
-- transferable: the largest level of the claimed user's other samples, which a system can know. By
-  construction about one of a user's n samples is above the others, so that about 1 in n genuine samples are
-  rejected whatever the detector: compare detectors by their impostors.
+- published: the owner's largest level on the same query. The owner is never rejected, and the mean over
+  templates is the query's maximum rejection time. No real system can use these thresholds.
+- transferable: the largest level of the claimed user's other samples, which a real system can have. By
+  construction about one of a user's n samples is above the others, so that about 1 in n genuine samples is
+  rejected, whatever the detector: compare detectors by their figures for impostors.
 - shared: the level that 95 % of other users' genuine samples stay below. It needs no sample of the user
-  beyond those enrolled, and genuine samples and impostors both distinguish detectors.
+  beyond those enrolled, and detectors can be compared by genuine samples and by impostors.
 
 ANGA and ANIA are the average numbers of genuine and impostor actions between lock-outs (P. Bours and
 S. Mondal, Performance evaluation of continuous authentication systems, *IET Biometrics* 4 (2015)), all
@@ -38,7 +38,7 @@ from keydyn.evaluation.scores import Mask
 from keydyn.short_repr import short_repr
 
 PUBLISHED, TRANSFERABLE, SHARED = "published", "transferable", "shared"
-# What the kinds of threshold are called for people.
+# Descriptions of the kinds of threshold, for reports.
 THRESHOLDS = {
     PUBLISHED: "the owner's largest level on the query itself",
     TRANSFERABLE: "the largest level of the claimed user's other samples",
@@ -60,7 +60,7 @@ class Times:
     __repr__ = short_repr
 
     def text(self, digits: int = 2) -> str:
-        """For tables: "20.79 (9.04)", mean and standard deviation."""
+        """The mean and standard deviation for tables, such as "20.79 (9.04)"."""
         return f"{self.mean:.{digits}f}" + ("" if self.std is None else f" ({self.std:.{digits}f})")
 
 
@@ -70,8 +70,8 @@ class Actions:
 
     Attributes
     ----------
-    actions, lockouts : how many there were
-    low, high : 95 % interval of their quotient over users; None where some replicates have no lock-out
+    actions, lockouts : their numbers
+    low, high : the 95 % interval over users of their quotient; None for one user or an infinite end
     """
 
     actions: int
@@ -81,16 +81,16 @@ class Actions:
 
     @property
     def value(self) -> float | None:
-        """Actions per lock-out; None where there was none."""
+        """Actions per lock-out; None if there was no lock-out."""
         return self.actions / self.lockouts if self.lockouts else None
 
     @property
     def above(self) -> float | None:
-        """Where there was no lock-out: by the rule of three the average is above this, actions / 3."""
+        """A lower bound without lock-outs, actions / 3 by the rule of three; None if there were any."""
         return None if self.lockouts else self.actions / 3.0
 
     def text(self, digits: int = 0) -> str:
-        """For tables: "212", or "> 1,000" where there was no lock-out in 3,000 actions."""
+        """The figure for tables: "212", or "> 1,000" if there was no lock-out in 3,000 actions."""
         if self.value is None:
             return f"> {self.actions // 3:,}"
         return f"{self.value:,.{digits}f}"
@@ -98,7 +98,10 @@ class Actions:
 
 @dataclass(frozen=True, eq=False)
 class Continuous:
-    """Continuous verification of a detector under a protocol.
+    """Figures of continuous verification of a detector under a protocol.
+
+    With published thresholds `anga`, `locked_out` and `locked_samples` are None, because by construction
+    owners are never locked out.
 
     Attributes
     ----------
@@ -106,13 +109,12 @@ class Continuous:
     thresholds : "published", "transferable" or "shared"
     rejection : rejection times of impostors; with published thresholds the average maximum one, AMRT
     ania, anga : impostor and genuine actions between lock-outs, all users together
-    locked_out : the share of genuine users who were ever locked out
+    locked_out : the share of users who were ever locked out under their own template
     locked_samples : the share of genuine samples with a lock-out, mean over users
-        these and `anga` are None with published thresholds, where by construction no one is locked out
     unnoticed : the share of impostors' queries that were never locked out, mean over claimed users
     per_user : actions and lock-outs, genuine and impostor, under each user's template
     per_sample : user, session, fold and mean rejection time of each query
-    left_out : queries without a rejection time: the owner, or the others, have no template or no threshold
+    left_out : the number of queries without a rejection time, because templates or thresholds are missing
     """
 
     watching: str
@@ -137,7 +139,7 @@ def continuous(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Continuous:
-    """All figures of continuous verification; the rank penalty unless another way to watch is given.
+    """Compute all figures of continuous verification, by default for the rank penalty.
 
     Examples
     --------
@@ -196,23 +198,23 @@ def continuous(
 
 
 def has_published_thresholds(queries: EventRanks) -> bool:
-    """Whether some query is tried by its owner and by others: no other has a published threshold.
+    """Whether some query is tried against its owner's template and others, as published thresholds require.
 
-    In an open set, where the impostor has no template, there is none.
+    There is no such query in an open set, where the impostor has no template.
     """
     genuine, impostor = queries.trials & queries.own, queries.trials & ~queries.own
     return bool((genuine.any(axis=1) & impostor.any(axis=1)).any())
 
 
 def published_thresholds(queries: EventRanks, peaks: Floats) -> Floats:
-    """The owner's largest level on the query, for every user claimed, (S, U); NaN where there is no owner."""
+    """The owner's largest level on the query, for all users claimed, (S, U); NaN without a genuine trial."""
     genuine = queries.own & queries.trials
     level = np.where(genuine.any(axis=1), peaks[np.arange(len(peaks)), np.argmax(genuine, axis=1)], np.nan)
     return np.repeat(level[:, None], peaks.shape[1], axis=1)
 
 
 def transferable_thresholds(queries: EventRanks, peaks: Floats) -> Floats:
-    """The largest level of the claimed user's samples other than the query, (S, U); NaN without any."""
+    """The largest level of the claimed user's samples other than the query, (S, U); NaN if there is none."""
     limits = np.full(peaks.shape, np.nan)
     genuine = queries.own & queries.trials
     for u in range(peaks.shape[1]):
@@ -227,9 +229,9 @@ def transferable_thresholds(queries: EventRanks, peaks: Floats) -> Floats:
 
 
 def shared_thresholds(queries: EventRanks, peaks: Floats, share: float = GENUINE_SHARE) -> Floats:
-    """The level that this share of all other users' genuine samples stay below or at, (S, U).
+    """The level that this share of the other users' genuine samples do not exceed, (S, U).
 
-    NaN where there is no other user. The claimed user's samples are left out: only the template is known.
+    NaN if there is no other user. The claimed user's samples are left out: only the template is known.
     """
     genuine = queries.own & queries.trials
     levels, owner = peaks[genuine], np.nonzero(genuine)[1]
@@ -241,12 +243,11 @@ def shared_thresholds(queries: EventRanks, peaks: Floats, share: float = GENUINE
     return limits
 
 
-# Where each kind of threshold comes from.
 LIMITS = {PUBLISHED: published_thresholds, TRANSFERABLE: transferable_thresholds, SHARED: shared_thresholds}
 
 
 def rejection_times(levels: Floats, offsets: Integers, thresholds: Floats) -> Integers:
-    """The first event above the threshold of each query and template, or the query's length, (S, U)."""
+    """The index of the first event above the threshold, or the query's length, per template, (S, U)."""
     times = np.empty(thresholds.shape, dtype=np.int64)
     first_times(levels, offsets, thresholds, times)
     return times
@@ -255,7 +256,7 @@ def rejection_times(levels: Floats, offsets: Integers, thresholds: Floats) -> In
 def _rejection(
     queries: EventRanks, times: Integers, impostor: Mask, replicates: int, seed: int
 ) -> tuple[pd.DataFrame, Times]:
-    """Each query's mean over templates that are not the owner's, and the mean of these."""
+    """Each query's mean rejection time over other users' templates, and the mean of these over queries."""
     n_impostors = impostor.sum(axis=1)
     summed = np.where(impostor, times, 0).sum(axis=1)
     tried = n_impostors > 0
@@ -271,7 +272,7 @@ def _rejection(
 
 
 def _shares(some: Mask, whole: Mask) -> Floats:
-    """The share of `some` in `whole`, both (S, U), of each template that has any queries."""
+    """The share of `some` in `whole`, both (S, U), for each template that has any queries."""
     asked = whole.any(axis=0)
     shares: Floats = some.sum(axis=0)[asked] / whole.sum(axis=0)[asked]
     return shares
@@ -293,12 +294,12 @@ def _actions(per_user: pd.DataFrame, kind: str, replicates: int, seed: int) -> A
 def _quotient_interval(
     above: Floats, below: Floats, replicates: int, seed: int
 ) -> tuple[float | None, float | None]:
-    """Interval over users of Σ above / Σ below, both (U,); None for an end that would be infinite."""
+    """The interval over users of Σ above / Σ below, both (U,); None for an end that would be infinite."""
     if len(above) < 2:
         return None, None
     weights = user_weights(len(above), replicates, seed)
     top, bottom = weights @ above, weights @ below
-    # Replicates without any lock-out rank last; if the end of the interval is among them there is none.
+    # Replicates without any lock-out rank last; an end of the interval among them is None.
     quotient = np.divide(top, bottom, out=np.full(len(top), np.inf), where=bottom > 0)
     tail = int(np.ceil((1.0 - CONFIDENCE) / 2.0 * len(quotient)))
     ordered = np.sort(quotient)

@@ -1,1 +1,1 @@
-"""Protocols: who trains and who tries, and the scores that follow."""
+"""Protocols: which samples train and which are queries, and the scores that follow."""

@@ -1,9 +1,9 @@
 """Failure to acquire and failure to enrol (ISO/IEC 19795-1), counted and named.
 
 A sample that cannot be used is a failure to acquire; a user without enough usable samples is a failure to
-enrol. The error rates of comparisons, FMR and FNMR, cover only the rest, so that a system which left out
-everything difficult would look good. Therefore FTA and FTE are given beside them, and
-`Failures.of_transactions` and `Failures.generalised` give the rates with failures counted as rejections.
+enrol. The error rates of comparisons, FMR and FNMR, cover only the rest, so that a system that left out
+everything difficult would look good. Therefore FTA and FTE are reported with them, and
+`Failures.of_transactions` and `Failures.generalised` compute the rates with failures counted as rejections.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ MIN_KEYS = 2
 
 @dataclass(frozen=True, eq=False)
 class Failures:
-    """What cannot take part in an evaluation.
+    """Samples and users that cannot take part in an evaluation.
 
     Attributes
     ----------
     to_acquire : user, session and reason of each sample that cannot be used
-    to_enrol : user, usable samples and reason of each user with too few
-    kept : (n,) samples that can be used, of users who can be enrolled
+    to_enrol : user, number of usable samples and reason of each user with too few
+    kept : (n,) a mask of the usable samples of users who can be enrolled
     fta : failure-to-acquire rate, all samples together; fte : failure-to-enrol rate, a share of users
     """
 
@@ -42,18 +42,18 @@ class Failures:
     __repr__ = short_repr
 
     def of_transactions(self, fmr: float, fnmr: float) -> tuple[float, float]:
-        """False acceptance and false rejection of single attempts: a failure to acquire is a rejection."""
+        """False acceptance and rejection rates of single attempts: a failure to acquire is a rejection."""
         fta = self.fta.value or 0.0
         return fmr * (1.0 - fta), fta + fnmr * (1.0 - fta)
 
     def generalised(self, fmr: float, fnmr: float) -> tuple[float, float]:
-        """Generalised false acceptance and rejection: a failure to enrol is a rejection too."""
+        """Generalised false acceptance and rejection rates: a failure to enrol is a rejection too."""
         accepted, rejected = self.of_transactions(fmr, fnmr)
         fte = self.fte.value or 0.0
         return accepted * (1.0 - fte), fte + rejected * (1.0 - fte)
 
     def text(self) -> str:
-        """One line for a report; the tables name those who failed."""
+        """A summary line for a report; the tables name those that failed."""
         n_samples, n_users = len(self.kept), self.fte.trials
         return (
             f"failure to acquire: {len(self.to_acquire)} of {n_samples} samples; "
@@ -69,9 +69,9 @@ def find_failures(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Failures:
-    """Samples and users that a protocol cannot use.
+    """Find the samples and users that a protocol cannot use.
 
-    `needed` is how many samples a user must have: those that enrol and one to ask about. `vectors` says
+    `needed` is the number of samples that a user must have: those that enrol and one query. `vectors` tells
     whether detectors of feature vectors take part, which need every value; models of sequences do not.
 
     Examples
@@ -118,7 +118,7 @@ def find_failures(
 
 
 def _reasons(samples: Samples, min_keys: int, vectors: bool) -> list[str]:
-    """Why each sample cannot be used; empty where it can."""
+    """The reason why each sample cannot be used; empty if it can."""
     sequences = samples.sequences
     reasons = np.full(len(samples), "", dtype=object)
     if vectors:

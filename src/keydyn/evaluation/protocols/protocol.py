@@ -1,6 +1,6 @@
-"""Protocols: which samples enrol, which are asked, who the impostors are, how scores are normalised.
+"""Protocols: which samples enrol, which are queries, who the impostors are, and how scores are normalised.
 
-A figure means nothing without its protocol, so a protocol is an object that says all of it in words, and
+A figure means nothing without its protocol, so a protocol is an object that describes itself in full, and
 every table and report names the one that its figures come from.
 """
 
@@ -25,12 +25,13 @@ MIN_MAX = "each query's scores scaled to 0 … 1 over all enrolled templates"
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One enrolment and what is asked of it; all are masks over the samples.
+    """One enrolment and its queries, as masks over the samples.
 
     Attributes
     ----------
     train : samples that templates learn from; a user without any is not enrolled
-    genuine : queries that their owners make; impostor : queries that are tried against others' templates
+    genuine : queries tried against their owner's template
+    impostor : queries tried against other users' templates
     """
 
     train: Mask
@@ -45,15 +46,15 @@ class Split:
 
 
 class Protocol(ABC):
-    """How detectors are compared.
+    """A way to compare detectors.
 
     Class attributes
     ----------------
-    name, title : what it is called on the command line, and for people
-    citation : where it comes from; empty if it is common practice
-    impostors : who the impostors are
+    name, title : its name on the command line, and in reports
+    citation : its source; empty if it is common practice
+    impostors : a description of the impostors
     normalisation : "min-max" or "none"
-    prepared_on : "all samples" or "training samples": what a detector that scales features learns scales from
+    prepared_on : "all samples" or "training samples": those from which a detector learns scales of features
     least : the least number of samples that a user must have
 
     Examples
@@ -85,14 +86,14 @@ class Protocol(ABC):
     @property
     @abstractmethod
     def split(self) -> str:
-        """The split into training samples and queries, in words."""
+        """A description of the split into training samples and queries."""
 
     @abstractmethod
     def divided(self, samples: Samples) -> list[Split]:
-        """Every enrolment in turn."""
+        """All enrolments, without checking that each user has enough samples."""
 
     def splits(self, samples: Samples) -> list[Split]:
-        """Every enrolment in turn; a `ValueError` names the user who has too few samples."""
+        """All enrolments; a `ValueError` names a user who has too few samples."""
         users, counts = user_counts(samples)
         if len(users) < 2:
             raise ValueError(f"{self.title} needs 2 users or more; there is {len(users)}")
@@ -106,7 +107,7 @@ class Protocol(ABC):
         return self.divided(samples)
 
     def describe(self) -> dict[str, str]:
-        """All that a reader must know, in words."""
+        """A full description of the protocol for readers of a report, by item."""
         normalised = MIN_MAX if self.normalisation == "min-max" else "none: scores as the detector gives them"
         prepared = self.prepared_on + (", queries included" if self.prepared_on == "all samples" else "")
         return {
@@ -122,7 +123,7 @@ class Protocol(ABC):
 
 @dataclass(frozen=True)
 class LeaveOneOut(Protocol):
-    """Each sample in turn is scored against templates that learnt from all others."""
+    """A protocol that scores each sample in turn against templates that learnt from all others."""
 
     name: ClassVar[str] = "leave-one-out"
     title: ClassVar[str] = "Leave one sample out"
@@ -139,7 +140,8 @@ class LeaveOneOut(Protocol):
 class MonacoTappert(Protocol):
     """The protocol of the paper's recognition tables.
 
-    `train` and `test`, half-open ranges of sample numbers, replace leaving one out, as for password.
+    It leaves one sample out unless `train` and `test` give half-open ranges of sample numbers, as for the
+    password data.
     """
 
     train: tuple[int, int] | None = None
@@ -155,7 +157,7 @@ class MonacoTappert(Protocol):
 
     @classmethod
     def password(cls) -> MonacoTappert:
-        """Repetitions 150–199 train, 200–399 are queries."""
+        """The protocol for the password data: repetitions 150–199 train, 200–399 are queries."""
         return cls((150, 200), (200, 400))
 
     @property
@@ -204,7 +206,7 @@ class KillourhyMaxion(Protocol):
 
 @dataclass(frozen=True)
 class Chronological(Protocol):
-    """Train on the past, test on the future."""
+    """A protocol that trains on each user's earlier samples and tests on the later ones."""
 
     share: float = 0.5
 
@@ -232,7 +234,7 @@ class Chronological(Protocol):
 
 @dataclass(frozen=True)
 class Enrolment(Protocol):
-    """A few samples to enrol with, all later ones to try."""
+    """A protocol in which a few samples of each user enrol, and all later ones are queries."""
 
     samples: int = 5
     least: int = field(init=False, default=0)
@@ -256,9 +258,9 @@ class Enrolment(Protocol):
 
 @dataclass(frozen=True)
 class Across(Protocol):
-    """Train under some conditions, test under others: across sessions, places or devices.
+    """A protocol that trains under some conditions and tests under others, such as sessions or devices.
 
-    `enrolled` are the user and session of the samples that train, `words` say which these are.
+    `enrolled` holds the user and session of each training sample, `words` describes the split.
     """
 
     enrolled: frozenset[tuple[Hashable, Hashable]] = frozenset()
@@ -279,11 +281,11 @@ class Across(Protocol):
 
 @dataclass(frozen=True)
 class OpenSet(Protocol):
-    """Another protocol, but every impostor is unknown to the system.
+    """Another protocol with the change that every impostor is unknown to the system.
 
     Users are dealt into groups. Each group in turn is left out of enrolment, cohorts and scales, and its
-    queries are the impostors. Genuine queries are those of the next group, which is enrolled. So each sample
-    is genuine once and an impostor once, and no trial is counted twice.
+    queries are the impostors'. The genuine queries are those of the next group, which is enrolled. So each
+    query is genuine once and an impostor's once, and no trial is counted twice.
 
     Examples
     --------
@@ -330,7 +332,7 @@ class OpenSet(Protocol):
         if enrolled < 2:
             raise ValueError(
                 f"an open set of {len(users)} users in {n_groups} groups leaves {enrolled} enrolled, which "
-                "is no cohort: more groups are needed"
+                "is not a cohort: more groups are needed"
             )
         splits = [
             Split(
@@ -341,12 +343,12 @@ class OpenSet(Protocol):
             for split in self.inner.divided(samples)
             for g in range(n_groups)
         ]
-        # Where users have different numbers of samples, no user of these groups may have a late one.
+        # If users have different numbers of samples, the users of these two groups may have no query.
         return [split for split in splits if split.query.any()]
 
 
 def user_counts(samples: Samples) -> tuple[Integers, Integers]:
-    """Users in the order of first appearance, and how many samples each has."""
+    """Users in the order of first appearance, and the number of samples of each."""
     codes, users = samples.people
     return users, np.bincount(codes, minlength=len(users))
 

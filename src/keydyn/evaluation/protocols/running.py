@@ -1,4 +1,4 @@
-"""Runs a detector under a protocol: fits every template, then scores every query."""
+"""Running a detector under a protocol: every template is fitted, then every query scored."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from keydyn.model.data.vocabulary import Types
 from keydyn.parallel import Progress, counting_on
 from keydyn.short_repr import short_repr
 
-# A template is identified by the split whose samples scaled it (−1: all), its user, and a digest of the
-# numbers of the samples that it learns from; the numbers themselves would take much more room.
+# A template is identified by the split whose samples set its scales (−1: all samples), its user, and a digest
+# of the numbers of its training samples, which takes much less room than the numbers.
 Key = tuple[int, int, bytes]
-# The training samples of a batch are copied, and leaving one out of n copies nearly everything n times.
+# The size of a batch, whose training samples are copied: leaving one out of n copies nearly all n times.
 EVENTS_AT_A_TIME = 4_000_000
 
 
@@ -34,8 +34,8 @@ class Enrolled:
 
     Attributes
     ----------
-    split : its samples; population : the templates of those enrolled
-    columns : (u,) their places among all users of the samples
+    split : its samples; population : the templates of the enrolled users
+    columns : (u,) the indices of these users among all users of the samples
     """
 
     split: Split
@@ -52,7 +52,7 @@ def score_protocol(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Scores:
-    """Every query of every split against every template of that split.
+    """Score every query of every split against every template of that split.
 
     Users are in the order of first appearance. `progress` is called with the number of templates fitted.
 
@@ -69,7 +69,7 @@ def score_protocol(
 
 
 def n_templates(protocol: Protocol, detector: str | Detector, samples: Samples) -> int:
-    """How many templates there are to fit, for a progress bar."""
+    """The number of templates to fit, for a progress bar."""
     keys = _keys(protocol, make_detector(detector), protocol.splits(samples), samples)
     return len({key for of_split in keys for key in of_split})
 
@@ -82,7 +82,7 @@ def enrolments(
     progress: Progress | None = None,
     events_at_a_time: int = EVENTS_AT_A_TIME,
 ) -> list[Enrolled]:
-    """Every split of the protocol with its templates, each fitted once however many splits share it.
+    """Fit the templates of every split of the protocol; those that several splits share are fitted once.
 
     Templates are fitted in batches whose training samples have about `events_at_a_time` events.
 
@@ -105,7 +105,7 @@ def enrolments(
         for batch in _batches(keys, splits, samples, scaled_by, events_at_a_time):
             groups = [samples[which] for which in batch.values()]
             with warnings.catch_warnings():
-                # Published settings have a limit that some fits reach; `n_limited` counts them.
+                # Published settings limit iterations, and some fits reach the limit; `n_limited` counts them.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 fitted = fit_templates(prepared, groups, n_jobs, counting_on(progress, len(templates)))
             templates.update(zip(batch, fitted, strict=True))
@@ -121,7 +121,7 @@ def enrolments(
 
 
 def n_limited(enrolled: list[Enrolled]) -> int:
-    """How many templates stopped at a limit of iterations."""
+    """The number of templates whose fit stopped at its limit of iterations."""
     templates = {id(one): one for split in enrolled for one in split.population.detectors}
     return sum(one.limited for one in templates.values())
 
@@ -129,13 +129,13 @@ def n_limited(enrolled: list[Enrolled]) -> int:
 def scores_of(
     protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
 ) -> Scores:
-    """Every query against every template of its split."""
+    """Score every query against every template of its split."""
     raw = [one.population.score(samples[one.split.query], n_jobs) for one in enrolled]
     return _scores(protocol, enrolled, samples, raw)
 
 
 def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None) -> EventRanks:
-    """The rank of every template at every event of every query of its split.
+    """Rank the templates of each split at every event of its queries.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = No
 def scores_and_ranks(
     protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
 ) -> tuple[Scores, EventRanks]:
-    """Both in one pass, for detectors whose score is the sum of their events' scores."""
+    """Score and rank in one pass, for detectors whose score is the sum of their events' scores."""
     ranks, raw = [], []
     for fold, one in enumerate(enrolled):
         ranked, events = _event_ranks(fold, one, samples, n_jobs)
@@ -172,7 +172,7 @@ def scores_after(
     n_keys: Sequence[int],
     n_jobs: int | None = None,
 ) -> list[Scores]:
-    """The scores of every query's first events, for each number of them; all events of shorter queries.
+    """Score the first n events of every query, for each n of `n_keys`; shorter queries count in full.
 
     For detectors whose score is the sum of their events' scores, as in `scores_and_ranks`.
 
@@ -196,7 +196,7 @@ def scores_after(
 
 
 def sums_after(events: Floats, offsets: Integers, n: int | None = None) -> Floats:
-    """(n, U) sums of each sample's first n events, (N, U), or of all of them; shorter samples count whole."""
+    """Sums of each sample's first n event scores (N, U), or of all; shorter samples count in full."""
     if n is not None:
         place = np.arange(len(events)) - np.repeat(offsets[:-1], np.diff(offsets))
         events = np.where((place < n)[:, None], events, 0.0)
@@ -204,7 +204,7 @@ def sums_after(events: Floats, offsets: Integers, n: int | None = None) -> Float
 
 
 def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, raw_of: list[Floats]) -> Scores:
-    """Scores of all splits, from the raw scores of each split's queries against its templates."""
+    """Join the raw scores of each split's queries against its templates."""
     _, users = samples.people
     blocks = []
     for fold, (one, split_scores) in enumerate(zip(enrolled, raw_of, strict=True)):
@@ -233,7 +233,7 @@ def _event_ranks(fold: int, one: Enrolled, samples: Samples, n_jobs: int | None)
 
 
 def _trials(one: Enrolled, owners: Types, users: Types) -> Mask:
-    """Which comparisons of a split's queries are trials, (Q, U): as genuine or impostor, with a template."""
+    """A mask of a split's comparisons that are trials (Q, U): genuine or impostor, with a template."""
     split, query = one.split, one.split.query
     is_owner = owners[:, None] == users[None, :]
     trials = np.where(is_owner, split.genuine[query, None], split.impostor[query, None])
@@ -256,7 +256,7 @@ def _keys(protocol: Protocol, pattern: Detector, splits: list[Split], samples: S
 
 
 def _training(split: Split, codes: Integers) -> Iterator[tuple[int, Integers]]:
-    """Each user who is enrolled, and which samples that user's template learns from."""
+    """Yield each enrolled user with the numbers of the samples that the user's template learns from."""
     train = np.flatnonzero(split.train)
     train = train[np.argsort(codes[train], kind="stable")]
     users, begins = np.unique(codes[train], return_index=True)
@@ -266,7 +266,7 @@ def _training(split: Split, codes: Integers) -> Iterator[tuple[int, Integers]]:
 def _batches(
     keys: list[list[Key]], splits: list[Split], samples: Samples, scaled_by: int, events_at_a_time: int
 ) -> Iterator[dict[Key, Integers]]:
-    """Each template with this scaling, once, with the samples that it learns from; in batches."""
+    """Yield batches of the templates with this scaling, each once, with the samples that they learn from."""
     codes, lengths = samples.people[0], samples.sequences.lengths
     seen: set[Key] = set()
     batch: dict[Key, Integers] = {}

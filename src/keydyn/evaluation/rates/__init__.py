@@ -1,1 +1,1 @@
-"""Error rates: curves, intervals, comparisons, and whose errors they are."""
+"""Error rates: curves, intervals, comparisons of detectors, and differences between groups of users."""

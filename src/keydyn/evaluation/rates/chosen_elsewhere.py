@@ -1,9 +1,9 @@
-"""Errors at thresholds that were chosen on other people: the half total error rate, and the EPC.
+"""Errors at thresholds chosen on other people: the half total error rate, and the EPC.
 
-A threshold that is found on the very claims that it is judged by makes a system look better than it is. Here
+A threshold chosen on the same claims that it is evaluated on makes a system look better than it is. Here
 people are dealt into two halves. The threshold for the claims within one half is chosen on those within the
-other; claims across are not used. The expected performance curve (Bengio, Mariéthoz and Keller, *The expected
-performance curve*, ICML 2005) does so for every weight of the two errors.
+other; claims between the halves are not used. The expected performance curve, EPC (Bengio, Mariéthoz and
+Keller, *The expected performance curve*, ICML 2005), does so for every weight of the two errors.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from keydyn.evaluation.rates.error_curve import ErrorCurve, hull_points
 from keydyn.evaluation.scored_claims import ScoredClaims
 from keydyn.short_repr import short_repr
 
-# Chooses thresholds (T,) on the curve of some people.
+# A function that chooses thresholds (T,) on the error curve of one half of the people.
 Choose = Callable[[ErrorCurve], Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenElsewhere:
-    """Both errors and their mean at thresholds (T,) that other people chose, with replicates (R, T)."""
+    """Both error rates (T,) at thresholds chosen on other people, and replicates of their mean (R, T)."""
 
     fmr: Floats
     fnmr: Floats
@@ -36,7 +36,7 @@ class ChosenElsewhere:
 
     @property
     def hter(self) -> Floats:
-        """(T,) the half total error rate."""
+        """The half total error rate, (T,): the mean of both errors."""
         return (self.fmr + self.fnmr) / 2.0
 
     @property
@@ -45,7 +45,7 @@ class ChosenElsewhere:
         return interval(self.replicated)
 
     def rate(self) -> Rate:
-        """The half total error rate of the first threshold."""
+        """The half total error rate at the first threshold."""
         low, high = self.band
         return Rate(float(self.hter[0]), float(low[0]), float(high[0]), self.trials)
 
@@ -53,7 +53,7 @@ class ChosenElsewhere:
 def chosen_elsewhere(
     claims: ScoredClaims, choose: Choose, replicates: int = REPLICATES, seed: int = 0
 ) -> ChosenElsewhere | None:
-    """Errors in each half of the people at thresholds that the other half chose.
+    """The errors in each half of the people at thresholds chosen on the other half, added up.
 
     None if a half has no genuine or no impostor claims of its own.
     """
@@ -82,7 +82,7 @@ def chosen_elsewhere(
 
 
 def _counts(part: ScoredClaims, thresholds: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of each user: genuine claims rejected (U, T) of all (U,), impostors' accepted (U, T) of all (U,)."""
+    """Counts by user: genuine claims rejected (U, T) of all (U,), impostors' accepted (U, T) of all (U,)."""
     _, genuine, impostor = part.by_user
     rejected = np.stack([np.searchsorted(g, thresholds) for g in genuine]).astype(np.float64)
     friends, strangers = (np.array([len(one) for one in each], float) for each in (genuine, impostor))
@@ -91,7 +91,7 @@ def _counts(part: ScoredClaims, thresholds: Floats) -> tuple[Floats, Floats, Flo
 
 
 def nearest_threshold(curve: ErrorCurve) -> Floats:
-    """The threshold at which both errors are nearest, (1,), midway to the next score below."""
+    """The threshold at which both errors are closest, (1,), midway to the next score below."""
     return midway(curve, np.array([np.argmin(np.abs(curve.fmr - curve.fnmr))]))
 
 
@@ -100,14 +100,14 @@ WEIGHTS: Floats = np.linspace(0.02, 0.98, 49)
 
 
 def weighted_thresholds(curve: ErrorCurve) -> Floats:
-    """The thresholds of least w · FMR + (1 − w) · FNMR, one for each of `WEIGHTS`."""
+    """The thresholds that minimise w · FMR + (1 − w) · FNMR, one for each w of `WEIGHTS`."""
     points = hull_points(curve.fmr, curve.fnmr)
     errors = WEIGHTS[:, None] * curve.fmr[points] + (1.0 - WEIGHTS[:, None]) * curve.fnmr[points]
     return midway(curve, points[np.argmin(errors, axis=1)])
 
 
 def midway(curve: ErrorCurve, points: Integers) -> Floats:
-    """Thresholds between points of the curve and the next below: all decide alike on its own claims."""
+    """Thresholds midway between points of the curve and the next below, which decide its claims alike."""
     below = curve.thresholds[np.minimum(points + 1, len(curve.thresholds) - 1)]
     middle: Floats = (curve.thresholds[points] + below) / 2.0
     return middle

@@ -1,12 +1,12 @@
-"""How certain a figure is: intervals by bootstrap over users, and the rule of three.
+"""The uncertainty of figures: intervals by bootstrap over users, and the rule of three.
 
 Samples of one person resemble each other, so people are drawn, not samples (ISO/IEC 19795-1 asks for
 intervals that respect this). The rule of three: if none of n independent trials went wrong, the rate is below
 3/n with 95 % confidence. So a rate of p needs 3/p trials; with fewer it cannot be distinguished from 0.
 
-A trial is a sample that a person typed, counted once however many templates it was compared with: a further
-comparison adds nothing about the person who typed it. Samples of one person are not perfectly independent
-either; the rule is the least that must hold, and the interval accounts for the rest.
+A trial is a sample that a person typed, counted once, even if it was compared with several templates: a
+further comparison adds no information about the person who typed it. Samples of one person are not perfectly
+independent either; the rule is a necessary condition, and the interval accounts for the dependence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 REPLICATES = 1000
 CONFIDENCE = 0.95
-# Errors that must have been seen for a claim of ±30 % (Doddington and others, Speech Communication 31, 2000).
+# Errors to be observed for a precision of ±30 % (Doddington and others, Speech Communication 31, 2000).
 THIRTY = 30
 
 
@@ -37,8 +37,8 @@ class Estimate:
 
     Attributes
     ----------
-    value : the figure; None where it cannot be given, infinite where it is beyond what was observed
-    low, high : the interval; None where there is none, as with a single user
+    value : the figure; None if it cannot be given, infinite if it is beyond what was observed
+    low, high : the interval; None if there is none, as with a single user
     """
 
     value: float | None
@@ -47,20 +47,20 @@ class Estimate:
 
     @property
     def numbers(self) -> tuple[float, float, float]:
-        """The figure and the ends of its interval; NaN where there is none."""
+        """The figure and the ends of its interval; NaN for a missing one."""
         value, low, high = (math.nan if one is None else one for one in (self.value, self.low, self.high))
         return value, low, high
 
     def times(self, factor: float) -> Estimate:
-        """The figure in another unit."""
+        """The figure and its interval multiplied by a factor, to change the unit."""
         return Estimate(*(factor * one for one in self.numbers))
 
     def columns(self, name: str) -> dict[str, float | None]:
-        """For a CSV file: the figure under this name, and its interval."""
+        """The figure under this name, and its interval, as columns of a CSV file."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
     def text(self, digits: int = 0) -> str:
-        """For tables: "31 (24–44)", or the figure alone where there is no interval."""
+        """The figure for tables: "31 (24–44)", or without brackets if there is no interval."""
         value, low, high = (f"{one:.{digits}f}" if one < math.inf else "∞" for one in self.numbers)
         return value if self.low is None or self.high is None else f"{value} ({low}–{high})"
 
@@ -71,10 +71,10 @@ class Rate(Estimate):
 
     Attributes
     ----------
-    value : the rate; None where there are too few trials to support it
-    low, high : 95 % interval; None where there is none, as with a single user
-    trials : independent trials that it is based on, or that were too few
-    needed : where they were too few, how many the rule of three asks for
+    value : the rate; None if there are too few trials to support it
+    low, high : the 95 % interval; None if there is none, as with a single user
+    trials : the number of independent trials
+    needed : the number that the rule of three asks for, if they were too few
     std : standard deviation over users; None for a rate of all users together
 
     Examples
@@ -94,22 +94,22 @@ class Rate(Estimate):
 
     @property
     def supported(self) -> bool:
-        """Whether there are as many trials as are needed."""
+        """Whether there are enough trials to support a rate."""
         return self.value is not None
 
     @property
     def below(self) -> float | None:
-        """Where no error was observed: the rate is below this, 3 / trials; otherwise None."""
+        """The upper bound of the rate if no error was observed, 3 / trials; otherwise None."""
         return min(1.0, 3.0 / self.trials) if self.value == 0.0 and self.trials else None
 
     @property
     def above(self) -> float | None:
-        """Where every trial was counted: the rate is above this, 1 − 3 / trials; otherwise None."""
+        """The lower bound of the rate if all trials were counted, 1 − 3 / trials; otherwise None."""
         return max(0.0, 1.0 - 3.0 / self.trials) if self.value == 1.0 and self.trials else None
 
     @property
     def errors(self) -> int | None:
-        """About how many of the trials were counted; None where there is no rate."""
+        """The approximate number of trials counted as errors; None if there is no rate."""
         return None if self.value is None else round(self.value * self.trials)
 
     @property
@@ -118,19 +118,19 @@ class Rate(Estimate):
         return self.errors is not None and self.errors >= THIRTY
 
     def figure(self, digits: int = 1) -> str:
-        """Without the interval: "4.2 %", "< 0.3 %", "> 99.7 %" or "not supported by 240 trials"."""
+        """The rate without interval: "4.2 %", "< 0.3 %", "> 99.7 %" or "not supported by 240 trials"."""
         if self.value is None:
             return f"not supported by {self.trials:,} trials"
         if self.below is not None:
             return f"< {percentage(self.below, digits, upwards=True)} %"
         if self.above is not None:
-            # What is missing is rounded upwards, so that the bound is rounded downwards.
+            # The difference from 100 % is rounded upwards, so that the bound is rounded downwards.
             missing = float(percentage(1.0 - self.above, digits, upwards=True))
             return f"> {100.0 - missing:.{digits}f} %"
         return f"{percentage(self.value, digits)} %"
 
     def text(self, digits: int = 1) -> str:
-        """For tables: "4.2 % (3.1–5.5)", or `figure` where there is no interval."""
+        """The rate for tables: "4.2 % (3.1–5.5)", or `figure` if there is no interval."""
         bounded = self.value is None or self.below is not None or self.above is not None
         if bounded or self.low is None or self.high is None:
             return self.figure(digits)
@@ -138,21 +138,21 @@ class Rate(Estimate):
 
 
 def unsupported(trials: int, needed: int) -> Rate:
-    """A rate that is not a number: the rule of three asks for more trials than there are."""
+    """A rate without a value, because the rule of three asks for more trials than there are."""
     return Rate(None, None, None, trials, needed)
 
 
 def percentage(rate: float, digits: int, upwards: bool = False) -> str:
-    """A rate in per cent without the sign; an upper bound is rounded upwards."""
+    """A rate in per cent, without the sign; `upwards` rounds up, for upper bounds."""
     if upwards:
-        # A little is taken off first, so that 0.3 stored as 0.30000000000000004 stays 0.3.
+        # A small number is subtracted, so that 0.3 stored as 0.30000000000000004 stays 0.3.
         unit = 10.0**digits
         return f"{math.ceil(100.0 * rate * unit - 1e-9) / unit:.{digits}f}"
     return f"{100.0 * rate:.{digits}f}"
 
 
 def trials_needed(rate: float) -> int:
-    """The rule of three: how many independent trials a rate needs, 3/p; no number is enough for 0.
+    """The number of independent trials that a rate p needs by the rule of three, 3/p; 0 is refused.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def trials_needed(rate: float) -> int:
     3000
     """
     if not 0.0 < rate <= 1.0:
-        raise ValueError(f"a rate lies above 0 and is 1 at most, not {rate}")
+        raise ValueError(f"a rate must be above 0 and at most 1, not {rate}")
     return math.ceil(3.0 / rate - 1e-9)
 
 
@@ -173,7 +173,7 @@ def mean_estimate(values: ArrayLike, seed: int = 0) -> Estimate:
 
 
 def mean_rate(values: Floats, trials: int, replicates: int = REPLICATES, seed: int = 0) -> Rate:
-    """Mean and standard deviation (divisor U − 1) of the users' own rates (U,), with its interval."""
+    """The mean of the users' rates (U,) with its interval, and their standard deviation (divisor U − 1)."""
     low, high = bootstrap_mean(values[:, None], replicates, seed)
     mean = float(values.mean())
     if len(values) == 1:
@@ -196,7 +196,7 @@ def interval(replicated: Floats) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=32)
 def user_weights(n_users: int, replicates: int = REPLICATES, seed: int = 0) -> Floats:
-    """How often each user is drawn in each replicate, (R, U); rows sum to U. The same for the same seed."""
+    """The number of times each user is drawn in each replicate, (R, U), fixed by the seed; rows sum to U."""
     if n_users < 1:
         raise ValueError("there are no users to draw from")
     if replicates < 1:
@@ -215,9 +215,10 @@ def _check(values: Floats) -> None:
 
 
 class Claims:
-    """Who claimed to be whom; people are drawn with replacement, and a claim counts for both of its people.
+    """Claims between people, for intervals of shares of claims: people are drawn with replacement.
 
-    `claimed` and `typist` (n,) are the numbers of the people in each claim.
+    `claimed` and `typist` (n,) are the numbers of the people in each claim. In a replicate a claim is counted
+    as often as its typist was drawn, times as often as the person claimed was drawn.
     """
 
     def __init__(
@@ -230,20 +231,20 @@ class Claims:
         self.totals = self._drawn(np.ones(n))
 
     def interval(self, counted: Truths | Floats) -> tuple[float, float]:
-        """95 % interval of the share of claims that are counted, (n,)."""
+        """The 95 % interval of the share of claims that are counted, (n,)."""
         there = self.totals > 0
         low, high = interval(self._drawn(counted.astype(np.float64))[there] / self.totals[there])
         return float(low), float(high)
 
     def rate(self, counted: Truths) -> Rate:
-        """The share with its interval."""
+        """The share of claims that are counted (n,), with its interval."""
         return Rate(float(counted.mean()), *self.interval(counted), trials=len(counted))
 
     def _drawn(self, counted: Floats) -> Floats:
-        """(R,) claims counted as often as both of their people were drawn."""
+        """The sum of what is counted (n,) in each replicate, (R,)."""
         n = self.n_people
         counts = np.bincount(self.pairs, counted, n * n).reshape(n, n)
-        # A person who claims to be themselves was drawn once, not twice.
+        # For a genuine claim both people are the same, who counts once, not squared.
         own = np.diag(counts).copy()
         np.fill_diagonal(counts, 0.0)
         drawn: Floats = ((self.weights @ counts) * self.weights).sum(axis=1) + self.weights @ own
@@ -256,9 +257,9 @@ DIGITS = 12
 
 
 def signed_rank_p(one: Floats, other: Floats) -> float:
-    """p-value of the signed-rank test of paired figures (U,); 1 where no pair differs.
+    """The two-sided p-value of the signed-rank test of paired figures (U,); 1 if no pair differs.
 
-    Fewer than 6 differing pairs can never reach 0.05 two-sided; the p-value says so by itself.
+    With fewer than 6 differing pairs it cannot fall below 0.05.
     """
     difference = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
     if len(difference) == 0:
@@ -275,11 +276,11 @@ def signed_rank_p(one: Floats, other: Floats) -> float:
 
 
 def compare_with_best(figures: pd.DataFrame, higher_is_better: bool) -> pd.DataFrame:
-    """Each detector against the one with the best mean.
+    """Test each detector against the one with the best mean.
 
-    `figures` has a row for each user and a column for each detector. The result has a row for each detector:
-    mean, best (whether it is the one that others are tested against), p (1 for the best), level (corrected)
-    and bold, true where p is above the level. Of detectors with the same mean the first is the best.
+    `figures` has one row per user and one column per detector. The result has one row per detector: mean,
+    best (whether the others are tested against it), p (1 for the best), level (corrected for the number of
+    tests) and bold (whether p is above the level). Of detectors with the same mean the first is the best.
 
     Examples
     --------

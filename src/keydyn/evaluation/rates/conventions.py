@@ -1,6 +1,6 @@
-"""Equal error rates and FNMR at FMR as others define them, so that published figures can be compared.
+"""Equal error rates and FNMR at FMR by other definitions, for comparison with published figures.
 
-Our own are in `error_curve`. A definition here follows its source even where ours differs on purpose.
+Our own definitions are in `error_curve`. Those here follow their source even where ours differ on purpose.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from keydyn.evaluation.rates.error_curve import ErrorCurve
 
 
 def nearest_eer(genuine: Floats, impostor: Floats) -> float:
-    """The equal error rate of the Keystroke Verification Challenge: the mean of both at the nearest point.
+    """The equal error rate of the Keystroke Verification Challenge: the mean of FMR and FNMR where closest.
 
-    Of the corners of the ROC, strict to lax, it takes the first at which FMR and FNMR differ least. Points
-    within a straight run of the curve are no corners: programs of participants in the challenge (Stragapede
+    It is taken at the first corner of the ROC, from strict to lax, at which FMR and FNMR differ least. Points
+    within a straight part of the curve are not corners: programs of participants in the challenge (Stragapede
     and others, *KVC-onGoing*, Pattern Recognition 161, 2025) take the points of scikit-learn's `roc_curve`,
     which leaves them out. The organisers' own program could not be compared.
 
@@ -32,20 +32,20 @@ def nearest_eer(genuine: Floats, impostor: Floats) -> float:
 
 
 def nearest_fnmr_at_fmr(genuine: Floats, impostor: Floats, target: float) -> float:
-    """FNMR at the first corner of the ROC, strict to lax, whose FMR is nearest to the target.
+    """FNMR at the first corner of the ROC, from strict to lax, whose FMR is closest to the target.
 
-    It is what the challenge's nearest point means here, for which no public program was found. Unlike
-    `fnmr_at_fmr` it may be that of a threshold whose FMR is above the target.
+    This is our reading of the challenge's nearest point, for which no public program was found. Unlike
+    `fnmr_at_fmr` it may belong to a threshold whose FMR is above the target.
     """
     fmr, fnmr = corners(genuine, impostor)
     return float(fnmr[np.argmin(np.abs(fmr - target))])
 
 
 def corners(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
-    """FMR and FNMR at the points of scikit-learn's `roc_curve` with its defaults, strict to lax.
+    """FMR and FNMR at the points of scikit-learn's `roc_curve` with its defaults, from strict to lax.
 
-    These are the point that accepts nothing, the next and the last, and those between at which the step from
-    the point before differs, in counts, from that to the next.
+    These are the point that accepts nothing, the next, the last, and those between them at which the step
+    from the previous point differs, in counts, from the step to the next.
     """
     thresholds = ErrorCurve.of(genuine, impostor).thresholds
     strangers, friends = (
@@ -53,5 +53,5 @@ def corners(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
     )
     kept = np.ones(len(thresholds), dtype=bool)
     kept[2:-1] = (np.diff(strangers[1:], n=2) != 0) | (np.diff(friends[1:], n=2) != 0)
-    # 1 − the true match rate, as the scripts have it: rounding decides between points that are equally near.
+    # 1 − the true match rate, as in those programs: rounding decides between equally close points.
     return strangers[kept] / len(impostor), 1.0 - friends[kept] / len(genuine)

@@ -1,10 +1,9 @@
-"""What errors cost: the detection cost function (DCF) at a prior and at costs of both errors.
+"""The detection cost function (DCF): the cost of errors, given a prior and the costs of both errors.
 
-The cost of a threshold is prior · miss · FNMR + (1 − prior) · false_match · FMR, divided by that of the
-better of two systems that look at nothing and accept or reject everybody (NIST's normalised DCF). So 0 is
-perfect, and 1 is what no system at all costs. The *minimum* is that of the best threshold, known afterwards.
-The *actual* cost is that of natural-log likelihood ratios at Bayes' threshold, which follows from prior and
-costs alone.
+The cost of a threshold is prior · miss · FNMR + (1 − prior) · false_match · FMR, divided by the lesser cost
+of two systems that accept and reject all claims (NIST's normalised DCF). So 0 is perfect, and 1 is the cost
+of having no system. The *minimum* cost is that of the best threshold in hindsight. The *actual* cost is that
+of natural-log likelihood ratios at Bayes' threshold, which follows from prior and costs alone.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from keydyn.evaluation.rates.likelihood_ratios import check_prior
 
 @dataclass(frozen=True)
 class DetectionCost:
-    """Prior and costs.
+    """The prior and the costs of errors, and the cost function that follows from them.
 
     Attributes
     ----------
     prior : the probability that a claim is genuine
-    miss, false_match : what it costs to reject a genuine claim and to accept an impostor's
+    miss, false_match : the costs of rejecting a genuine claim and of accepting an impostor's
 
     Examples
     --------
@@ -51,7 +50,7 @@ class DetectionCost:
         return float(np.log((1.0 - self.prior) * self.false_match) - np.log(self.prior * self.miss))
 
     def of(self, fmr: Floats | float, fnmr: Floats | float) -> Floats:
-        """The normalised cost of error rates."""
+        """The normalised cost of these error rates."""
         misses, matches = self.prior * self.miss, (1.0 - self.prior) * self.false_match
         cost: Floats = (misses * np.asarray(fnmr) + matches * np.asarray(fmr)) / min(misses, matches)
         return cost
@@ -78,6 +77,6 @@ def actual_dcf(genuine: Floats, impostor: Floats, cost: DetectionCost | None = N
 
 
 def rates_at(genuine: Floats, impostor: Floats, threshold: float) -> tuple[float, float]:
-    """FMR and FNMR at a threshold: what scores as high is accepted."""
+    """FMR and FNMR at a threshold; scores equal to it are accepted."""
     check_scores(genuine, impostor)
     return float((impostor >= threshold).mean()), float((genuine < threshold).mean())

@@ -1,8 +1,8 @@
 """Error rates from genuine and impostor scores; a higher score is more genuine.
 
 In the vocabulary of ISO/IEC 19795-1 the errors of comparisons are the false match rate (FMR, impostors
-accepted) and the false non-match rate (FNMR, genuine samples rejected). Where every sample is one attempt
-these are also false acceptance and false rejection.
+accepted) and the false non-match rate (FNMR, genuine samples rejected). If every sample is one attempt, these
+are also the rates of false acceptance and false rejection.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from keydyn.short_repr import short_repr
 
 @dataclass(frozen=True, eq=False)
 class ErrorCurve:
-    """Both error rates at every distinct score, from strict to lax: the points of ROC and DET.
+    """Both error rates at every distinct score, from strict to lax: the points of ROC and DET curves.
 
-    A sample is accepted if it scores at least the threshold; the first threshold, +∞, accepts none.
+    A sample is accepted if its score is at least the threshold; the first threshold, +∞, accepts none.
 
     Attributes
     ----------
-    thresholds, fmr, fnmr : (P,); FMR rises from 0, FNMR falls from 1
+    thresholds, fmr, fnmr : (P,); FMR rises from 0 to 1, FNMR falls from 1 to 0
 
     Examples
     --------
@@ -45,9 +45,9 @@ class ErrorCurve:
 
     @classmethod
     def of(cls, genuine: Floats, impostor: Floats) -> ErrorCurve:
-        """From the scores of genuine and impostor trials, (G,) and (I,)."""
+        """The curve of genuine and impostor scores, (G,) and (I,)."""
         check_scores(genuine, impostor)
-        # A stable sort only merges runs that are in order already, as the scores of several users often are.
+        # A stable sort only merges runs that are already sorted, as the scores of several users often are.
         genuine, impostor = np.sort(genuine, kind="stable"), np.sort(impostor, kind="stable")
         merged = np.sort(np.concatenate([genuine, impostor]), kind="stable")
         thresholds = merged[np.append(True, merged[1:] != merged[:-1])][::-1]
@@ -62,7 +62,7 @@ class ErrorCurve:
 
     @property
     def eer(self) -> float:
-        """Equal error rate: where both rates cross, on straight lines between neighbouring points."""
+        """The equal error rate, at which both rates cross, on straight lines between adjacent points."""
         return float(crossing(self.fmr[None], self.fnmr[None])[0])
 
     def fnmr_at_fmr(self, target: float) -> float:
@@ -75,17 +75,17 @@ class ErrorCurve:
 
     @property
     def hull(self) -> ErrorCurve:
-        """The points on the lower convex hull of the curve: what mixing two thresholds at random can reach.
+        """The lower convex hull of the curve: the errors reached by random choice between two thresholds.
 
-        Its `eer` is the equal error rate of the convex hull, which no choice of one threshold for every prior
-        and cost exceeds (Brümmer and de Villiers, *The BOSARIS Toolkit*, 2013). It is never above the usual
-        one.
+        Its `eer` is the equal error rate of the convex hull: the largest expected error over all priors, with
+        the best threshold for each (Brümmer and de Villiers, *The BOSARIS Toolkit*, 2013). It is never above
+        the usual one.
         """
         points = hull_points(self.fmr, self.fnmr)
         return ErrorCurve(self.thresholds[points], self.fmr[points], self.fnmr[points])
 
     def fnmr_on(self, grid: Floats) -> Floats:
-        """FNMR at each FMR of the grid, on straight lines between points; the lower end of a vertical one."""
+        """FNMR at each FMR of the grid, on lines between points, at the lower end of vertical ones."""
         before = np.searchsorted(self.fmr, grid, side="right") - 1
         after = np.minimum(before + 1, len(self.fmr) - 1)
         width = self.fmr[after] - self.fmr[before]
@@ -95,7 +95,7 @@ class ErrorCurve:
 
 
 def check_scores(genuine: Floats, impostor: Floats) -> None:
-    """A `ValueError` if there are no scores of one kind, or one of them is NaN."""
+    """Raise a `ValueError` if there are no scores of one kind, or one of them is NaN."""
     for name, scores in (("genuine", genuine), ("impostor", impostor)):
         if len(scores) == 0:
             raise ValueError(f"there are no {name} scores")
@@ -104,13 +104,13 @@ def check_scores(genuine: Floats, impostor: Floats) -> None:
 
 
 def hull_points(fmr: Floats, fnmr: Floats) -> Integers:
-    """Which points of a curve, from strict to lax (P,), are the corners of its lower convex hull.
+    """The indices of the corners of a curve's lower convex hull; the curve runs from strict to lax, (P,).
 
-    These are the edges of the blocks in which adjacent violators are pooled.
+    They are the edges of the blocks of the pool-adjacent-violators algorithm.
     """
     impostors, genuine = np.diff(fmr), -np.diff(fnmr)
     weight = impostors + genuine
-    # The last of points that coincide stands for all of them.
+    # Of points that coincide, the last represents all.
     steps = np.flatnonzero(weight > 0)
     share = isotonic_regression(genuine[steps] / weight[steps], sample_weight=weight[steps], increasing=False)
     last = np.append(share[1:] != share[:-1], True)
@@ -118,7 +118,7 @@ def hull_points(fmr: Floats, fnmr: Floats) -> Integers:
 
 
 def crossing(fmr: Floats, fnmr: Floats) -> Floats:
-    """Where each of some pairs of curves crosses, (B, P) → (B,); FMR rises from 0, FNMR falls from 1."""
+    """The rate at which each pair of curves crosses, (B, P) → (B,); FMR rises from 0, FNMR falls from 1."""
     rows = np.arange(len(fmr))
     after = np.argmax(fmr >= fnmr, axis=1)
     gap_before = fnmr[rows, after - 1] - fmr[rows, after - 1]
@@ -130,21 +130,21 @@ def crossing(fmr: Floats, fnmr: Floats) -> Floats:
 
 
 def equal_error_rate(genuine: Floats, impostor: Floats) -> float:
-    """Where FMR and FNMR cross, on straight lines between neighbouring points."""
+    """The rate at which FMR and FNMR cross, on straight lines between adjacent points."""
     return ErrorCurve.of(genuine, impostor).eer
 
 
 def zero_miss_rate(genuine: Floats, impostor: Floats) -> float:
-    """FNMR at the laxest threshold that accepts no impostor, FNMR at FMR 0.
+    """FNMR at the laxest threshold that accepts no impostor: FNMR at FMR 0.
 
-    Killourhy and Maxion's zero-miss rate: they call an accepted impostor a miss and a rejected genuine
-    sample a false alarm, so this is their false-alarm rate when no impostor is missed.
+    This is Killourhy and Maxion's zero-miss rate: they call an accepted impostor a miss and a rejected
+    genuine sample a false alarm, so it is their false-alarm rate when no impostor is missed.
     """
     return ErrorCurve.of(genuine, impostor).fnmr_at_fmr(0.0)
 
 
 def common_grid() -> Floats:
-    """FMR from 0 to 1 for curves of several users: even steps, and as many on a logarithmic scale."""
+    """A grid of FMR from 0 to 1 for curves of several users: 201 even steps and 201 logarithmic ones."""
     return np.unique(np.concatenate([np.linspace(0.0, 1.0, 201), np.geomspace(1e-4, 1.0, 201)]))
 
 
@@ -152,5 +152,5 @@ def curves_on(curves: Sequence[ErrorCurve], grid: ArrayLike) -> Floats:
     """FNMR of several curves at the same FMR, (curves, grid)."""
     places = np.asarray(grid, dtype=np.float64)
     if ((places < 0) | (places > 1)).any():
-        raise ValueError("the grid holds rates, from 0 to 1")
+        raise ValueError("the grid must hold rates from 0 to 1")
     return np.stack([curve.fnmr_on(places) for curve in curves])

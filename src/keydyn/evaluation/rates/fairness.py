@@ -1,10 +1,11 @@
-"""Whose errors they are: rates by speed of typing, by any column, and of the worst tenth of all users.
+"""Error rates of groups of users: by speed of typing, by any other column, and of the worst tenth.
 
-One threshold for all is not the same for all. A decision is a row of `user`, in whose name a sample was sent,
-`genuine`, whether that user typed it, and `answer`; whatever is not "accept" is a refusal.
+One threshold for all users does not give all of them the same errors. A decision is a row with `user`, the
+user claimed, `genuine`, whether that user typed the sample, and `answer`; any other answer than "accept" is a
+refusal.
 
-How far groups differ is summed up by the figures that the Keystroke Verification Challenge reports
-(Stragapede and others, IEEE Access 12, 2024); `group_differences` says where each of them was published.
+The differences between groups are summarised by the figures that the Keystroke Verification Challenge reports
+(Stragapede and others, IEEE Access 12, 2024); `group_differences` cites the source of each.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ ERRORS = {"fnmr": "Genuine refused", "fmr": "Impostors accepted"}
 COLUMNS = ("user", "genuine", "answer")
 EVERYBODY, WORST = "everybody", "worst tenth"
 WORST_SHARE = 0.1
-# Numbers with more different values than this are divided into thirds.
+# Columns of numbers with more distinct values than this are divided into thirds.
 MOST_VALUES = 5
 THIRDS = ("lowest third", "middle third", "highest third")
-# A group of fewer people says more about them than about the group.
+# The figures of a group of fewer people depend more on those people than on the group.
 LEAST_PEOPLE = 10
 DIFFERENCES = {
     "std": "Standard deviation of EERs",
@@ -43,22 +44,22 @@ DIFFERENCES = {
 
 
 def median_intervals(samples: Samples) -> pd.Series:
-    """The median of each user's intervals between presses, milliseconds: how fast the user types."""
+    """The median of each user's intervals between presses in milliseconds, a measure of typing speed."""
     sequences = samples.sequences
     tau = np.array(sequences.X[:, (sequences.feature_names or ()).index("tau")])
-    # Whatever stands in for a sample's first interval is none.
+    # The first value of a sample is a placeholder, not an interval.
     tau[sequences.offsets[:-1]] = np.nan
     users = np.repeat(samples.users, sequences.lengths)
     return pd.Series(tau).groupby(users, sort=False).median()
 
 
 def error_rates_by(decisions: pd.DataFrame, columns: Sequence[str] = (), seed: int = 0) -> pd.DataFrame:
-    """One row per group and error: column, group, users, trials, rate, low, high.
+    """Error rates, one row per group and error: column, group, error, users, trials, rate, low, high.
 
     A group's rate is the mean of its users' own rates, with a bootstrap interval over users. `columns` are
-    further columns of the decisions. One of numbers with many values is divided into thirds of the users, by
-    the median of each user's values. The worst tenth is chosen by every other decision on each user, and its
-    rate is that of the decisions in between: of those it was chosen by it would come out too high.
+    further columns of the decisions to group by. A column of numbers with many values is divided into thirds
+    of the users, by the median of each user's values. The worst tenth is chosen by every second decision on
+    each user, and its rate is computed from the others: on the same decisions it would come out too high.
 
     Examples
     --------
@@ -98,13 +99,13 @@ def error_rates_by(decisions: pd.DataFrame, columns: Sequence[str] = (), seed: i
 
 
 def group_rates(scores: Scores, groups: Mapping[Any, Any], seed: int = 0) -> pd.DataFrame:
-    """The errors of each group of users at one threshold, where the error rates of all users are equal.
+    """The errors of each group of users at one threshold, at which FMR and FNMR of all users are equal.
 
-    `groups` has the group of each user, by name; numbers with many values are divided into thirds, and users
-    who are in no group are left out. One row per group: group, users, enough (whether they are `LEAST_PEOPLE`
-    or more), eer (at a threshold of the group's own), and fmr and fnmr with their intervals `_low` and
-    `_high`. The impostors of a group are those who claim to be one of its users; fmr_same and fmr_other are
-    of impostors of the same group and of others, NaN where there are none.
+    `groups` maps each user's name to a group; numbers with many values are divided into thirds, and users
+    without a group are left out. One row per group: group, users, enough (whether they are `LEAST_PEOPLE` or
+    more), eer (at a threshold of the group's own), and fmr and fnmr with their intervals `_low` and `_high`
+    and numbers of trials `_trials`. The impostors of a group are those who claim to be one of its users;
+    fmr_same is that of impostors of the same group, fmr_other of other groups, NaN if there are none.
     """
     query, template = np.nonzero(scores.trials)
     claims = pd.DataFrame({"user": scores.users[template], "typist": scores.owners[query]})
@@ -143,23 +144,23 @@ def group_rates(scores: Scores, groups: Mapping[Any, Any], seed: int = 0) -> pd.
 
 
 def group_differences(rates: pd.DataFrame, weight: float = 0.5) -> dict[str, float | None]:
-    """How far groups differ, by the columns eer, fmr, fnmr, fmr_same and fmr_other of `group_rates`.
+    """Figures of the differences between groups, from the columns eer, fmr, fnmr, … of `group_rates`.
 
-    `weight` is that of the false match rate, 1 − `weight` that of the false non-match rate. None where a
-    figure has no value, as a ratio to a rate of zero. With F the FMR and N the FNMR of groups, at one
-    threshold:
+    `weight` is the weight of the false match rate, 1 − `weight` that of the false non-match rate. A figure
+    without a value, such as a ratio to a rate of zero, is None. With F the FMR and N the FNMR of groups, at
+    one threshold:
 
-    - std: standard deviation of the groups' EERs, divisor G; ser, skewed error ratio: their largest by their
-      smallest (Wang and Deng, CVPR 2020)
+    - std: standard deviation of the groups' EERs, divisor G; ser, skewed error ratio: the largest divided by
+      the smallest (Wang and Deng, CVPR 2020)
     - fdr, fairness discrepancy rate: 1 − weight · (max F − min F) − (1 − weight) · (max N − min N); 1 is fair
       (de Freitas Pereira and Marcel, IEEE T-BIOM 4, 2022)
     - ir, inequity rate: (max F / min F)^weight · (max N / min N)^(1 − weight); 1 is fair (Grother, NIST IR
       8429, 2022)
     - garbe: weight · Gini(F) + (1 − weight) · Gini(N), where Gini(x) is the sum over all pairs of groups of
-      |x_i − x_j| by 2 G (G − 1) · mean(x); 0 is fair (Howard and others, ICPR 2022)
-    - sir, skewed impostor ratio: the mean FMR of impostors of the same group by that of impostors of others;
-      1 is fair. The challenge introduced the name for how impostors within and across groups differ; that it
-      is a ratio of these two rates is our reading
+      |x_i − x_j| divided by 2 G (G − 1) · mean(x); 0 is fair (Howard and others, ICPR 2022)
+    - sir, skewed impostor ratio: the mean FMR of impostors of the same group divided by that of impostors of
+      other groups; 1 is fair. The challenge introduced the name for the difference between impostors within
+      and across groups; that it is a ratio of these two rates is our reading
     """
     if not 0.0 <= weight <= 1.0:
         raise ValueError(f"weight must lie from 0 to 1, not {weight}")
@@ -189,14 +190,14 @@ def _curve(claims: pd.DataFrame) -> ErrorCurve:
 
 
 def _ratio(largest: float, smallest: float) -> float:
-    """1 where both are zero, as nothing differs; infinite where only the smaller is."""
+    """The ratio of two rates; 1 if both are zero, because they are equal, infinite if only the smaller is."""
     if smallest == 0.0:
         return 1.0 if largest == 0.0 else np.inf
     return float(largest / smallest)
 
 
 def _gini(values: Floats) -> float:
-    """Gini coefficient, corrected for few groups; 0 where all are equal."""
+    """The Gini coefficient, corrected for few groups; 0 if all values are equal."""
     if np.ptp(values) == 0.0:
         return 0.0
     n = len(values)
@@ -214,7 +215,7 @@ def _groups(decisions: pd.DataFrame, column: str) -> pd.Series:
 
 
 def _trials(decisions: pd.DataFrame, error: str) -> pd.DataFrame:
-    """user and wrong, of the decisions in which the error can happen."""
+    """The columns user and wrong of the decisions in which the error can occur."""
     genuine = decisions["genuine"].to_numpy(dtype=bool)
     accepted = (decisions["answer"] == ACCEPT).to_numpy()
     there = genuine if error == "fnmr" else ~genuine
@@ -223,7 +224,7 @@ def _trials(decisions: pd.DataFrame, error: str) -> pd.DataFrame:
 
 
 def _halves(trials: pd.DataFrame) -> tuple[Floats, Floats]:
-    """Rates of users in every other trial, and in those in between; of users who have both."""
+    """The rates of users in every second trial and in the others, for users who have both."""
     odd = trials.groupby("user", sort=False).cumcount().to_numpy() % 2
     first, second = (trials[odd == half].groupby("user", sort=False)["wrong"].mean() for half in (0, 1))
     both = first.index.intersection(second.index)
@@ -231,7 +232,7 @@ def _halves(trials: pd.DataFrame) -> tuple[Floats, Floats]:
 
 
 def _worst(chosen: Floats, reported: Floats, n_worst: int, trials: int, seed: int) -> Rate:
-    """The mean reported rate of those with the highest chosen rates; those who tie share what is left."""
+    """The mean reported rate of the users with the highest chosen rates; ties share the last places."""
     value = _tail_mean(chosen, reported, np.ones((1, len(chosen))), n_worst)[0]
     if len(chosen) == 1:
         return Rate(float(value), None, None, trials)
@@ -241,7 +242,7 @@ def _worst(chosen: Floats, reported: Floats, n_worst: int, trials: int, seed: in
 
 
 def _tail_mean(chosen: Floats, reported: Floats, weights: Floats, n_worst: int) -> Floats:
-    """(R,) of each replicate, in which users weigh as often as they were drawn."""
+    """The mean of `_worst` in each replicate, (R,); `weights` (R, U) is how often each user was drawn."""
     levels, place = np.unique(-chosen, return_inverse=True)
     count = np.stack([weights[:, place == k].sum(axis=1) for k in range(len(levels))], axis=1)
     total = np.stack([weights[:, place == k] @ reported[place == k] for k in range(len(levels))], axis=1)

@@ -1,8 +1,8 @@
-"""Identification: who is it? The rank of the owner's template among all (closed set).
+"""Identification: the rank of the owner's template among all templates (closed set).
 
-Templates that tie share their ranks. With b templates above and t tied, the owner's among these, the owner is
-among the first n in a share (n − b)/t of all ways to break the tie, limited to 0 … 1. So a detector gains
-nothing from scores that are all equal.
+Templates that tie share their ranks. With b templates above the owner's and t tied, including the owner's,
+the owner is among the first n in a share (n − b)/t of all ways to break the tie, limited to 0 … 1. So a
+detector gains nothing from scores that are all equal.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ RANKS = (1, 5, 10)
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """How often the owner of a sample is among the first n.
+    """Identification rates: the share of samples whose owner is among the first n.
 
     Attributes
     ----------
     per_user : one row per user: queries, and acc, the share at rank 1
     cmc : (U,) the cumulative match characteristic, mean over users; low, high : its 95 % band
-    accuracy : the mean over users at rank 1
+    accuracy : the mean over users of the share at rank 1
     overall : (U,) the rate at rank 1 … U over all queries together
-    left_out : queries whose owner has no template or whose genuine comparison is no trial
+    left_out : the number of queries without a template of their owner, or whose comparison is not a trial
     """
 
     per_user: pd.DataFrame
@@ -44,7 +44,7 @@ class Identification:
     __repr__ = short_repr
 
     def rate(self, n: int) -> float:
-        """The mean over users of the rank-n identification rate; 1 where n is all templates or more."""
+        """The mean over users of the rank-n identification rate; 1 if n covers all templates."""
         if n < 1:
             raise ValueError(f"ranks begin at 1, not {n}")
         return float(self.cmc[min(n, len(self.cmc)) - 1])
@@ -58,7 +58,7 @@ class Identification:
 
 
 def identification(scores: Scores, replicates: int = REPLICATES, seed: int = 0) -> Identification:
-    """Rank-n identification rates with a 95 % band by bootstrap over users.
+    """Compute rank-n identification rates with a 95 % band by bootstrap over users.
 
     A query counts if its owner has a template and their comparison is a genuine trial. Normalisation does not
     change the order of templates, so raw scores are used.
@@ -80,7 +80,7 @@ def identification(scores: Scores, replicates: int = REPLICATES, seed: int = 0) 
     owner = np.argmax(own_trial[counted], axis=1)
     raw = scores.raw[counted]
     genuine = raw[np.arange(len(raw)), owner][:, None]
-    # A template that is not enrolled has NaN, with which every comparison is false: it is no candidate.
+    # A user who is not enrolled has NaN, for which every comparison is false, and so is not a candidate.
     above, tied = (raw > genuine).sum(axis=1), (raw == genuine).sum(axis=1)
     ranks = np.arange(1, len(scores.users) + 1)
     within = np.clip((ranks[None, :] - above[:, None]) / tied[:, None], 0.0, 1.0)

@@ -1,13 +1,13 @@
-"""How good likelihood ratios are: the cost Cllr, its minimum, and a reliability diagram.
+"""The quality of likelihood ratios: the cost Cllr, its minimum, and a reliability diagram.
 
 Cllr (Brümmer and du Preez, Computer Speech and Language 20, 2006) is the mean logarithmic cost, in bits, of
-ratios for genuine and impostor trials with equal weight: 0 is perfect, 1 is what a ratio of 1 for everything
-costs. Its minimum is the cost of the same scores after the best monotone map, found by pooling adjacent
-violators (PAV) on the trials themselves; the difference is what calibration loses.
+ratios for genuine and impostor trials with equal weight: 0 is perfect, 1 is the cost of a ratio of 1 for all
+trials. Its minimum is the cost of the same scores after the best monotone map, found by pooling adjacent
+violators (PAV) on the same trials; the difference is the loss by imperfect calibration.
 
 With another prior than ½ the cost is the cross-entropy of the posterior probabilities that follow from the
-ratios, divided by that of the prior alone (Ramos and others, Journal of Forensic Sciences 58, 2013): 1 is
-always what a ratio of 1 for everything costs.
+ratios, divided by that of the prior alone (Ramos and others, Journal of Forensic Sciences 58, 2013), so that
+a ratio of 1 for all trials always costs 1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from keydyn.evaluation.rates.error_curve import check_scores
 
 
 def cllr(genuine: Floats, impostor: Floats, prior: float = 0.5) -> float:
-    """Mean cost in bits of natural-log likelihood ratios of genuine (G,) and impostor (I,) trials.
+    """The mean cost in bits of natural-log likelihood ratios of genuine (G,) and impostor (I,) trials.
 
     `prior` is the probability that a trial is genuine.
     """
@@ -32,7 +32,7 @@ def cllr(genuine: Floats, impostor: Floats, prior: float = 0.5) -> float:
 
 
 def trial_costs(genuine: Floats, impostor: Floats, prior: float = 0.5) -> tuple[Floats, Floats]:
-    """What each genuine (G,) and each impostor (I,) trial costs; see `cllr`."""
+    """The cost of each genuine (G,) and each impostor (I,) trial; see `cllr`."""
     check_prior(prior)
     log_odds = float(np.log(prior) - np.log1p(-prior))
     unit = -prior * np.log(prior) - (1.0 - prior) * np.log1p(-prior)
@@ -40,7 +40,7 @@ def trial_costs(genuine: Floats, impostor: Floats, prior: float = 0.5) -> tuple[
 
 
 def check_prior(prior: float) -> None:
-    """A `ValueError` for a prior that is no probability between 0 and 1."""
+    """Raise a `ValueError` unless the prior lies between 0 and 1, both excluded."""
     if not 0.0 < prior < 1.0:
         raise ValueError(f"a prior lies between 0 and 1, not at {prior}")
 
@@ -52,7 +52,7 @@ def min_cllr(genuine: Floats, impostor: Floats, prior: float = 0.5) -> float:
     --------
     >>> import numpy as np
     >>> from keydyn.evaluation import min_cllr
-    >>> min_cllr(np.zeros(5), np.zeros(5))  # ratios of 1 say nothing, and cost one bit
+    >>> min_cllr(np.zeros(5), np.zeros(5))  # ratios of 1 carry no information, and cost one bit
     1.0
     >>> min_cllr(np.full(5, 9.0), np.full(5, -9.0)) < 0.001
     True
@@ -61,7 +61,7 @@ def min_cllr(genuine: Floats, impostor: Floats, prior: float = 0.5) -> float:
 
 
 def pooled_ratios(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
-    """PAV: the natural-log ratios of the same trials that rise with the score and cost least; may be ±∞."""
+    """The natural-log ratios of least cost that rise with the score, found by PAV; they may be ±∞."""
     check_scores(genuine, impostor)
     scores = np.concatenate([genuine, impostor])
     is_genuine = np.repeat([1.0, 0.0], [len(genuine), len(impostor)])
@@ -73,11 +73,11 @@ def pooled_ratios(genuine: Floats, impostor: Floats) -> tuple[Floats, Floats]:
 
 
 def reliability(genuine: Floats, impostor: Floats, bins: int = 10) -> pd.DataFrame:
-    """Ratios that were stated beside those that were observed, in bins of equal weight, as for prior ½.
+    """A reliability diagram for prior ½: stated and observed log ratios in bins of equal weight.
 
     One row per bin: `stated`, the log-odds of the mean probability that its ratios state; `observed`, the log
-    ratio of the shares of genuine and of impostor trials that lie in it, half a trial added to each;
-    `genuine`, `impostor`, their numbers.
+    ratio of the shares of genuine and of impostor trials in the bin, with half a trial added to each count;
+    `genuine` and `impostor`, the numbers of trials.
     """
     check_scores(genuine, impostor)
     ratios = np.concatenate([genuine, impostor])

@@ -1,7 +1,7 @@
-"""Error curves of bootstrap replicates: what would have been measured with other people.
+"""Error curves of bootstrap replicates, which show what would have been measured with other people.
 
-Errors are counted once for each user at some hundred thresholds; a replicate adds up the counts of the users
-that it drew. A figure between two thresholds is exact up to their distance.
+Errors are counted once for each user at several hundred thresholds; a replicate adds up the counts of the
+users that it drew. A figure between two thresholds is exact up to their distance.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from keydyn.arrays import Floats
 from keydyn.evaluation.rates.confidence import REPLICATES, interval, user_weights
 from keydyn.evaluation.rates.error_curve import hull_points
 
-# Thresholds at which replicates of the pooled curve are read, of each kind of score.
+# The number of thresholds from each kind of score at which replicates of the pooled curve are read.
 GRID = 192
-# Users whose extreme scores are thresholds too: a replicate that draws none of them has a chance of e^−64.
+# The number of users whose extreme scores are thresholds too: a replicate draws none of them with
+# probability e^−64.
 EXTREMES = 64
 
 
@@ -31,18 +32,18 @@ class Replicates:
     fnmr: Floats
 
     def fnmr_at_fmr(self, target: float) -> Floats:
-        """(R,) the smallest FNMR among thresholds whose FMR is not above the target."""
+        """The smallest FNMR among thresholds whose FMR is not above the target, (R,)."""
         at: Floats = self.fnmr[np.arange(len(self.fmr)), (self.fmr <= target).sum(axis=1) - 1]
         return at
 
     def fmr_at_fnmr(self, target: float) -> Floats:
-        """(R,) the smallest FMR among thresholds whose FNMR is not above the target."""
+        """The smallest FMR among thresholds whose FNMR is not above the target, (R,)."""
         at: Floats = self.fmr[np.arange(len(self.fmr)), np.argmax(self.fnmr <= target, axis=1)]
         return at
 
     @cached_property
     def hulls(self) -> list[tuple[Floats, Floats]]:
-        """FMR and FNMR of the corners of each replicate's convex hull."""
+        """FMR and FNMR at the corners of each replicate's convex hull."""
         rows = zip(self.fmr, self.fnmr, strict=True)
         return [(fmr[at], fnmr[at]) for fmr, fnmr in rows for at in (hull_points(fmr, fnmr),)]
 
@@ -59,14 +60,14 @@ def replicated_curves(
     seed: int = 0,
     thresholds: Floats | None = None,
 ) -> Replicates:
-    """Curves of users drawn with replacement; scores of each user are sorted.
+    """Compute error curves of users drawn with replacement; the scores of each user must be sorted.
 
-    The curves are read at `thresholds`, from strict to lax, or else at some hundred of the scores. Replicates
-    that draw no genuine or no impostor trial are left out.
+    The curves are read at `thresholds`, from strict to lax, or else at several hundred of the scores.
+    Replicates that draw no genuine or no impostor trial are left out.
     """
     if thresholds is None:
         thresholds = _some_thresholds(genuine, impostor)
-    # The first point accepts no sample, whatever the scores.
+    # At the first point no sample is accepted.
     accepted = np.stack([[0, *len(i) - np.searchsorted(i, thresholds)] for i in impostor])
     rejected = np.stack([[len(g), *np.searchsorted(g, thresholds)] for g in genuine])
     weights = user_weights(len(genuine), replicates, seed)
@@ -80,9 +81,9 @@ def replicated_curves(
 
 
 def _some_thresholds(genuine: Sequence[Floats], impostor: Sequence[Floats]) -> Floats:
-    """Strict to lax: all scores if they are few, else even steps of genuine and the upper tail of impostors.
+    """Choose thresholds, strict to lax: all scores if few, else quantiles, denser for the highest impostors.
 
-    Users' lowest genuine and highest impostor scores are among them: they decide about errors of zero.
+    The users' lowest genuine and highest impostor scores are included, because errors of zero depend on them.
     """
     kept, passed = (np.sort(np.concatenate(parts), kind="stable") for parts in (genuine, impostor))
     even = np.linspace(0, len(kept) - 1, min(GRID, len(kept))).astype(np.int64)
@@ -92,7 +93,7 @@ def _some_thresholds(genuine: Sequence[Floats], impostor: Sequence[Floats]) -> F
     highest = np.sort([i[-1] for i in impostor if len(i)])[-EXTREMES:]
     lowest = np.sort([g[0] for g in genuine if len(g)])[:EXTREMES]
     strangers = np.concatenate([passed[tail], highest])
-    # Just above an impostor's score that impostor is rejected.
+    # At a threshold just above an impostor's score that impostor is rejected.
     just_above = np.nextafter(strangers, np.inf)
     friends = np.concatenate([kept[even], lowest])
     least = [min(kept[0], passed[0])]

@@ -1,10 +1,10 @@
-"""Whether a limit on an error rate is shown by a test, and how many people that takes.
+"""Whether a test shows that an error rate is below a limit, and how many people that takes.
 
-What is independent in a test of people is people, so one attempt of each is counted: with n people of whom
-each errs in a share of their attempts, one attempt drawn from each gives as many errors as these shares add
-up to. That number, rounded up, has an exact upper bound (Clopper and Pearson, 1934). A limit is shown if the
-bound, with 95 % confidence, is not above it. Without any error the bound is 1 − 0.05^(1/n), of which the rule
-of three, 3/n, is the simple form.
+In a test of people only different people are independent, so one attempt of each is counted: if n people each
+err in a share of their attempts, one attempt drawn from each gives, on average, as many errors as the sum of
+these shares. For that number, rounded up, there is an exact upper bound of the rate (Clopper and Pearson,
+1934). A limit is shown if this bound, with 95 % confidence, is not above it. Without any error the bound is
+1 − 0.05^(1/n); the rule of three, 3/n, is its approximation.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from keydyn.evaluation.rates.confidence import CONFIDENCE
 from keydyn.short_repr import short_repr
 
 MET, NOT_MET, NOT_SHOWN = "met", "not met", "cannot be shown"
-# A share that is a quotient of whole numbers may differ from it in its last digits.
+# The tolerance for shares, quotients of whole numbers that are inexact in their last digits.
 ROUNDING = 1e-9
-# A rate so near to its limit that more errors than this would have to be seen is not told from it.
+# A rate so close to its limit that more errors than this would be needed is not distinguished from it.
 MOST_ERRORS = 10_000
 
 
 def upper_bound(errors: int, people: int) -> float:
-    """The largest rate at which so few errors, one attempt per person, are not improbable."""
+    """The upper 95 % confidence bound of the rate, given the errors in one attempt per person."""
     if people < 1 or not 0 <= errors <= people:
         raise ValueError(f"{errors} errors of {people} people are not possible")
     if errors == people:
@@ -37,9 +37,9 @@ def upper_bound(errors: int, people: int) -> float:
 
 
 def people_needed(limit: float, rate: float = 0.0) -> int | None:
-    """The least number of people who show that a rate is not above the limit, if this rate is observed.
+    """The least number of people to show that a rate is not above the limit, if this rate is observed.
 
-    None if no number does: the observed rate is not below the limit, or cannot be told from it.
+    None if no number is enough: the observed rate is not below the limit, or too close to it.
 
     Examples
     --------
@@ -58,11 +58,11 @@ def people_needed(limit: float, rate: float = 0.0) -> int | None:
     first = 0
     while first <= MOST_ERRORS:
         errors = np.arange(first, 2 * first + 16)
-        # The n-th attempt is the one by which more errors would have been seen, were the rate at its limit.
+        # With this number of attempts more errors would be seen, with 95 % probability, at a rate of `limit`.
         enough = nbinom.ppf(CONFIDENCE, errors + 1, limit) + errors + 1
         if rate == 0.0:
             return int(enough[0])
-        # Of n people ⌈rate · n⌉ err.
+        # From `least` to `most` people, ⌈rate · n⌉ is this number of errors.
         most = np.floor(errors / rate + ROUNDING)
         least = np.floor((errors - 1) / rate + ROUNDING) + 1
         found = np.flatnonzero(np.maximum(enough, least) <= most)
@@ -74,14 +74,14 @@ def people_needed(limit: float, rate: float = 0.0) -> int | None:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a test shows of a limit.
+    """The result of testing a limit on an error rate.
 
     Attributes
     ----------
-    outcome : "met", "not met" where the observed rate is above the limit, or "cannot be shown"
-    limit, rate : the limit; the rate that was observed, the mean over people
-    people : how many were observed; bound : the rate is below this with 95 % confidence
-    needed : how many people would show it if the same rate were observed; None where no number would
+    outcome : "met", "not met" if the observed rate is above the limit, or "cannot be shown"
+    limit, rate : the limit, and the observed rate, a mean over people
+    people : the number of people observed; bound : the rate is below this with 95 % confidence
+    needed : the number of people to show the limit if the same rate is observed; None if none is enough
     """
 
     outcome: str
@@ -94,7 +94,7 @@ class Shown:
     __repr__ = short_repr
 
     def text(self) -> str:
-        """For a table: "met", "not met", or how many people are needed."""
+        """The result for a table: "met", "not met", or the number of people needed."""
         if self.outcome != NOT_SHOWN:
             return self.outcome
         needed = "no number is enough at this rate" if self.needed is None else f"{self.needed:,} are needed"
@@ -102,7 +102,7 @@ class Shown:
 
 
 def limit_shown(shares: ArrayLike, limit: float) -> Shown:
-    """What is shown of a limit by people who err in these shares of their attempts, (n,) from 0 to 1.
+    """Test a limit with people who err in these shares of their attempts, (n,) from 0 to 1.
 
     Examples
     --------
@@ -112,9 +112,9 @@ def limit_shown(shares: ArrayLike, limit: float) -> Shown:
     """
     each = np.asarray(shares, dtype=np.float64)
     if each.ndim != 1 or len(each) == 0:
-        raise ValueError("there are no people of whom to show anything")
+        raise ValueError("there are no people to test the limit with")
     if not ((each >= 0.0) & (each <= 1.0)).all():
-        raise ValueError("each person errs in a share of their attempts, from 0 to 1")
+        raise ValueError("each person's share of errors must be from 0 to 1")
     rate, people = float(each.mean()), len(each)
     bound = upper_bound(min(people, math.ceil(each.sum() - ROUNDING)), people)
     needed = people_needed(limit, rate)

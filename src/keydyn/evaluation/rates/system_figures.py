@@ -1,7 +1,7 @@
-"""All figures of a system by its scores alone: error rates, costs and other people's conventions.
+"""All figures of a system that follow from its scores: error rates, costs, and figures of other conventions.
 
-All users share one threshold, and intervals are over the people who are claimed. Where a file does not name
-people there is no interval: how alike the scores of one person are cannot be known.
+All users share one threshold, and intervals are over the people claimed. If a file does not name people,
+there is no interval, because the similarity of one person's scores is unknown.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from keydyn.evaluation.rates.verification import FMR_TARGETS, TITLES, pooled_rat
 from keydyn.evaluation.scored_claims import ScoredClaims
 from keydyn.short_repr import short_repr
 
-#: What the rates are called for people, by the name that programs use.
+#: Titles of the rates for reports, by the names that programs use.
 RATE_TITLES = {
     "eer": TITLES["eer"],
     "hull_eer": "equal error rate of the convex hull",
@@ -64,12 +64,12 @@ COST_TITLES = {
 
 @dataclass(frozen=True, eq=False)
 class SystemFigures:
-    """Figures of a system, computed when they are first asked for.
+    """The figures of a system, each computed on first access.
 
     Attributes
     ----------
-    claims : what was scored
-    cost : the prior and the costs of errors that DCF and Cllr are for
+    claims : the scored claims
+    cost : the prior and the costs of errors for DCF and Cllr
     ratios : whether scores are natural-log likelihood ratios; if not, there is no actual DCF and no Cllr
 
     Examples
@@ -105,7 +105,7 @@ class SystemFigures:
 
     @cached_property
     def drawn(self) -> Replicates | None:
-        """The curves of replicates; None where people are not known."""
+        """The curves of bootstrap replicates; None without several known people."""
         if not self.claims.has_people:
             return None
         _, genuine, impostor = self.claims.by_user
@@ -113,7 +113,7 @@ class SystemFigures:
 
     @cached_property
     def rates(self) -> dict[str, Rate]:
-        """Error rates by the names of `RATE_TITLES`; those that cannot be had at all are left out."""
+        """Error rates by the names of `RATE_TITLES`, without those that these claims do not allow."""
         genuine, strangers = self.claims.trials
         rates = pooled_rates(self.curve, self.drawn, genuine, strangers)
         rates["hull_eer"] = self._rate(self.curve.hull.eer, _hull_eers, genuine)
@@ -126,7 +126,7 @@ class SystemFigures:
 
     @cached_property
     def conventions(self) -> dict[str, Rate]:
-        """Figures by other people's definitions, by the names of `CONVENTION_TITLES`."""
+        """Figures by published conventions, by the names of `CONVENTION_TITLES`."""
         genuine, strangers = self.claims.trials
         scores = self.claims.scores
         rates = {"kvc_eer": self._rate(nearest_eer(*scores), _nearest_eers, genuine)}
@@ -165,7 +165,7 @@ class SystemFigures:
 
     @cached_property
     def users(self) -> pd.DataFrame:
-        """One row per user who has both kinds of claims: eer and nearest_eer at thresholds of their own."""
+        """One row per user with both kinds of claims: eer and nearest_eer at thresholds of their own."""
         who, genuine, impostor = self.claims.by_user
         both = [(u, g, i) for u, g, i in zip(who, genuine, impostor, strict=True) if len(g) and len(i)]
         rows = [(ErrorCurve.of(g, i).eer, nearest_eer(g, i)) for _, g, i in both]
@@ -174,7 +174,7 @@ class SystemFigures:
 
     @cached_property
     def identified(self) -> Identification | None:
-        """Ranks and CMC; None unless all samples were compared with all people, some with their own."""
+        """Identification rates; None unless all samples met all templates, some their own."""
         scores = self.claims.matrix
         if scores is None or not scores.own.any():
             return None
@@ -182,11 +182,11 @@ class SystemFigures:
 
     @cached_property
     def expected_performance(self) -> ChosenElsewhere | None:
-        """Errors for each weight of the EPC."""
+        """The errors for each weight of the expected performance curve."""
         return self.elsewhere(weighted_thresholds)
 
     def elsewhere(self, choose: Callable[[ErrorCurve], Floats]) -> ChosenElsewhere | None:
-        """Errors at thresholds that other people chose; None where there are too few."""
+        """The errors at thresholds chosen on other people; None if there are too few people."""
         if not self.claims.has_people:
             return None
         return chosen_elsewhere(self.claims, choose, self.replicates, self.seed)
@@ -198,7 +198,7 @@ class SystemFigures:
         return Rate(value, float(low), float(high), trials)
 
     def _cllrs(self) -> Floats:
-        """(R,) Cllr of each replicate."""
+        """Cllr of each replicate, (R,)."""
         _, genuine, impostor = self.claims.by_user
         weights = user_weights(len(genuine), self.replicates, self.seed)
         means = []
@@ -231,7 +231,7 @@ def _nearest_fnmrs(drawn: Replicates, target: float) -> Floats:
 
 
 def _min_cllrs(drawn: Replicates, prior: float) -> Floats:
-    """(R,) the cost after the best monotone map: each edge of the hull is a block with its own ratio."""
+    """The least Cllr of each replicate, (R,): each edge of the hull is a block with its own ratio."""
     rows = []
     for fmr, fnmr in drawn.hulls:
         impostors, genuine = np.diff(fmr), -np.diff(fnmr)

@@ -1,4 +1,4 @@
-"""Verification: is it the one they claim to be? Error rates from the scores of a protocol.
+"""Verification of claimed identities: error rates from the scores of a protocol.
 
 There are two kinds of figure, with different names. With *own thresholds* each user's rates are taken at a
 threshold of that user's own, then averaged over users; the published equal error rates are of this kind.
@@ -36,7 +36,7 @@ FMR_TARGETS = {
     "fnmr_at_fmr_0.1": 0.001,
     "fnmr_at_fmr_0.01": 0.0001,
 }
-#: What the figures are called for people, by the name that programs use.
+#: Titles of the figures for reports, by the names that programs use.
 TITLES = {
     "eer": "equal error rate",
     **{name: f"FNMR at FMR {100 * target:g} %" for name, target in FMR_TARGETS.items()},
@@ -52,8 +52,8 @@ class Verification:
     Attributes
     ----------
     per_user : one row per user: genuine and impostor trials, and each figure at a threshold of the user's own
-    own : each figure as a mean over users, every user at a threshold of their own
-    one : each figure of all trials together, at one threshold for everybody
+    own : each figure as a mean over users, each at a threshold of their own
+    one : each figure of all trials together, at one threshold for all users
     curves : the error curve of each user in `per_user`; pooled : the curve of all trials together
     open_set : whether the impostor was left out of the cohort that normalises the score
     left_out : users without a genuine or without an impostor trial
@@ -97,7 +97,7 @@ class Verification:
 def verification(
     scores: Scores, open_set: bool = False, replicates: int = REPLICATES, seed: int = 0
 ) -> Verification:
-    """All verification figures of these scores, with 95 % intervals by bootstrap over users.
+    """Compute all verification figures of these scores, with 95 % intervals by bootstrap over users.
 
     `open_set` normalises the scores as if the impostor were unknown to the system.
 
@@ -131,7 +131,7 @@ def verification(
     table.insert(1, "genuine", [len(g) for g in genuine])
     table.insert(2, "impostor", [len(i) for i in impostor])
     pooled = ErrorCurve.of(np.concatenate(genuine), np.concatenate(impostor))
-    # Samples typed by an impostor, each counted once however many templates it met.
+    # Samples typed by an impostor, each counted once, even if compared with several templates.
     strangers = int(is_impostor[:, tried].any(axis=1).sum())
     drawn = replicated_curves(genuine, impostor, replicates, seed) if len(genuine) > 1 else None
     return Verification(
@@ -147,7 +147,7 @@ def verification(
 
 @dataclass(frozen=True, eq=False)
 class MeanCurve:
-    """The mean over users of their error curves at the same FMR, with a 95 % band over users, (G,) each."""
+    """The mean of the users' error curves at the same FMR, with a 95 % band over users, (G,) each."""
 
     fmr: Floats
     fnmr: Floats
@@ -158,7 +158,7 @@ class MeanCurve:
 
 
 def mean_curve(curves: list[ErrorCurve]) -> MeanCurve:
-    """The mean ROC of users, each with thresholds of their own; with one user the band has no width.
+    """The mean ROC of users, each with their own thresholds; with one user the band has no width.
 
     Examples
     --------
@@ -176,13 +176,13 @@ def mean_curve(curves: list[ErrorCurve]) -> MeanCurve:
 
 
 def _figures(curve: ErrorCurve) -> list[float]:
-    """One curve's figures in the order of `TITLES`."""
+    """The figures of one curve, in the order of `TITLES`."""
     at_targets = [curve.fnmr_at_fmr(target) for target in FMR_TARGETS.values()]
     return [curve.eer, *at_targets, curve.fnmr_at_fmr(0.0), curve.fmr_at_fnmr(0.0)]
 
 
 def _own_thresholds(table: pd.DataFrame, replicates: int, seed: int) -> dict[str, Rate]:
-    """Means over users. Every user's threshold must be supported by the impostors that this user met."""
+    """Means over users; every user's own impostor trials must be enough to support the figure."""
     impostors = int(table["impostor"].min())
     rates = {}
     for name in TITLES:
@@ -197,9 +197,9 @@ def _own_thresholds(table: pd.DataFrame, replicates: int, seed: int) -> dict[str
 def pooled_rates(
     pooled: ErrorCurve, curves: Replicates | None, genuine: int, strangers: int
 ) -> dict[str, Rate]:
-    """Figures of the pooled curve, of as many genuine and impostor trials.
+    """The figures of the pooled curve, given the numbers of genuine and impostor trials.
 
-    Each replicate pools the trials of users that were drawn; without replicates there are no intervals.
+    Each replicate pools the trials of the users drawn; without replicates there are no intervals.
     """
     ends = None if curves is None else np.stack(interval(replicated_figures(curves)), axis=1)
     rates = {}
@@ -220,11 +220,11 @@ def replicated_figures(curves: Replicates) -> Floats:
 
 
 def recognition(scores: Scores) -> pd.DataFrame:
-    """Accuracy and equal error rate of each user, the latter with three normalisations.
+    """The accuracy of each user, and their equal error rate with three normalisations.
 
-    `eer` pools all trials against the user's template as the protocol normalises them. `eer_open` leaves an
-    impostor's own template out of the cohort; it is NaN where that leaves a single template, over which no
-    score can be scaled. `eer_raw` takes the scores as they are.
+    `eer` is computed from all trials against the user's template, normalised as the protocol requires.
+    `eer_open` leaves an impostor's own template out of the cohort; it is NaN if a single template is left,
+    over which scores cannot be scaled. `eer_raw` is that of the raw scores.
 
     Examples
     --------

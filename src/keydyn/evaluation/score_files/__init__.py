@@ -1,1 +1,1 @@
-"""Score files of other systems, and ours in their forms."""
+"""Reading the score files of other systems, and writing ours in their formats."""

@@ -1,17 +1,18 @@
-"""Read the scores of any system: bob's, PyEER's and the challenge's files, and our own.
+"""Reading the scores of any system: files of bob, of PyEER and of the challenge, and our own.
 
-A file is recognised by its layout, never by its name alone:
+The format of a text file is recognised by its layout:
 
-- bob's four columns: who is claimed, who it really is, the sample, the score; or five, with the template's
-  name behind who is claimed;
+- bob's four columns: the person claimed, the real person, the sample, the score; or five, with the
+  template's name after the person claimed;
 - bob's CSV (bob.bio.base 5 and later): a header with `bio_ref_subject_id`, `probe_subject_id` and `score`;
-- PyEER's two lists of one score per line, genuine and impostor, named together with a comma between;
+- PyEER's two lists of one score per line, given as the names of the genuine and the impostor list, separated
+  by a comma;
 - the Keystroke Verification Challenge's list of comparisons with its predictions, one entry per line, or all
-  in one line between brackets, as Python and JSON write it. A comparison is two sessions, the enrolled one
-  first. A session's name begins with its user's, up to the last underscore: `12_3` is session 3 of user 12.
-  The names of the challenge's own sessions do not say whose they are; a third column then says whether both
-  are of one user (1) or not (0);
-- our own `scores.parquet`.
+  in brackets, as Python and JSON write it. A comparison is two sessions, the enrolled one first. A session's
+  name begins with its user's, up to the last underscore: `12_3` is session 3 of user 12. The names of the
+  challenge's own sessions do not contain the user; a third column then is 1 if both sessions are of one user,
+  else 0;
+- our own `scores.parquet`, recognised by the suffix of its name.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from keydyn.evaluation.score_files.score_columns import (
 from keydyn.evaluation.scored_claims import ScoredClaims
 from keydyn.evaluation.scores import Scores
 
-# Our names of bob's columns; the first of several that a file has names the sample or the template.
+# The names of bob's columns; the first of `SAMPLES` or `TEMPLATES` that a file has is used.
 CLAIMED, REAL = "bio_ref_subject_id", "probe_subject_id"
 SAMPLES = ("probe_template_id", "probe_key", "probe_reference_id", "key")
 TEMPLATES = ("bio_ref_template_id", "bio_ref_reference_id")
 ATTACK = "probe_attack_type"
-# What the third column of a comparison says: whether both sessions are of one user.
+# The third column of a comparison: whether both sessions are of one user.
 LABELS = {"0": False, "1": True}
 FOUR = ("claimed", "real", "sample", "score")
 FIVE = ("claimed", "template", "real", "sample", "score")
@@ -57,14 +58,12 @@ LAYOUTS = (
 def read_scores(
     source: str | Path, comparisons: str | Path | None = None, distances: bool = False
 ) -> dict[str, ScoredClaims]:
-    """The claims of each system in a file, by the file's name or, in our own files, the detector's.
+    """Read the claims of each system in a file, by the file's name or, in our own files, the detector's.
 
-    A higher score is more genuine.
-
-    `source` is a path, or two with a comma between: PyEER's lists of genuine and impostor scores.
-    `comparisons` is the challenge's list of comparisons, to which a list of predictions belongs. With
-    `distances`, a lower number is more genuine in the file. A `ValueError` names the file and the line of
-    what cannot be used.
+    `source` is a path, or two separated by a comma: PyEER's lists of genuine and impostor scores.
+    `comparisons` is the challenge's list of comparisons that the predictions in `source` belong to. With
+    `distances`, lower numbers in the file are more genuine; in the result higher scores always are. A
+    `ValueError` names the file and the line that cannot be used.
 
     Examples
     --------
@@ -111,7 +110,7 @@ def _read(source: str, comparisons: Path | None) -> dict[str, ScoredClaims]:
             f"{path} has scores alone: name both lists of PyEER as GENUINE,IMPOSTOR, or the list of "
             "comparisons that these predictions belong to"
         )
-    raise ValueError(f"{path}, line 1: {line[:60]!r} is none of the layouts known: {LAYOUTS}")
+    raise ValueError(f"{path}, line 1: {line[:60]!r} is not in a known layout: {LAYOUTS}")
 
 
 def _bob_csv(path: Path, names: list[str]) -> ScoredClaims:
@@ -137,7 +136,7 @@ def _bob_csv(path: Path, names: list[str]) -> ScoredClaims:
 
 
 def _claims(path: Path, frame: pd.DataFrame, header: bool) -> ScoredClaims:
-    """Checked for comparisons that occur twice."""
+    """Make claims from a frame, after a check that no comparison occurs twice."""
     what = [name for name in ("claimed", "template", "real", "sample") if name in frame]
     codes = [pd.factorize(frame[name])[0] for name in what]
     key = np.zeros(len(frame), dtype=np.int64)
@@ -154,7 +153,7 @@ def _claims(path: Path, frame: pd.DataFrame, header: bool) -> ScoredClaims:
 
 
 def _challenge(predictions: Path, comparisons: Path) -> ScoredClaims:
-    """The claims of a list of comparisons with their predictions."""
+    """Read the claims of a list of comparisons with their predictions."""
     pairs = _comparisons(comparisons)
     scores = (
         np.array([number_of(str(one), predictions, 1) for one in _bracketed(predictions)], dtype=np.float64)
@@ -177,7 +176,7 @@ def _challenge(predictions: Path, comparisons: Path) -> ScoredClaims:
         if nameless.any():
             row = int(np.argmax(nameless))
             raise ValueError(
-                f"{comparisons}, line {row + 1}: {part[2].iloc[row]!r} does not say whose session it is; "
+                f"{comparisons}, line {row + 1}: {part[2].iloc[row]!r} does not name its user; "
                 "sessions are called USER_SESSION, or a third column is 1 for one user and 0 for two"
             )
     claimed, real = parts
@@ -191,7 +190,7 @@ def _challenge(predictions: Path, comparisons: Path) -> ScoredClaims:
 
 
 def _comparisons(path: Path) -> pd.DataFrame:
-    """Two or three columns of text."""
+    """Read a list of comparisons as two or three columns of text."""
     first = first_line(path)
     if first.lstrip().startswith("["):
         rows = [list(row) if isinstance(row, list) else [row] for row in _bracketed(path)]
@@ -200,7 +199,7 @@ def _comparisons(path: Path) -> pd.DataFrame:
         rows = [list(line.replace(COMMA, SPACE).split()) for line in text if line.strip()]
     for line, row in enumerate(rows, 1):
         if len(row) != len(rows[0]) or len(row) not in (2, 3):
-            raise ValueError(f"{path}, line {line}: a comparison is two sessions, and perhaps a label")
+            raise ValueError(f"{path}, line {line}: a comparison needs two sessions, and optionally a label")
     return pd.DataFrame([[str(cell) for cell in row] for row in rows])
 
 
@@ -229,7 +228,7 @@ def _own(path: Path) -> dict[str, ScoredClaims]:
 
 
 def own_systems(frame: pd.DataFrame) -> dict[str, ScoredClaims]:
-    """The claims of each detector and dataset in our own table of scores."""
+    """The claims of each detector and dataset in our own table of scores, by name."""
     systems = {}
     parts = frame.groupby(["dataset", "detector"], sort=False, observed=True)
     one_dataset = len(frame["dataset"].unique()) == 1

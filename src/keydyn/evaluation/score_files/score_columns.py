@@ -1,7 +1,7 @@
-"""Columns of text files, quickly; what is wrong with a file is said with its line.
+"""Fast reading of columns of text files; errors name the line.
 
-Files are parsed as a whole. Only if that fails, or a score is no finite number, are they read line by line to
-find the place.
+Files are parsed as a whole. Only if that fails, or a score is not a finite number, they are read line by line
+to find the error.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from pyarrow import csv
 from keydyn.arrays import Floats
 
 SCORE = "score"
-# What a line is split at: commas, or any white space.
+# Separators of columns: commas, or any white space.
 COMMA, SPACE = ",", " "
 
 
 def first_line(path: Path) -> str:
-    """The first line that is not empty; a `ValueError` for an empty or a binary file."""
+    """The first line that is not blank; an empty or binary file is a `ValueError`."""
     try:
         with path.open(encoding="utf-8-sig") as lines:
             for line in lines:
                 if line.strip():
                     return line.rstrip("\r\n")
     except UnicodeDecodeError:
-        raise ValueError(f"{path} is no text file in UTF-8") from None
+        raise ValueError(f"{path} is not a text file in UTF-8") from None
     raise ValueError(f"{path} is empty")
 
 
 def read_columns(path: Path, names: Sequence[str], separator: str, header: bool = False) -> pd.DataFrame:
-    """The columns of a file as text, `score` as finite numbers; the first line may be a header."""
+    """Read the columns of a file as text, and `score` as finite numbers; `header` skips the first line."""
     types = {name: pa.dictionary(pa.int32(), pa.string()) for name in names} | {SCORE: pa.float64()}
     try:
         table = csv.read_csv(
@@ -49,7 +49,7 @@ def read_columns(path: Path, names: Sequence[str], separator: str, header: bool 
         )
         frame: pd.DataFrame = table.unify_dictionaries().to_pandas()
     except (pa.ArrowInvalid, pa.ArrowKeyError):
-        # Columns may be aligned with several spaces or tabs, which the quick reader does not know.
+        # Columns may be separated by tabs or several spaces, which the fast reader does not support.
         frame = _line_by_line(path, names, separator, header)
     if not np.isfinite(frame[SCORE].to_numpy(dtype=np.float64)).all():
         frame = _line_by_line(path, names, separator, header)
@@ -59,7 +59,7 @@ def read_columns(path: Path, names: Sequence[str], separator: str, header: bool 
 
 
 def read_numbers(path: Path) -> Floats:
-    """One score per line, in the last of any number of columns."""
+    """Read one score per line, which is in the last column."""
     first_line(path)
     try:
         scores = pd.read_csv(path, header=None, names=[SCORE], dtype=np.float64, skip_blank_lines=True)[SCORE]
@@ -73,18 +73,18 @@ def read_numbers(path: Path) -> Floats:
 
 
 def number_of(text: str, path: Path, line: int) -> float:
-    """A finite number, or a `ValueError` with its place."""
+    """Convert a text to a finite number; a `ValueError` names the file and the line."""
     try:
         number = float(text)
     except ValueError:
-        raise ValueError(f"{path}, line {line}: the score {text!r} is no number") from None
+        raise ValueError(f"{path}, line {line}: the score {text!r} is not a number") from None
     if not math.isfinite(number):
-        raise ValueError(f"{path}, line {line}: the score is {text}, which is no finite number")
+        raise ValueError(f"{path}, line {line}: the score is {text}, which is not finite")
     return number
 
 
 def _line_by_line(path: Path, names: Sequence[str], separator: str, header: bool) -> pd.DataFrame:
-    """As `read_columns`, slowly; a `ValueError` says which line cannot be used."""
+    """Like `read_columns`, but slower; a `ValueError` names the line that cannot be used."""
     rows: list[list[str]] = []
     for line, text in _lines(path)[int(header) :]:
         cells = next(plain.reader([text])) if separator == COMMA else text.split()
@@ -98,11 +98,11 @@ def _line_by_line(path: Path, names: Sequence[str], separator: str, header: bool
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
-    """Lines that are not empty, with their numbers."""
+    """The lines that are not blank, with their numbers."""
     text = path.read_text(encoding="utf-8-sig")
     return [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
 
 
 def line_of(path: Path, row: int, header: bool) -> int:
-    """The line of the file that a row of scores stands in."""
+    """The number of the line that contains a row of scores."""
     return _lines(path)[row + int(header)][0]

@@ -1,4 +1,4 @@
-"""Write scores in the forms that other tools read."""
+"""Writing scores in the formats that other tools read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from keydyn.atomic import replacing
 from keydyn.evaluation.scored_claims import ScoredClaims
 
-# Digits by which every number is read back as it was.
+# Enough digits to read every number back unchanged.
 DIGITS = "%.17g"
 
 
 def write_scores(claims: ScoredClaims, folder: str | Path, name: str, layout: str) -> list[Path]:
-    """Write the claims in one of `EXPORTS`; returns the files, whose names begin with `name`.
+    """Write the claims in one of the formats of `EXPORTS`; return the files, whose names begin with `name`.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def write_scores(claims: ScoredClaims, folder: str | Path, name: str, layout: st
     if layout not in EXPORTS:
         raise ValueError(f"there is no form {layout!r} of score files; there are {', '.join(EXPORTS)}")
     if layout != "pyeer" and not claims.people:
-        raise ValueError(f"{layout} names people, whom these scores do not name; pyeer does without")
+        raise ValueError(f"{layout} needs names of people, which these scores do not have; pyeer needs none")
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     return EXPORTS[layout](claims, place / re.sub(r"[^\w.+-]+", "-", name))
@@ -85,14 +85,14 @@ def _lines(path: Path, frame: pd.DataFrame, separator: str = ",", header: bool =
 
 
 def _words(claims: ScoredClaims) -> NDArray[np.object_]:
-    """Names without white space, which separates the columns of such files."""
+    """The names without white space, which separates the columns of these files."""
     names = [re.sub(r"\s+", "-", name) or "-" for name in claims.people]
     if len(set(names)) < len(names):
-        raise ValueError("two people have one name once white space is taken out; bob-csv keeps them apart")
+        raise ValueError("two people have the same name without white space; bob-csv distinguishes them")
     return np.array(names, dtype=object)
 
 
-#: How scores can be written, by the name of the form.
+#: The functions that write scores, by the name of the format.
 EXPORTS: dict[str, Callable[[ScoredClaims, Path], list[Path]]] = {
     "bob": _bob,
     "bob-csv": _bob_csv,
