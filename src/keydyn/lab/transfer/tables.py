@@ -29,7 +29,7 @@ OPEN_SET = "Open set: neither the population nor the cohort nor the calibration 
 
 
 def transfer_table(frame: pd.DataFrame, name: str, title: str, note: str) -> Table:
-    """A line per place learnt from, place tried on and amount enrolled; stated rates side by side."""
+    """One line per place learnt from, place tried on and amount enrolled, with stated rates side by side."""
     return Table(
         name,
         title,
@@ -55,7 +55,7 @@ def transfer_table(frame: pd.DataFrame, name: str, title: str, note: str) -> Tab
 
 
 def headline_table(frame: pd.DataFrame) -> Table:
-    """At one stated rate: a line per place learnt from and place tried on, amounts enrolled side by side."""
+    """One line per place learnt from and place tried on, with amounts enrolled side by side."""
     amounts = sorted(frame["enrolled"].unique())
     return Table(
         "headline",
@@ -77,7 +77,7 @@ def headline_table(frame: pd.DataFrame) -> Table:
 
 
 def _holds(row: Line) -> bool:
-    """Whether the interval includes what is stated."""
+    """Whether the interval includes the stated rate."""
     return bool(row["strangers_low"] <= row["stated"] <= row["strangers_high"])
 
 
@@ -94,7 +94,7 @@ def _one(value: float) -> str:
 
 
 def disturbed_table(frame: pd.DataFrame) -> Table:
-    """A line per disturbance, share of keys and side."""
+    """One line per disturbance, share of keys and side."""
     return Table(
         "disturbed",
         "Genuine people accepted where keys were recorded wrongly",
@@ -119,7 +119,7 @@ def _points(*shares: float) -> str:
 
 
 def watching_table(frame: pd.DataFrame) -> Table:
-    """A line per place learnt from, place watched and stated rate of lock-outs."""
+    """One line per place learnt from, place watched and stated rate of lock-outs."""
     columns = [
         FROM,
         replace(TO, title="Watched"),
@@ -158,7 +158,7 @@ def watching_table(frame: pd.DataFrame) -> Table:
 
 
 def _per_hour(value: float, low: float, high: float, hours: float) -> str:
-    """By the rule of three, fewer than 3 in all hours where there were none."""
+    """A rate with its interval; the upper limit by the rule of three if there were no lock-outs."""
     return Estimate(value, low, high).text(2) if value > 0.0 else f"< {3.0 / hours:.2f}"
 
 
