@@ -18,7 +18,7 @@ def test_a_folder_without_recordings(here, tmp_path, monkeypatch):
     monkeypatch.setenv("KEYDYN_DATA", str(tmp_path))
     found, messages = here()
     assert [one.name for one in found] == ["simulated"]
-    assert "simulated typists take their place" in messages[-1]
+    assert "simulated typists are used" in messages[-1]
 
 
 def test_the_intervals_are_all_but_the_first(keystrokes):

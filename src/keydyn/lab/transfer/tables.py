@@ -22,14 +22,14 @@ from keydyn.lab.transfer.claims import LEFT_OUT, STATED, TRUE
 
 FROM, TO = (
     Column("Learnt from", "dataset_from", dataset_name),
-    Column("Tried on", "dataset_to", dataset_name),
+    Column("Tested on", "dataset_to", dataset_name),
 )
 STRANGERS = (*with_interval("strangers"), "samples")
-OPEN_SET = "Open set: neither the population nor the cohort nor the calibration has seen anyone who is tried."
+OPEN_SET = "Open set: population, cohort and calibration come from people other than those who are tested."
 
 
 def transfer_table(frame: pd.DataFrame, name: str, title: str, note: str) -> Table:
-    """One line per place learnt from, place tried on and amount enrolled, with stated rates side by side."""
+    """One line per place learnt from, place tested on and amount enrolled, with stated rates side by side."""
     return Table(
         name,
         title,
@@ -55,7 +55,7 @@ def transfer_table(frame: pd.DataFrame, name: str, title: str, note: str) -> Tab
 
 
 def headline_table(frame: pd.DataFrame) -> Table:
-    """One line per place learnt from and place tried on, with amounts enrolled side by side."""
+    """One line per place learnt from and place tested on, with amounts enrolled side by side."""
     amounts = sorted(frame["enrolled"].unique())
     return Table(
         "headline",
@@ -98,9 +98,9 @@ def disturbed_table(frame: pd.DataFrame) -> Table:
     return Table(
         "disturbed",
         "Genuine people accepted where keys were recorded wrongly",
-        "People of Aalto, five sentences enrolled, with what comes with keydyn: genuine samples accepted "
-        "at a stated false-match rate of 1 %, and by how many points that differs from the "
-        "first line. 95 % intervals over people. A clock befalls all keys.",
+        "People of Aalto, five sentences enrolled, with what comes with keydyn: genuine samples accepted at "
+        "a stated false-match rate of 1 %, and by how many points that differs from the first line. 95 % "
+        "intervals over people. A clock affects all keys.",
         frame,
         [
             Column("Disturbance", "disturbance"),
