@@ -144,7 +144,7 @@ def _built(values: Values, tensors: Tensors) -> Parameters:
     features = values["features"]
     cells = Cells(values["event_types"], len(features), tensors["pairs.before"], tensors["pairs.after"])
     if len(cells.key) and cells.key.max() >= cells.n_keys:
-        raise ValueError("a pair names a key that is not there")
+        raise ValueError("a pair names a key that does not exist")
     if len(tensors["location"]) != cells.n_cells:
         raise ValueError(f"location has {len(tensors['location'])} values for {cells.n_cells} cells")
     own: Values = {name: tensors[name] for name in ("location", "scale", "loadings", "support")}

@@ -141,7 +141,7 @@ def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = Tr
     }
     wrong = [name for name, right in fits.items() if not right]
     if wrong:
-        raise ValueError(f"what was typed and what is known of people differ in size: {', '.join(wrong)}")
+        raise ValueError(f"samples and what is known of people differ in size: {', '.join(wrong)}")
     shapes = *[(U, C)] * 5, (U, F), (U, F, 3), (U, F, 3), (U, F), (U, F, 2), (n, F)
     people = People(*map(np.zeros, shapes))
     room = PersonRoom(

@@ -331,6 +331,6 @@ def filled(
     }
     wrong = [name for name, right in fits.items() if not right]
     if wrong:
-        raise ValueError(f"what is scored and what it is scored with differ in size: {', '.join(wrong)}")
+        raise ValueError(f"samples and the templates to score them with differ in size: {', '.join(wrong)}")
     score(typing, templates, shared, sessions, Work.room(F, S), asked)
     return asked
