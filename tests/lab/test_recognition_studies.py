@@ -83,5 +83,5 @@ def test_one_dataset_alone_cannot_choose_settings(names, tmp_path, monkeypatch):
     options = [argument for name in names for argument in ("--dataset", name)]
     result = runner.invoke(app, ["study", "recommended", *options, "--out", str(tmp_path / "out")])
     assert result.exit_code == 4
-    assert "two or more must be here; there is simulated" in result.stderr
+    assert "two or more are needed; there is simulated" in result.stderr
     assert not (tmp_path / "out").exists()

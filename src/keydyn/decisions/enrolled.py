@@ -265,4 +265,4 @@ def _missing_times(sample: Samples) -> list[str]:
     ]
     if not found:
         return []
-    return [f"left out, because not recorded or not what hands can do: {' and '.join(found)}"]
+    return [f"left out, because they were not recorded or no hand can produce them: {' and '.join(found)}"]

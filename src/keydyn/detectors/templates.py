@@ -122,7 +122,7 @@ def fit_templates(
     tasks = [(pattern, [groups[k] for k in batch]) for batch in batches]
     templates: list[Detector] = []
     with warnings.catch_warnings():
-        # A model knows at most its number within its batch; the warning below names the user.
+        # A model's own warning could only give its number in the batch; the warning below names the user.
         warnings.filterwarnings("ignore", ".*not converged after max_iter")
         # The names are empty because errors name the user already.
         for batch_templates in each(_fit_batch, tasks, n_jobs=n_jobs, names=[""] * len(tasks)):

@@ -1,1 +1,1 @@
-"""The laboratory: the studies of keydyn. The core never imports it."""
+"""The laboratory: the studies of keydyn. Other packages do not import it."""

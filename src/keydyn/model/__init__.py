@@ -1,4 +1,4 @@
-"""The partially observable hidden Markov model, which knows numbers and event types but not keyboards."""
+"""The partially observable hidden Markov model, for any numbers and event types, not only of keyboards."""
 
 from typing import TYPE_CHECKING
 

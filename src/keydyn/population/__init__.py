@@ -1,4 +1,4 @@
-"""A model of many people: what they share, how they differ, and one person in milliseconds."""
+"""The population model: what people share and how they differ, and enrolment of a person in milliseconds."""
 
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template

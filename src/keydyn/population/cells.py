@@ -1,7 +1,8 @@
-"""Samples as the model sees them: logarithms of times, keys as codes, and the cells in which they are learnt.
+"""Samples in the form that the model takes: logarithms of times, codes of keys, and the cells of values.
 
-An interval's cell is (previous key, key), a hold's is (key, next key), a further feature's is that of the
-interval. A rare pair is the key alone. So is a pair with an unknown key, and all unknown keys are one.
+The cell of an interval is (previous key, key), that of a hold (key, next key), that of a further feature the
+interval's. For a rare pair, or one with an unknown key, the cell is the key alone. All unknown keys count as
+one.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ N_CONTEXTS = 5
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """The events of samples, one after the other."""
+    """The events of all samples, one after the other."""
 
     values: Floats  # (N, F) interval, hold, then further features; logarithms of times; NaN where missing
     codes: Integers  # (N,) place of the key in the vocabulary, len(vocabulary) if it is not there
-    offsets: Integers  # (n + 1,) where samples begin
-    logs: Truths  # (F,) which features are logarithms
+    offsets: Integers  # (n + 1,) where samples begin, then N
+    logs: Truths  # (F,) whether each feature is a logarithm
 
     def around(self, spaces: Integers) -> Around:
-        """What stands around each event; `spaces` are those of the cells."""
+        """The keys and positions around each event; `spaces` are those of the cells."""
         around = Around(*np.empty((len(Around._fields), len(self.codes)), dtype=np.int64))
         look_around(self.codes, self.offsets, spaces, around)
         return around
@@ -39,7 +40,7 @@ class Observations:
 
 @without_counting
 def look_around(codes: Integers, offsets: Integers, spaces: Integers, around: Around) -> None:
-    """Fill in what stands around events with these codes, (N,), of samples that begin at `offsets`."""
+    """Fill in the keys and positions around events with codes (N,) of samples that begin at `offsets`."""
     none = len(spaces) - 1
     for q in range(len(offsets) - 1):
         first, end, in_word = offsets[q], offsets[q + 1], -1
@@ -55,12 +56,12 @@ def look_around(codes: Integers, offsets: Integers, spaces: Integers, around: Ar
 
 @merged
 def place_in_word(last: int, begins: bool, before: int, spaces: Integers) -> int:
-    """The place of a key in its word, given the place of the last key and which that was."""
+    """The place of a key in its word, given the place and the code of the key before it."""
     return -1 if spaces[before] < 0 else 0 if begins or spaces[before] == 1 else last + 1
 
 
 def feature_order(samples: Samples) -> tuple[str, ...]:
-    """The features in the model's order: interval, hold, then the others as the samples have them."""
+    """The features in the model's order: interval, hold, then the others in the order of the samples."""
     names = samples.sequences.feature_names or ()
     absent = [name for name in (INTERVAL, HOLD) if name not in names]
     if absent:
@@ -69,9 +70,9 @@ def feature_order(samples: Samples) -> tuple[str, ...]:
 
 
 def observations(samples: Samples, features: tuple[str, ...], places: Integers) -> Observations:
-    """The samples as the model sees them, with the code in `places` of each type of key, a missing one last.
+    """Convert samples to the model's form; a time of 0, which has no logarithm, counts as missing.
 
-    A time of 0, which has no logarithm, is missing.
+    `places` holds the code of each type of key, then that of a missing one.
     """
     if len(samples) == 0:
         raise ValueError("there are no samples")
@@ -85,7 +86,7 @@ def observations(samples: Samples, features: tuple[str, ...], places: Integers) 
     x = sequences.X.take(columns, axis=1)
     values = np.where(logs, np.nan, x)
     np.log(x, out=values, where=logs & (x > 0))
-    # A sample's first interval is unknown, whatever stands in for it.
+    # A sample's first interval is unknown, whatever value stands there.
     values[sequences.offsets[:-1], 0] = np.nan
     return Observations(values, places[sequences.codes], np.array(sequences.offsets), logs)
 
@@ -94,38 +95,39 @@ def observations(samples: Samples, features: tuple[str, ...], places: Integers) 
 def _columns(
     names: tuple[str, ...], emission: tuple[str, ...], features: tuple[str, ...]
 ) -> tuple[Integers, Truths]:
-    """The column of each feature, and which are to be logarithms."""
+    """The column of each feature, and whether its logarithm is to be taken."""
     columns = [names.index(name) for name in features]
     return np.array(columns), np.array([emission[column] == "lognormal" for column in columns])
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The numbering of cells: first each feature's keys, the unknown key last, then each feature's pairs."""
+    """The numbering of cells: each feature's keys, the unknown key last, then each feature's pairs."""
 
     vocabulary: Types  # (m,) the known keys
     n_features: int  # F
-    before: Integers  # sorted codes previous · (m + 1) + key of the pairs that have cells
-    after: Integers  # the same, key · (m + 1) + next
+    # Sorted codes of the pairs that have cells
+    before: Integers  # previous · (m + 1) + key
+    after: Integers  # key · (m + 1) + next
 
     @property
     def n_codes(self) -> int:
-        """Codes of keys, the unknown one included."""
+        """The number of codes of keys, the unknown key included."""
         return len(self.vocabulary) + 1
 
     @property
     def n_keys(self) -> int:
-        """Keys of all features together, G."""
+        """The number of keys of all features together, G."""
         return self.n_features * self.n_codes
 
     @property
     def pairs(self) -> list[Integers]:
-        """The pairs of each feature that have cells of their own."""
+        """The pairs that have cells of their own, for each feature."""
         return [self.after if f == 1 else self.before for f in range(self.n_features)]
 
     @cached_property
     def begins(self) -> Integers:
-        """(F + 1,) where each feature's pairs begin; the last is the number of cells, C."""
+        """(F + 1,) the first cell of each feature's pairs, then the number of cells, C."""
         sizes = [len(pairs) for pairs in self.pairs]
         begins: Integers = self.n_keys + np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return begins
@@ -136,7 +138,7 @@ class Cells:
 
     @cached_property
     def key(self) -> Integers:
-        """(C,) the key of each cell, numbered over all features."""
+        """(C,) the key of each cell; keys are numbered through all features."""
         parts = [np.arange(self.n_keys)]
         for f, pairs in enumerate(self.pairs):
             code = pairs // self.n_codes if f == 1 else pairs % self.n_codes
@@ -156,7 +158,7 @@ class Cells:
         return feature
 
     def pair_codes(self, around: Around) -> tuple[Integers, Integers]:
-        """The pair that ends and the pair that begins with each event; −1 if a key of it is unknown."""
+        """The codes of the pairs that end and that begin with each event; −1 if a key of it is unknown."""
         m, key = len(self.vocabulary), around.key
         ending = np.where((around.before < m) & (key < m), around.before * (m + 1) + key, -1)
         beginning = np.where((around.after < m) & (key < m), key * (m + 1) + around.after, -1)
@@ -164,7 +166,7 @@ class Cells:
 
     @cached_property
     def spaces(self) -> Integers:
-        """(m + 1,) whether a code's key ends a word, 1 or 0; −1 if none does, so that there are no words."""
+        """(m + 1,) whether a code's key ends a word, 1 or 0; all −1 if no key does, so there are no words."""
         ends = np.zeros(self.n_codes, dtype=np.int64)
         ends[spaces_of(self.vocabulary)] = 1
         return ends if ends.any() else ends - 1
@@ -174,7 +176,7 @@ class Cells:
         return places_of(self.vocabulary)
 
     def places(self, types: Types) -> Integers:
-        """The code of each of these types, and of a missing one."""
+        """The codes of these types, then that of a missing one."""
         m = len(self.vocabulary)
         return np.array([*(self._place.get(label, m) for label in types.tolist()), m], dtype=np.int64)
 
@@ -185,7 +187,7 @@ class Cells:
 
 @within
 def _found(table: Integers, begin: int, end: int, wanted: int) -> int:
-    """The place of a code in a sorted part of a table, from its begin to its end; −1 if it is not there."""
+    """The index of a code in the sorted part of a table from `begin` to `end`; −1 if it is absent."""
     low, high = begin, end
     while low < high:
         middle = (low + high) // 2
@@ -198,7 +200,7 @@ def _found(table: Integers, begin: int, end: int, wanted: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class WideEffects:
-    """For each feature and each of its contexts in turn, (codes, effects), sorted by code."""
+    """The effects of wider contexts, by feature and then by context, sorted by the context's code."""
 
     codes: tuple[tuple[Integers, ...], ...]
     effects: tuple[tuple[Floats, ...], ...]
@@ -210,8 +212,8 @@ class WideEffects:
 
     @cached_property
     def flat(self) -> tuple[Integers, Integers, Floats]:
-        """(2, N_CONTEXTS + 1) where the effects of each context of intervals and of holds begin, and all."""
-        # While effects are being learnt, the last contexts have none yet.
+        """(2, N_CONTEXTS + 1) bounds of the contexts of intervals and holds, all codes, and all effects."""
+        # While effects are being learnt, later contexts have none yet.
         sizes = np.array(
             [[len(one) for one in own] + [0] * (N_CONTEXTS - len(own)) for own in self.codes[:2]]
         )
@@ -229,15 +231,15 @@ class Contexts(NamedTuple):
     """What people share in each context: the cells, and the effects of wider ones."""
 
     n_codes: int
-    # Pairs of keys that have cells, and where the cells of each feature's pairs begin: as of `Cells`
+    # Pairs of keys that have cells, and the first cell of each feature's pairs, as in `Cells`
     ending: Integers
     beginning: Integers
     begins: Integers
-    # (C,) of values in each cell
+    # (C,) location and scale of the values in each cell
     location: Floats
     scale: Floats
     log_scale: Floats
-    # As of `WideEffects.flat`
+    # As in `WideEffects.flat`
     effects_begin: Integers
     codes: Integers
     effects: Floats
@@ -246,7 +248,7 @@ class Contexts(NamedTuple):
     def of(
         cls, cells: Cells, in_cells: tuple[Floats, Floats] | None = None, wide: WideEffects | None = None
     ) -> Contexts:
-        """Of these cells; location and scale are 0 and 1, and effects are none, unless given."""
+        """The contexts of these cells; by default location is 0, scale is 1, and there are no effects."""
         location, scale = in_cells or (np.zeros(cells.n_cells), np.ones(cells.n_cells))
         pairs, own = (plain(cells.before), plain(cells.after)), (plain(location), plain(scale), np.log(scale))
         begin, codes, effects = (wide or WideEffects.none(cells.n_features)).flat
@@ -255,10 +257,10 @@ class Contexts(NamedTuple):
     def standardised(
         self, values: Floats, around: Around, logs: Truths | bool = False
     ) -> tuple[Floats, Integers, Floats]:
-        """y, which is a value without what people share, its cell, and its shift, (N, F) each.
+        """Standardised values y, their cells and their shifts, (N, F) each.
 
-        The shift makes the log-density of y that of what was measured, of which `logs` says whether values
-        are the logarithms; it is 0 where a value is missing.
+        y is the value without what people share. The shift, added to the log-density of y, gives that of the
+        measurement, of which the value is the logarithm if `logs`; it is 0 where a value is missing.
         """
         y, cell = np.empty(values.shape), np.empty(values.shape, dtype=np.int64)
         shift = np.where(logs, -values, 0.0)
@@ -266,7 +268,7 @@ class Contexts(NamedTuple):
         return y, cell, shift
 
     def effects_of(self, around: Around) -> Floats:
-        """(N, 2, `N_CONTEXTS`) what each wider context adds to an interval and to a hold."""
+        """(N, 2, `N_CONTEXTS`) the effect of each wider context on each interval and hold."""
         found = np.empty((len(around.key), 2, N_CONTEXTS))
         fill_effects(around, self, found)
         return found
@@ -274,7 +276,7 @@ class Contexts(NamedTuple):
 
 @without_counting
 def fill_effects(around: Around, contexts: Contexts, found: Floats) -> None:
-    """`Contexts.effects_of` in an array."""
+    """Fill an array with `Contexts.effects_of`."""
     for n in range(len(found)):
         for f in range(2):
             for k in range(N_CONTEXTS):
@@ -285,9 +287,9 @@ def fill_effects(around: Around, contexts: Contexts, found: Floats) -> None:
 def standardise(
     values: Floats, around: Around, contexts: Contexts, y: Floats, cell: Integers, shift: Floats
 ) -> None:
-    """Fill in y and the cell of each value, and take the logarithm of its scale from the shift.
+    """Fill in y and the cell of each value, and subtract the logarithm of its scale from the shift.
 
-    The cell is that of the pair of keys or, where it has none, of the key.
+    The cell is that of the pair of keys or, if the pair has none, of the key.
     """
     n_codes, codes = contexts.n_codes, contexts.codes
     m = n_codes - 1
@@ -314,14 +316,14 @@ def standardise(
 
 @within
 def _effect(around: Around, contexts: Contexts, n: int, f: int, k: int) -> float:
-    """What context k adds to a feature of event n; 0 where it is not known."""
+    """The effect of context k on feature f of event n; 0 if it is not known."""
     begin, end = contexts.effects_begin[f, k], contexts.effects_begin[f, k + 1]
     at = _found(contexts.codes, begin, end, _context(around, contexts.n_codes - 1, n, f, k))
     return contexts.effects[at] if at >= 0 else 0.0
 
 
 def context_codes(around: Around, m: int) -> Integers:
-    """(2, N_CONTEXTS, N) the codes of the contexts of intervals, and of holds; −1 where a key is unknown."""
+    """(2, N_CONTEXTS, N) codes of the contexts of intervals and of holds; −1 where a key is unknown."""
     found = np.empty((2, N_CONTEXTS, len(around.key)), dtype=np.int64)
     fill_contexts(around, m, found)
     return found
@@ -329,7 +331,7 @@ def context_codes(around: Around, m: int) -> Integers:
 
 @without_counting
 def fill_contexts(around: Around, m: int, found: Integers) -> None:
-    """`context_codes` in an array."""
+    """Fill an array with `context_codes`."""
     for n in range(len(around.key)):
         for f in range(2):
             for k in range(N_CONTEXTS):
@@ -338,8 +340,10 @@ def fill_contexts(around: Around, m: int, found: Integers) -> None:
 
 @within
 def _context(around: Around, m: int, n: int, f: int, k: int) -> int:
-    """The code of context k of event n: position in the sample and in the word, the key on the other side,
-    three keys, and two with a gap.
+    """The code of context k of feature f of event n; −1 if a key is unknown.
+
+    The contexts are the position in the sample and in the word, the key on the other side, then three keys
+    and two keys with a gap, which are in reverse order for intervals.
     """
     a, b, key, c = around.two_before[n], around.before[n], around.key[n], around.after[n]
     code = -1

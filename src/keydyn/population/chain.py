@@ -1,7 +1,8 @@
 """The chain of hidden states, active and pause, that all people share.
 
-States are those of residuals, after tempo and slopes; interval and hold are emitted by the same one.
-Transitions depend on the class of the previous key and of this one. One state, Student t, is no chain at all.
+The states emit residuals, from which tempo and slopes are removed; one state emits all features of an event.
+Transitions depend on the classes of the previous key and of this one. A chain of one state is a plain
+Student t.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from keydyn.keystrokes.timing import key_group
 from keydyn.model.data.vocabulary import Types
 
 CLASSES = ("letter", "space", "punctuation", "backspace", "other")
-# Start values of the EM: location and scale, active then pause; and degrees of freedom, which stay.
+# Start values of the EM, for active and pause: location and scale, and degrees of freedom, which stay fixed.
 INTERVAL_START = ((-0.10, 0.82), (1.34, 1.78))
 HOLD_START = ((0.0, 0.95), (0.13, 1.28))
 DEGREES = (6, 4)
 PAUSE_SHARE, PAUSE_STAYS = 0.14, 0.42
 TRANSITION_LEANS, EMISSION_LEANS = 20.0, 100.0
 ITERATIONS = 15
-# No state is narrower: a value that never varies would make a state of its own.
+# The least scale of a state; without it, a value that never varies would become a state of its own.
 LEAST_SCALE = 0.05
 
 
 class ChainTables(NamedTuple):
-    """A chain as compiled functions take it; `constant` is the height of each standard Student t at 0."""
+    """A chain in the form that compiled functions take; `constant` is as in `Chain`."""
 
     start: Floats
     transitions: Floats
@@ -43,7 +44,7 @@ class ChainTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """S states over F features."""
+    """A chain of S hidden states that emit F features."""
 
     start: Floats  # (S,)
     transitions: Floats  # (K, K, S, S) by class of the previous key and of this one
@@ -54,16 +55,16 @@ class Chain:
 
     @classmethod
     def single(cls, n_features: int, degrees: int) -> Chain:
-        """No hidden states: one Student t."""
+        """A chain of one state, a Student t, for models without hidden states."""
         K, emission = len(CLASSES), (np.zeros((1, n_features)), np.ones((1, n_features)))
         return cls(np.ones(1), np.ones((K, K, 1, 1)), *emission, np.array([degrees], dtype=np.int64))
 
     @classmethod
     def initial(cls, n_features: int, degrees: int | None = None, n_states: int = 2) -> Chain:
-        """Where the EM begins, and what it leans on; `degrees` are those of all states, if given.
+        """The chain that the EM starts from and shrinks towards; `degrees`, if given, holds for all states.
 
         The first state is active and all others are pauses, of which the last is the longest; the locations
-        of those between, and the logarithms of their scales, are evenly spaced.
+        of the states between, and the logarithms of their scales, are evenly spaced.
         """
         starts = np.array([INTERVAL_START, *[HOLD_START] * (n_features - 1)])
         active, longest = starts[:, 0], starts[:, 1]
@@ -95,14 +96,14 @@ class Chain:
 
     @property
     def tables(self) -> ChainTables:
-        """The chain as compiled functions take it."""
+        """The chain in the form that compiled functions take."""
         return ChainTables(
             self.start, self.transitions, self.location, self.scale, self.degrees, self.constant
         )
 
 
 def classes_of(vocabulary: Types) -> Integers:
-    """The class of each key of the vocabulary, then of the unknown key; positions are of the last class."""
+    """The class of each key of the vocabulary, then of the unknown key; numbers are of the last class."""
     found = [_class_of(name) if isinstance(name, str) else len(CLASSES) - 1 for name in vocabulary.tolist()]
     return np.array([*found, len(CLASSES) - 1], dtype=np.int64)
 
@@ -117,7 +118,10 @@ def _class_of(name: str) -> int:
 
 
 def fit_chain(parts: Sequence[tuple[Floats, Integers, Integers]], initial: Chain) -> Chain:
-    """The chain by EM from the initial one, on which it leans; parts are residuals e, classes and offsets."""
+    """Fit a chain by EM from the initial one, and shrink it towards that.
+
+    Each part holds the residuals e, the classes of keys and the offsets of some samples.
+    """
     e, classes = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     lengths = np.concatenate([np.diff(part[2]) for part in parts])
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -140,7 +144,7 @@ def fit_chain(parts: Sequence[tuple[Floats, Integers, Integers]], initial: Chain
                 location[s, f] = (w @ x + leans) / (w.sum() + EMISSION_LEANS)
                 squares = w @ (x - location[s, f]) ** 2 + EMISSION_LEANS * initial.scale[s, f] ** 2
                 scale[s, f] = max(np.sqrt(squares / (gamma.sum() + EMISSION_LEANS)), LEAST_SCALE)
-        # All classes together lean on the start values, each pair of classes on all together.
+        # Each pair of classes is shrunk towards all pairs together, and these towards the start values.
         total = counts.sum(axis=(0, 1)) + TRANSITION_LEANS * initial.transitions[0, 0]
         shared = total / total.sum(axis=1, keepdims=True)
         table = counts + TRANSITION_LEANS * shared
@@ -152,7 +156,7 @@ def fit_chain(parts: Sequence[tuple[Floats, Integers, Integers]], initial: Chain
 
 
 def posteriors(chain: Chain, e: Floats, classes: Integers, offsets: Integers) -> Floats:
-    """(N, S) the probability of each state at each event, given all residuals of its sample."""
+    """(N, S) probability of each state at each event, given all residuals of its sample."""
     K, S = len(CLASSES), chain.n_states
     posterior = np.empty((len(e), S))
     _expectation(e, classes, offsets, chain.tables, posterior, np.zeros((K, K, S, S)))
@@ -161,7 +165,7 @@ def posteriors(chain: Chain, e: Floats, classes: Integers, offsets: Integers) ->
 
 @inner
 def bell(squared: float, variance: float, degrees: int) -> float:
-    """(1 + z²/(ν v)) to the power −(ν + 1)/2, divided by √v, for an even ν; with a single division."""
+    """(1 + z²/(ν v)) to the power −(ν + 1)/2, divided by √v, for even ν, with a single division."""
     wider = variance + squared / degrees
     above, below = 1.0, math.sqrt(wider)
     for _ in range(degrees // 2):
@@ -174,7 +178,7 @@ def bell(squared: float, variance: float, degrees: int) -> float:
 def _expectation(
     e: Floats, classes: Integers, offsets: Integers, chain: ChainTables, posterior: Floats, counts: Floats
 ) -> None:
-    """The posterior of each state at each event, and expected transitions: forward, then backward."""
+    """Fill in the posterior of each state at each event, and add to the counts of expected transitions."""
     start, transitions, location, scale, degrees, constant = chain
     S, F = location.shape
     density = np.empty((len(e), S))

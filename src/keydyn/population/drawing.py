@@ -16,10 +16,10 @@ from keydyn.population.score.kernel import FORGET
 
 
 def drawn_people(known: Parameters, population: str, n: int, random: np.random.Generator) -> list[Template]:
-    """People who differ as the population says, each known exactly: no scale is wide for want of samples.
+    """Draw n people who differ as those of the population do; uncertainty widens none of their scales.
 
-    A cell's noise is drawn about its key's, that about the person's, that about the population's: scaled
-    inverse chi-squared, with the pseudo-observations by which each leans on the next as degrees of freedom.
+    A cell's noise is drawn around its key's, that around the person's, and that around the population's. Each
+    draw is scaled inverse chi-squared, with the pseudo-observations of the estimate as degrees of freedom.
     The gain is the population's.
     """
     if n < 0:
@@ -50,10 +50,10 @@ def drawn(
     events: Sequence[Any],
     random: np.random.Generator | None,
 ) -> Floats:
-    """(U, N, F) the same keys as each person would type them: hidden state, residual, slope, tempo in turn.
+    """Draw (U, N, F) values of the same keys as typed by each person.
 
-    The tempo wanders as scoring takes it to wander. Without a generator every residual is 0: typing that is
-    all as expected. The first interval is NaN.
+    The tempo drifts as scoring assumes. Without a generator every residual is 0, so all values are as
+    expected. The first interval is NaN.
     """
     labels = as_labels(events)
     if len(labels) == 0:
@@ -77,11 +77,11 @@ def drawn(
 def _residuals(
     known: Parameters, templates: Sequence[Template], classes: Integers, random: np.random.Generator
 ) -> Floats:
-    """(U, N, F) what keys of these classes leave of people's scales, drawn."""
+    """Draw (U, N, F) residuals, in units of people's scales, of keys of these classes."""
     chain, parents, tempo_variance = known.chain, known.parents, known.variances.tempo
     U, N, F = len(templates), len(classes), len(known.features)
     gain, slopes = (np.stack([getattr(one, name) for one in templates]) for name in ("gain", "slopes"))
-    # Residuals of the two events before the sample stand in the first two rows.
+    # The first two rows are the residuals, 0, of the two events before the sample.
     r = np.zeros((U, N + 2, F))
     tempo = random.normal(0.0, np.sqrt(tempo_variance), (U, F))
     state = np.zeros(U, dtype=np.int64)

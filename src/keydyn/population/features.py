@@ -1,4 +1,4 @@
-"""The features of an event, what stands around it, and which residuals lean on which."""
+"""The features of an event, the keys around it, and the parents of each feature's residual."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from keydyn.model.data.vocabulary import Types
 
 INTERVAL, HOLD = "tau", "duration"
 SPACES = ("space", " ")
-# The parents of a feature's residual: (feature, how many events before); −1 is none. Intervals come first.
+# The parents of a residual: (feature, number of events before); feature 0 is the interval, 1 the hold, −1
+# none.
 INTERVAL_PARENTS = ((0, 1), (1, 1), (1, 2))
 HOLD_PARENTS = ((0, 0), (1, 1), (0, 1))
-# A parent's residual counts up to this size.
+# A parent's residual is clipped at ± this value.
 CLIP = 3.0
 
 
 class Around(NamedTuple):
-    """What stands around each event, (N,); len(vocabulary) is the code of no key and of an unknown one."""
+    """The keys and positions around events, (N,) each; a missing or unknown key has code len(vocabulary)."""
 
     # Codes of keys
     two_before: Integers
     before: Integers
     key: Integers
     after: Integers
-    position: Integers  # number of the event within its sample, from 0
-    # Keys since the last space; −1 where the vocabulary has no space, so that there are no words
-    in_word: Integers
+    position: Integers  # index of the event within its sample
+    in_word: Integers  # number of keys since the last space; −1 if the vocabulary has no space
 
 
 class Typing(NamedTuple):
     """Samples without what people share.
 
-    `y` and `cell` are (N, F), `offsets`, (n + 1,), where samples begin, and `classes`, (N,), those of keys.
+    `y` and `cell` are (N, F), `offsets`, (n + 1,), tell where samples begin, `classes`, (N,), are of keys.
     """
 
     y: Floats
@@ -49,6 +49,6 @@ def spaces_of(vocabulary: Types) -> Integers:
 
 
 def parents(n_features: int) -> Integers:
-    """(F, 3, 2) the parents of each feature's residual; a further feature leans on its own last value."""
+    """(F, 3, 2) the parents of each feature's residual; a further feature's is its own previous residual."""
     others = [((f, 1), (-1, 0), (-1, 0)) for f in range(2, n_features)]
     return np.array([INTERVAL_PARENTS, HOLD_PARENTS, *others], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""How long a person's keys take beside anyone's: densities of single times, as scores have them."""
+"""Densities of single times of a person and of anyone, as scores use them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from keydyn.population.features import HOLD, INTERVAL
 from keydyn.population.model import PopulationModel
 from keydyn.population.parameters import Template
 
-# Times that are scored together: each has the whole template beside it.
+# The number of times scored together; a copy of the whole template is kept for each.
 AT_A_TIME = 128
 
 
 @dataclass(frozen=True)
 class Time:
-    """One time of two keys in a row: "tau", press to press, or "duration", for which the first is held."""
+    """A time of two successive keys: "tau", from press to press, or "duration", the hold of the first."""
 
     feature: str
     first: str
@@ -25,12 +25,12 @@ class Time:
 
 
 def densities(model: PopulationModel, template: Template, time: Time, at: Floats) -> Floats:
-    """(G, 2) density per millisecond, at each of G times, of a person and of anyone, as scored."""
+    """(G, 2) density per millisecond at each of G times, of a person and of anyone."""
     if time.feature not in (INTERVAL, HOLD):
         raise ValueError(f"there are densities of {INTERVAL} and {HOLD}, not of {time.feature!r}")
     n, F = min(len(at), AT_A_TIME), len(model.parameters.features)
     streams, found = model.online_many([template] * n, [model.anyone()]), np.empty((len(at), 2))
-    # The interval ends with the second key, the hold is the first one's; a term comes with the next event.
+    # The interval belongs to the second key and the hold to the first; a term comes with the next event.
     f = (INTERVAL, HOLD).index(time.feature)
     event = 1 - f
     for begin in range(0, len(at), n):

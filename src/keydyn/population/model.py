@@ -1,4 +1,4 @@
-"""The population model: learn from everyone, enrol anyone in milliseconds."""
+"""The population model: learn from many people, then enrol a person in milliseconds."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ SHIPPED_PEOPLE = Path(__file__).parent / "shipped_people.keydyn"
 
 
 class PopulationModel:
-    """What people share, how they differ, and what a sample says of a person.
+    """Model of the typing of many people: what they share and how they differ.
 
     Parameters
     ----------
-    hidden_states : whether a chain of active and pause, shared by all, tells slow keys from pauses; or its
-        number of states, all but the first of which are pauses. Scores take longer with it.
-    without : parts to leave out, to see what they are worth: "low rank", "scales", "slopes", "contexts",
-        "tempo", "tails"
+    hidden_states : whether a chain of two states, active and pause, which all people share, tells slow keys
+        from pauses; or its number of states, all but the first being pauses. Scoring takes longer with it.
+    without : parts to leave out, to measure their worth: "low rank", "scales", "slopes", "contexts", "tempo",
+        "tails"
 
     Examples
     --------
@@ -74,7 +74,7 @@ class PopulationModel:
         self.without = without
 
     def __repr__(self) -> str:
-        """What it was learnt from, and how its SHA-256 begins."""
+        """The number of people learnt from, and the beginning of the SHA-256."""
         if not hasattr(self, "fitted_"):
             return f"PopulationModel(hidden_states={self.hidden_states}, without={tuple(self.without)})"
         return f"<PopulationModel of {self.parameters.n_people} people, {self.sha256[:12]}…>"
@@ -91,14 +91,14 @@ class PopulationModel:
         Parameters
         ----------
         samples
-            All people's; or parts, each with all samples of some people, which are read one after the other
-            and never held in memory together. The result is the same but for rounding.
+            The samples of all people; or parts, each with all samples of some people, which are read one
+            after the other and never held in memory together. Results differ only by rounding.
         n_jobs
-            Threads, if no engine is in use; None for one, −1 for all cores.
+            Number of threads, if no engine is in use; None for one, −1 for all cores.
         scratch
             Folder for intermediate results that are not held in memory: files that only this user can read,
             removed at the end. By default the system's folder for temporary files. All workers of a cluster
-            must see it.
+            need access to it.
         progress
             Called with the share of the work that is done, from 0 to 1.
         """
@@ -113,10 +113,11 @@ class PopulationModel:
         scratch: str | PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn how people differ from further people; before the first `fit` this is `fit`.
+        """Learn how people differ from further people; an unfitted model is fitted as by `fit`.
 
-        An approximation: what those before said of each loading counts as one number, and all else (the keys
-        that are known, locations, variances, hidden states) stays as it is. Enrol templates again.
+        This is an approximation: the evidence of earlier people about each loading counts as one number, and
+        everything else (known keys, locations, variances, hidden states) stays as it is. Templates must be
+        enrolled again.
         """
         if not hasattr(self, "fitted_"):
             return self.fit(samples, n_jobs, scratch, progress)
@@ -124,7 +125,7 @@ class PopulationModel:
         return self
 
     def _n_states(self) -> int:
-        """How many states are to be learnt; one if there are none that are hidden."""
+        """The number of states to learn; 1 for no hidden states."""
         if isinstance(self.hidden_states, bool):
             return 2 if self.hidden_states else 1
         most = f"at most {MOST_STATES}"
@@ -144,16 +145,16 @@ class PopulationModel:
 
     @property
     def parameters(self) -> Parameters:
-        """What was fitted."""
+        """The fitted parameters."""
         return self._fitted.parameters
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of what was learnt; templates carry it."""
+        """SHA-256 of the fitted parameters; templates carry it."""
         return self._fitted.sha256
 
     def enrol(self, samples: Samples) -> Template:
-        """One person's template, from one sample up.
+        """Make one person's template from one or more samples.
 
         Examples
         --------
@@ -167,15 +168,15 @@ class PopulationModel:
         return fitted.enrolled(fitted.parameters.seen(samples))
 
     def enrol_each(self, samples: Samples) -> list[Template]:
-        """A template per user of the samples, in the order in which users first appear."""
+        """Make one template per user of the samples, in the order in which users first appear."""
         return self._fitted.enrolled_each(samples)
 
     def anyone(self) -> Template:
-        """A person of whom no sample is known: the population itself."""
+        """The template of a person without samples: the population itself."""
         return self._fitted.anyone
 
     def side_by_side(self, templates: Sequence[Template]) -> SideBySide:
-        """These templates side by side: `log_likelihoods` of many samples, one by one, are faster with them.
+        """Put templates side by side once, so that `log_likelihoods` of many samples, one by one, is faster.
 
         Examples
         --------
@@ -188,25 +189,25 @@ class PopulationModel:
     def log_likelihoods(
         self, templates: Sequence[Template] | SideBySide, samples: Samples, n_jobs: int | None = None
     ) -> Floats:
-        """(n, U) natural log of each sample's density under each template: the sum of its events'."""
+        """(n, U) natural log of each sample's density under each template, the sum over its events."""
         asked = Asked(samples=np.empty((len(samples), len(templates))))
         return self._scored(templates, samples, asked, n_jobs).samples
 
     def event_log_likelihoods(
         self, templates: Sequence[Template], samples: Samples, n_jobs: int | None = None
     ) -> Floats:
-        """(N, U) natural log of each event's density given the earlier ones, once the next key is known."""
+        """(N, U) natural log of each event's density given earlier events and the next key."""
         asked = Asked(events=np.empty((samples.sequences.n_events, len(templates))))
         return self._scored(templates, samples, asked, n_jobs).events
 
     def score_terms(
         self, templates: Sequence[Template], samples: Samples, beside: SideBySide | None = None
     ) -> tuple[Floats, Floats]:
-        """Log-likelihoods, (n, U + C), and what each value adds to them, (N, F, U), in one pass.
+        """Log-likelihoods, (n, U + C), and the term that each value adds to them, (N, F, U), in one pass.
 
-        The terms are those under the U templates; C others may be `beside` them. They are 0 where a value is
-        missing, and add up to an event's log-density. Under a person and `anyone`, `evidence` sums them by
-        key.
+        There are terms for the U templates, but not for the C templates in `beside`. The terms of an event
+        add up to its log-density; that of a missing value is 0. `evidence` sums terms under a person and
+        `anyone` by key.
 
         Examples
         --------
@@ -237,11 +238,11 @@ class PopulationModel:
         return fitted.score(templates, fitted.ready(samples), asked, beside, n_jobs)
 
     def ready_for(self, samples: Samples) -> Ready:
-        """Samples as the population sees them, which is the first step of all that is asked of them."""
+        """Convert samples to the population's form, the first step of all scoring."""
         return self._fitted.ready(samples)
 
     def online(self, templates: Sequence[Template]) -> PopulationStream:
-        """Follows a sample that is still being typed, under these templates.
+        """A stream that scores a sample under these templates while it is being typed.
 
         Examples
         --------
@@ -253,9 +254,9 @@ class PopulationModel:
         return PopulationStream(self._fitted, templates)
 
     def online_many(self, claimed: Sequence[Template], cohort: Sequence[Template] = ()) -> PopulationStreams:
-        """Follows many samples that are still being typed, each under its own template and all of a cohort.
+        """Streams that score many samples while they are being typed, each for its own template and a cohort.
 
-        They advance together or apart, thousands in one call.
+        Streams advance together or apart, thousands in one call.
 
         Examples
         --------
@@ -274,15 +275,15 @@ class PopulationModel:
         return posteriors(fitted.parameters.chain, e, ready.typing.classes, ready.seen.offsets)
 
     def predict(self, template: Template, samples: Samples) -> Integers:
-        """(N,) the more probable hidden state of each event: 0 is active, others are pauses."""
+        """(N,) the most probable hidden state of each event: 0 is active, others are pauses."""
         states: Integers = self.predict_proba(template, samples).argmax(axis=1)
         return states
 
     def explain(self, template: Template, sample: Samples) -> pd.DataFrame:
-        """Which keys and features speak for and against the claim; one row per key and feature.
+        """Explain which keys and features speak for and against the claim, in one row per key and feature.
 
-        `log_likelihood` adds up to the sample's score, `evidence` to how much more probable the sample is
-        coming from this person than from anyone.
+        `log_likelihood` adds up to the sample's score, `evidence` to the log-likelihood ratio of this person
+        and anyone.
 
         Examples
         --------
@@ -295,19 +296,19 @@ class PopulationModel:
         return pd.DataFrame(self.explained(template, sample))
 
     def explained(self, template: Template, sample: Samples) -> dict[str, NDArray[Any]]:
-        """The columns of `explain`, faster than as a data frame."""
+        """The columns of `explain` as arrays, which are faster to make than a data frame."""
         _, terms = self.score_terms([template, self.anyone()], sample)
         return self.evidence(sample, terms)
 
     def evidence(self, sample: Samples, terms: Floats) -> dict[str, NDArray[Any]]:
-        """The columns of `explain` from terms that `score_terms` gave, under a person and under `anyone`."""
+        """The columns of `explain`, from the terms of `score_terms` under a person and under `anyone`."""
         fitted = self._fitted
         return fitted.explained(fitted.ready(sample).seen, terms)
 
     def sample(
         self, template: Template, events: Sequence[Any], random_state: int | np.random.Generator | None = None
     ) -> pd.DataFrame:
-        """Typing of these keys as the person would do it: one row per key, one column per feature."""
+        """Draw a person's typing of these keys: one row per key, one column per feature."""
         import pandas as pd
 
         values = self.typed_by([template], events, generator_of(random_state))[0]
@@ -316,16 +317,16 @@ class PopulationModel:
     def typed_by(
         self, templates: Sequence[Template], events: Sequence[Any], random: np.random.Generator | None
     ) -> Floats:
-        """(U, N, F) the same keys as each of these people would type them; first intervals are NaN.
+        """Draw (U, N, F) values of the same keys as typed by each of these people; first intervals are NaN.
 
-        Without a generator nothing is left to chance: every time is the one that is expected.
+        Without a generator nothing is random: every value is the expected one.
         """
         fitted = self._fitted
         fitted.check(templates)
         return drawn(fitted.parameters, templates, events, random)
 
     def draw(self, n: int, random_state: int | np.random.Generator | None = None) -> list[Template]:
-        """n people who do not exist, drawn from how the population's people differ, and known exactly.
+        """Draw the exact templates of n people who do not exist and differ as the population's people do.
 
         Examples
         --------
@@ -343,7 +344,7 @@ class PopulationModel:
         n_keys: int,
         random_state: int | np.random.Generator | None = None,
     ) -> Samples:
-        """English passages as each of these people would type them; the users are numbered from 0.
+        """Draw samples of English passages as typed by each of these people, who are users 0, 1, ….
 
         Examples
         --------
@@ -363,7 +364,7 @@ class PopulationModel:
         return Samples(names, Sequences(X, codes, types, offsets, tuple(features)), families_of(features))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write what was learnt; the file is written completely or not at all.
+        """Write the fitted parameters; the file is written completely or not at all.
 
         Examples
         --------
@@ -384,7 +385,7 @@ class PopulationModel:
 
     @classmethod
     def parsed(cls, contents: bytes, path: str | PathLike[str]) -> Self:
-        """A population from a file's contents; `path` is for messages."""
+        """Make a population from a file's contents; `path` is for messages."""
         return cls._of(parsed(contents, path))
 
     @classmethod
@@ -396,7 +397,7 @@ class PopulationModel:
 
     @classmethod
     def shipped(cls) -> Self:
-        """The population that comes with keydyn, for use without recordings of other people.
+        """Load the population that comes with keydyn, for use without recordings of other people.
 
         It was learnt from 115 people who typed English on keyboards, and holds no samples; see the page
         "The population that comes with keydyn" of the documentation.
@@ -410,7 +411,7 @@ class PopulationModel:
 
     @classmethod
     def shipped_people(cls) -> list[Template]:
-        """The people from whom the shipped population was learnt, without their names.
+        """Load the templates of the people from whom the shipped population was learnt, without names.
 
         Examples
         --------
@@ -420,12 +421,12 @@ class PopulationModel:
         return cls.shipped().parsed_people(files.read(SHIPPED_PEOPLE), SHIPPED_PEOPLE)
 
     def packed_people(self, templates: Sequence[Template]) -> bytes:
-        """The contents of a file with the templates of many people, to three digits."""
+        """The contents of a file with the templates of many people, rounded to three digits."""
         self._fitted.check(templates)
         return packed_people(self.sha256, templates)
 
     def parsed_people(self, contents: bytes, path: str | PathLike[str]) -> list[Template]:
-        """The templates that `packed_people` was given; `path` is for messages."""
+        """Read templates from what `packed_people` returned; `path` is for messages."""
         templates = PEOPLE.parsed(contents, path)
         self._fitted.check(templates)
         if not all(map(self._fitted.fits, templates)):
@@ -442,11 +443,11 @@ class PopulationModel:
         return packed_template(template)
 
     def load_template(self, path: str | PathLike[str]) -> Template:
-        """Read what `save_template` wrote; one of another population is refused."""
+        """Read what `save_template` wrote; a template of another population is refused."""
         return self.parsed_template(files.read(path), path)
 
     def parsed_template(self, contents: bytes, path: str | PathLike[str]) -> Template:
-        """The template that `packed_template` gave; `path` is for messages."""
+        """Read a template from what `packed_template` returned; `path` is for messages."""
         template = TEMPLATE.parsed(contents, path)
         fitted = self._fitted
         fitted.check([template])

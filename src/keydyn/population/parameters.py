@@ -1,4 +1,4 @@
-"""What a population model has learnt, and a person as it knows one; immutable values."""
+"""The parameters of a fitted population model, and the template of a person; immutable values."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from keydyn.short_repr import short_repr
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """One person, immutable; only the population that enrolled it can use it.
+    """Template of one person, immutable; only the population that made it can use it.
 
     Attributes
     ----------
     population : SHA-256 of the population
     mean, scale : (C,) of y in each cell
     slopes : (F, 3); gain : (F,)
-    n_samples, n_events : how many it was learnt from
+    n_samples, n_events : the numbers of samples and events that it was learnt from
     manner : measures of the enrolled samples, which help to notice forgeries; may be empty
 
     Examples
@@ -59,36 +59,36 @@ class Template:
 class Variances:
     """How much people, samples and keys differ; one value per feature, or per feature and parent."""
 
-    # λ and κ, variance of a person's own effect in a cell and in all cells of a key
+    # λ and κ, variances of a person's own effects in a cell and in all cells of a key
     cell: Floats
     key: Floats
     tempo: Floats  # η, variance of a sample's tempo
-    noise: Floats  # σ², what is left
-    # β0 and τ², (F, 3)
+    noise: Floats  # σ², variance of the rest
+    # (F, 3) β0 and τ², mean and variance of slopes
     slope: Floats
     slope_variance: Floats
     gain: Floats  # g², the share of the noise that the slopes leave
-    # (3,) pseudo-observations: a cell's noise leans on its key's, that on the person's, that on the
-    # population's
+    # (3,) pseudo-observations by which a cell's noise is shrunk towards its key's, that towards the person's,
+    # and that towards the population's
     noise_leans: Floats
-    degrees: Floats  # (1,) ν of the Student t by which values are weighted
+    degrees: Floats  # (1,) ν of the Student t that weights values
 
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Everything that people share."""
+    """All parameters of a fitted population."""
 
     features: tuple[str, ...]  # names, interval and hold first
-    cells: Cells  # the contexts
-    # (C,) of values in them
+    cells: Cells
+    # (C,) of values in each cell
     location: Floats
     scale: Floats
     wide: WideEffects  # effects of wider contexts
     loadings: Floats  # V, (C, R)
-    support: Floats  # (C,) how much is known of each row of V: the sum of people's precisions
+    support: Floats  # (C,) the evidence for each row of V: the sum of people's precisions
     variances: Variances
-    chain: Chain  # the hidden states; one state if there are none
-    # How many it was learnt from
+    chain: Chain  # one state if there are no hidden states
+    # The numbers of people and samples that it was learnt from
     n_people: int
     n_samples: int
 
@@ -98,7 +98,7 @@ class Parameters:
 
     @cached_property
     def classes(self) -> Integers:
-        """The class of each key's code."""
+        """The class of the key that each code stands for."""
         return classes_of(self.cells.vocabulary)
 
     @cached_property
@@ -107,5 +107,5 @@ class Parameters:
         return Contexts.of(self.cells, (self.location, self.scale), self.wide)
 
     def seen(self, samples: Samples) -> Observations:
-        """The samples as the population sees them."""
+        """Convert samples to the form that the population takes."""
         return observations(samples, self.features, self.cells.places(samples.sequences.event_types))

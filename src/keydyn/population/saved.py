@@ -1,4 +1,4 @@
-"""Population models and templates in files, declared: every value is checked when it is read."""
+"""Declarations of files of population models and templates; every value is checked when it is read."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from keydyn.population.features import HOLD, INTERVAL
 from keydyn.population.parameters import Parameters, Template, Variances
 
 MOST_FACTORS, MOST_STATES, MOST_DEGREES = 1000, 8, 100
-# Variances of numbers in units of one; larger ones would overflow on their way.
+# Bounds of numbers of order one, and of variances; larger ones could overflow in computations.
 LARGEST_VARIANCE = 1e6
 bounded = within(-LARGEST_VARIANCE, LARGEST_VARIANCE)
 positive = within(1 / LARGEST_VARIANCE**2, LARGEST_VARIANCE)
 
 
 def packed(known: Parameters) -> bytes:
-    """The contents of a file with what was learnt."""
+    """The contents of a file with a population's parameters."""
     return POPULATION.packed(_fields(known), _tensors(known))
 
 
 def read(path: str | PathLike[str]) -> Parameters:
-    """What was learnt, from a file with what `packed` gave; a `ModelFileError` says what is wrong with it."""
+    """Read a population's parameters from a file; a `ModelFileError` says what is wrong with it."""
     return POPULATION.parsed(files.read(path), path)
 
 
 def parsed(contents: bytes, path: str | PathLike[str]) -> Parameters:
-    """What was learnt, from a file's contents; `path` is for messages."""
+    """Read a population's parameters from a file's contents; `path` is for messages."""
     return POPULATION.parsed(contents, path)
 
 
 def fingerprint(known: Parameters) -> str:
-    """SHA-256 of what was learnt."""
+    """SHA-256 of a population's parameters."""
     return POPULATION.digest(_fields(known), _tensors(known))
 
 
@@ -72,7 +72,7 @@ def _tensors(known: Parameters) -> Tensors:
 
 
 def _features(name: str, value: Any) -> tuple[str, ...]:
-    """Interval and hold, then others, all different."""
+    """Check names of features: interval and hold, then others, all different."""
     features = files.many(files.text)(name, value)
     if features[:2] != [INTERVAL, HOLD] or len(set(features)) < len(features):
         raise files.wrong(name, value, f"{INTERVAL}, {HOLD} and further features")
@@ -86,7 +86,7 @@ def _event_types(name: str, labels: Any) -> vocabulary.Types:
 
 
 def rising_codes(n_codes: int) -> Bounds:
-    """Different codes below `n_codes`, in order."""
+    """Bounds of codes below `n_codes`, strictly rising."""
 
     def check(name: str, codes: Integers) -> None:
         within(0, n_codes - 1)(name, codes)
@@ -109,7 +109,7 @@ def _loadings(name: str, loadings: Any) -> None:
 
 
 def _declared(values: Values) -> dict[str, Tensor]:
-    """C cells, S hidden states."""
+    """The tensors of a population of C cells and S hidden states."""
     F, m, K = len(values["features"]), len(values["event_types"]), len(CLASSES)
     pairs = Tensor((None,), rising_codes((m + 1) ** 2), np.int64)
     tensors = {
@@ -144,7 +144,7 @@ def _built(values: Values, tensors: Tensors) -> Parameters:
     features = values["features"]
     cells = Cells(values["event_types"], len(features), tensors["pairs.before"], tensors["pairs.after"])
     if len(cells.key) and cells.key.max() >= cells.n_keys:
-        raise ValueError("a pair names a key that is not there")
+        raise ValueError("a pair names a key that does not exist")
     if len(tensors["location"]) != cells.n_cells:
         raise ValueError(f"location has {len(tensors['location'])} values for {cells.n_cells} cells")
     own: Values = {name: tensors[name] for name in ("location", "scale", "loadings", "support")}
@@ -208,7 +208,7 @@ def _people(values: Values, tensors: Tensors) -> list[Template]:
     ]
 
 
-# U people, whose numbers need not be exact: half precision, so that many take little room.
+# U people, at half precision to save space, because their numbers need not be exact.
 _OF_PEOPLE = {
     name: replace(of_one, shape=("U", *of_one.shape), bounds=files.finite, dtype=np.float16)
     for name, of_one in _OF_A_TEMPLATE.items()
@@ -217,7 +217,7 @@ PEOPLE = declared(Kind("PopulationPeople", {"population": files.sha256}, lambda 
 
 
 def packed_people(population: str, templates: Sequence[Template]) -> bytes:
-    """The contents of a file with templates of many people."""
+    """The contents of a file with the templates of many people."""
     tensors: Tensors = {
         name: np.stack([getattr(one, name) for one in templates]).astype(of_all.dtype)
         for name, of_all in _OF_PEOPLE.items()

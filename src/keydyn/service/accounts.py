@@ -322,7 +322,7 @@ def new_key(
     name: str = "",
     scopes: Iterable[str] = DEFAULT_SCOPES,
 ) -> tuple[str, str]:
-    """Create a key for a tenant, who is created too if need be; return the key's id and the key itself."""
+    """Create a key for a tenant, and the tenant if need be; return the key's id and the key itself."""
     now = clock()
     return database.write(
         lambda c: create_key(c, keys, tenant_named(c, keys, tenant, now), name, scopes, now)
@@ -330,7 +330,7 @@ def new_key(
 
 
 def new_link(database: Database, keys: MasterKeys, clock: Clock, tenant: str, url: str) -> str:
-    """Create a link that opens the page at an address, once, for a tenant, who is created too if need be."""
+    """Create a link that opens the page at an address, once, for a tenant, which is created if need be."""
     now = clock()
 
     def change(connection: Connection) -> str:

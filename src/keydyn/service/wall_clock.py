@@ -1,4 +1,4 @@
-"""The time in whole milliseconds since 1970; tests set it."""
+"""The clock of the service, in whole milliseconds since 1970; tests replace it."""
 
 from __future__ import annotations
 

@@ -103,5 +103,5 @@ def test_what_makes_no_calibrations(calibrations: Calibrations) -> None:
         Calibrations(enrolled, (each[0], fewer))
     with pytest.raises(ValueError, match="unsure must be 0 or more"):
         Calibrations(enrolled, each, unsure=-1.0)
-    with pytest.raises(ValueError, match="have nothing between them"):
+    with pytest.raises(ValueError, match="no calibration between"):
         Calibration.towards(each[0], fewer, 0.5)

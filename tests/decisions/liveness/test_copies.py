@@ -189,5 +189,5 @@ def test_fingerprints_are_refused_if_they_are_no_whole_numbers(n_bytes):
 def test_fingerprints_are_refused_if_hashes_are_missing_or_left_over(words):
     """How many samples there are, how many hashes each has, and the hashes."""
     assert len(fingerprints_of(marked(MARK, np.array([1, 1, 7], dtype="<u4").tobytes())).hashes) == 1
-    with pytest.raises(ValueError, match="as many hashes as they say"):
+    with pytest.raises(ValueError, match="as many hashes as they state"):
         fingerprints_of(marked(MARK, np.array(words, dtype="<u4").tobytes()))

@@ -12,13 +12,13 @@ from keydyn.lab.frame.recordings import intervals_by_user, pattern, stream
 
 @pytest.mark.parametrize("here", [chosen_rows, chosen_texts])
 def test_a_folder_without_recordings(here, tmp_path, monkeypatch):
-    """One that was named is an error; where none was named, simulated typists take their place."""
+    """One that was named is an error; where none was named, simulated typists are used."""
     with pytest.raises(FileNotFoundError, match="nowhere"):
         here(data=tmp_path / "nowhere")
     monkeypatch.setenv("KEYDYN_DATA", str(tmp_path))
     found, messages = here()
     assert [one.name for one in found] == ["simulated"]
-    assert "simulated typists take their place" in messages[-1]
+    assert "simulated typists are used" in messages[-1]
 
 
 def test_the_intervals_are_all_but_the_first(keystrokes):

@@ -48,7 +48,7 @@ def test_words_on_the_choice_of_models(tmp_path):
     assert "the best of all for 0% of users by BIC and for 0% by held-out likelihood" in said
     assert "log-normal models, the best number of states is 3 by BIC and 2 by held-out likelihood" in said
     assert "of two states, the best family is the log-t by BIC and the log-t by held-out likelihood" in said
-    assert "would call samples of the median user impossible" in said
+    assert "would consider samples of the median user impossible" in said
     (short,) = write(Outputs(tmp_path), choices(), {})
     assert said in (tmp_path / "words.md").read_text()
     # The paper's, and the two that are best of all for somebody.

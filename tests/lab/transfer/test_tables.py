@@ -32,7 +32,7 @@ FRAME = pd.DataFrame(
 def test_stated_rates_stand_side_by_side():
     table = transfer_table(FRAME, "transfer", "", "")
     assert table.frame is FRAME
-    assert table.shown["Tried on"].tolist() == ["Essay", "Aalto", "Aalto", "Aalto"]
+    assert table.shown["Tested on"].tolist() == ["Essay", "Aalto", "Aalto", "Aalto"]
     assert table.shown["Enrolled"].tolist() == ["1", "1", "1, without repeats", "5"]
     assert table.shown["Strangers at 1 %"].tolist()[0] == "3.0 % (1.5–6.0)"
     # None of 300 samples was accepted: below 3 in 300.

@@ -200,7 +200,7 @@ def test_one_person_is_unblocked_exported_reset_and_erased(open_admin, service, 
         office.client.post("/v1/users/ada/verify", json={"keystrokes": keystrokes_of(1, 6)})
     page = open_admin(office.key, "people/ada")
     assert (fact(page, "Failed attempts in a row"), fact(page, "Next attempt")) == ("5", "in 30 s")
-    assert fact(page, "Spent of the takeover chance").endswith(" of 5 % in 30 days")
+    assert fact(page, "Takeover chance spent").endswith(" of 5 % in 30 days")
     page.get_by_role("button", name="Clear failed attempts").click()
     expect(page.locator("dt:text-is('Next attempt') + dd")).to_have_text("any time")
     assert office.get("/v1/users/ada")["failed_attempts"] == 0
@@ -372,7 +372,7 @@ def test_error_rates_are_measured_among_the_people(open_admin, office):
 def test_the_page_says_what_error_rates_rest_on(open_admin, office):
     office.client.put("/v1/settings", json={"samples_needed": 3})
     page = open_admin(office.key, "errors")
-    expect(page.locator("main")).to_contain_text("It does not know how your people type.")
+    expect(page.locator("main")).to_contain_text("It has not been adjusted to your people.")
     for user, name in enumerate(("ada", "bob", "eve")):
         enrol(office.client, name, user, samples=3)
     office.service.idle()

@@ -62,14 +62,14 @@ class Streams:
         self._generator = np.random.Generator(self._philox)
 
     def normals(self, users: Integers, purpose: int, shape: tuple[int, ...]) -> Floats:
-        """Standard normal numbers (U, *shape); a smaller first dimension gives the first of the same."""
+        """Standard normal numbers (U, *shape), of which a smaller `shape[0]` gives the first."""
         drawn = np.empty((len(users), *shape))
         for row, user in zip(drawn, users.tolist(), strict=True):
             self._turn_to(user, purpose).standard_normal(out=row)
         return drawn
 
     def uniforms(self, users: Integers, purpose: int, shape: tuple[int, ...]) -> Floats:
-        """Uniform numbers (U, *shape) in [0, 1); a smaller first dimension gives the first of the same."""
+        """Uniform numbers (U, *shape) in [0, 1), of which a smaller `shape[0]` gives the first."""
         drawn = np.empty((len(users), *shape))
         for row, user in zip(drawn, users.tolist(), strict=True):
             self._turn_to(user, purpose).random(out=row)
@@ -82,7 +82,7 @@ class Streams:
 
 
 def _by_key(effects: dict[tuple[str, ...], float]) -> Floats:
-    """The effect of each key, (V,); the effects of several groups with the same key add up."""
+    """The effect of each key, (V,); for a key in several groups, their effects add up."""
     table = np.zeros(len(KEYS))
     for keys, effect in effects.items():
         table[[CODES[key] for key in keys]] += effect

@@ -238,7 +238,7 @@ class Calibration:
     def towards(self, other: Calibration, share: float) -> Calibration:
         """Interpolate between this calibration and another of the same lengths, which counts for `share`."""
         if not np.array_equal(self.lengths, other.lengths):
-            raise ValueError("calibrations for different numbers of keys have nothing between them")
+            raise ValueError("there is no calibration between two for different numbers of keys")
         between: Tensors = {"lengths": self.lengths.copy()}
         for name in TENSORS.keys() - between:
             here, there = getattr(self, name), getattr(other, name)

@@ -341,7 +341,7 @@ def fingerprints_of(contents: bytes) -> Fingerprints:
     n = int(words[0])
     lengths, hashes = words[1 : n + 1].astype(np.int64), words[n + 1 :].astype(np.uint32)
     if len(lengths) < n or int(lengths.sum()) != len(hashes):
-        raise ValueError("the fingerprints do not have as many hashes as they say")
+        raise ValueError("the fingerprints do not have as many hashes as they state")
     return Fingerprints(hashes, np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)]))
 
 

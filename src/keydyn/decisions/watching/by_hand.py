@@ -142,14 +142,14 @@ class ByHand:
         within(0, MOST - 1)("the state's block_size", state["block_size"])
         keys = state["block"][np.arange(MOST) < state["block_size"][:, None]]
         if not np.isin(keys[:, 0], np.arange(len(self._vocabulary) + 1)).all():
-            raise ValueError("the state's block has keys that there are not")
+            raise ValueError("the state's block has keys that do not exist")
         if np.isinf(keys).any() or (keys[:, 1:3] <= 0).any():
             raise ValueError("the state's block has values out of range")
         answer, llr, rate, reason = state["by_hand"].T
         within(-MOST_EVIDENCE, MOST_EVIDENCE)("the state's by_hand", llr)
         within(0.0, 1.0)("the state's by_hand", rate)
         if not (np.isin(answer, range(3)).all() and np.isin(reason, range(-1, len(REASONS))).all()):
-            raise ValueError("the state's by_hand has answers that there are not")
+            raise ValueError("the state's by_hand has answers that do not exist")
 
     def _completed(self, session: int, first: int, events: NDArray[np.float32]) -> list[Look]:
         """Judge the blocks of a session that these events complete; `first` numbers the first event."""

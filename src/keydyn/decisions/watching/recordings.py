@@ -128,7 +128,7 @@ class Recording:
         own = unmarked(MARK, payload[:size], "a state of recordings")
         n, rest = _length(own), own[_LENGTH.itemsize :]
         if not BEFORE <= n < BEFORE + BLOCK or len(rest) < n * _KEY.itemsize:
-            raise ValueError("the state of recordings does not have as many keys as it says")
+            raise ValueError("the state of recordings does not have as many keys as it states")
         keys = np.frombuffer(rest, _KEY, n)
         if np.isinf(keys["press"]).any() or np.isinf(keys["release"]).any():
             raise ValueError("the state of recordings has times that are not finite")

@@ -65,7 +65,7 @@ class WatchedSessions:
         left_out: ArrayLike | None = None,
     ) -> None:
         if len(cohort) == 0:
-            raise ValueError("a claim is judged beside a cohort, and there is nobody in it")
+            raise ValueError("a claim is judged against a cohort, and there is no one in it")
         streams = population.online_many(claimed, cohort)
         self._begin(streams, population.parameters.features, calibration, watching, left_out)
         self._by_hand = ByHand(population, claimed, watching.alarms)

@@ -69,7 +69,7 @@ def write(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> li
     tables = [
         plain_table(
             "calibration",
-            "Where the model is right: is p uniform?",
+            "Is p uniform if the model is right?",
             "Size: share of p-values of at most 0.05, with its 95 % interval (Clopper and Pearson). "
             "Distance: Kolmogorov and Smirnov's from the uniform distribution; by chance alone it exceeds "
             "the value in the next column in one case of twenty.",
@@ -78,7 +78,7 @@ def write(outputs: Outputs, tests: pd.DataFrame, facts: Mapping[str, Any]) -> li
         ),
         plain_table(
             "power",
-            "Where it is wrong: how often is it rejected?",
+            "How often is a wrong model rejected?",
             f"Shares rejected at 0.05 with {FOR_POWER} surrogates, and the 95 % interval of the one-sided "
             "share. Missed: the share of wrong models that pass the one-sided test. The data have two states "
             "with heavy tails (log-t). Areas are over ln x, for the normal distribution over x.",

@@ -1,1 +1,1 @@
-"""Study: is it still them, keystroke by keystroke?"""
+"""Study: is the person typing still the same, keystroke by keystroke?"""

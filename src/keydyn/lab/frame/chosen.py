@@ -123,7 +123,7 @@ def chosen(
         return loaded, messages
     if data is not None:
         raise FileNotFoundError(messages[0])
-    message = "No dataset is here: simulated typists take their place, whose figures say nothing of people."
+    message = "No dataset was found: simulated typists are used, whose figures say nothing about people."
     return [load(name, None) for name in simulated], [*messages, message]
 
 

@@ -75,7 +75,7 @@ class FirstFolds(Protocol):
 
     @property
     def split(self) -> str:
-        return f"{self.inner.split}; the first {self.folds} enrolments alone"
+        return f"{self.inner.split}; the first {self.folds} enrolments only"
 
     def divided(self, samples: Samples) -> list[Split]:
         return self.inner.divided(samples)[: self.folds]

@@ -190,7 +190,7 @@ def _residuals(outputs: Outputs, results: GoodnessResults) -> Section:
         partial(draw_residual_rows, rows),
         "residuals",
         "Residuals of one user of each dataset: the one with the median distance from normal under the "
-        "POHMM. Bands hold a right model's with probability 0.95, each point by itself.",
+        "POHMM. With probability 0.95, each point of a right model lies within the bands.",
         "Quantiles of residuals against those of the standard normal, and bars of autocorrelation.",
     )
     return Section("Where the models fail", (), [table], [picture])
@@ -243,6 +243,6 @@ PAGE = ResultsPage(
     {
         "p_values": "p-values of all users, cumulative. On the diagonal the model is right; a line above it "
         "is rejected more often than by chance.",
-        "residuals": "Residuals of one user of each dataset: a right model's stay within the bands.",
+        "residuals": "Residuals of one user of each dataset: those of a right model stay within the bands.",
     },
 )

@@ -139,7 +139,7 @@ def _rank(rows: list[Row], measure: str, judged: Row) -> int:
 
 def _unsmoothed(bare: Row) -> str:
     if not np.isfinite(bare["held_out"]):
-        return "call samples of the median user impossible that were left out of the fit"
+        return "consider samples of the median user impossible that were left out of the fit"
     return f"change held-out log-likelihood by {bare['held_out']:+,.2f} per event"
 
 

@@ -152,8 +152,8 @@ def same_text_table(measured: Frames, seed: int) -> Table | None:
     note = (
         "People of a group have copied the same texts, and each text in turn is left out of everybody's "
         "enrolment. Corrections undone: backspaces, what they erased and keys that print nothing are left "
-        "out. The common text: what differs from the text that samples have in common is taken for it, "
-        "without the times of keys that are missing; people still differ in where they begin and end."
+        "out. The common text: samples are changed to the text that they have in common, in which keys that "
+        "a sample lacks have no times; people still differ in where they begin and end."
     )
     title = "Among people who have copied the same texts"
     return Table(SAME, title, note, pd.DataFrame(rows), columns, labels=4)
@@ -195,7 +195,7 @@ def answer(values: Values) -> tuple[str, str]:
 
 QUESTION = Question(
     "The joint likelihood",
-    "Does what people write, beside how they type it, tell who they are?",
+    "Does what people write, in addition to how they type it, tell who they are?",
     pieces,
     (ALL,),
     {
@@ -204,8 +204,8 @@ QUESTION = Question(
         ),
         SAME: QuestionTable(
             same_text_table,
-            f"The lines of {TEXT} should be at chance where typing errors are taken out; what they have "
-            "above it as typed is what typing errors, and the habit of correcting them, tell.",
+            f"The lines of {TEXT} should be at chance where typing errors are removed; what they have above "
+            "chance as typed is due to typing errors and the habit of correcting them.",
         ),
     },
     answer,
@@ -220,9 +220,9 @@ QUESTION = Question(
     (
         f"{TIMES} is the likelihood of the times under a person's POHMM with the published settings, {TEXT} "
         "that of the keys under a chain of the keys that the person typed for enrolment, with Witten and "
-        "Bell's share for pairs that did not occur, and "
-        f"{BOTH} their product, with no weight to choose. Texts are those of the enrolment: essays of one "
-        "person share subjects, and some are of one story, so that the text tells the subject too.",
+        f"Bell's share for pairs that did not occur, and {BOTH} their product, with no weight to choose. "
+        "Texts are those of the enrolment: essays of one person share subjects, and some belong to one "
+        "story, so the text also reveals the subject.",
         "Samples of fable are of the same text where they share half of the runs of four keys. One group of "
         "people has copied four rhymes, each once, another one fable four times. Under the paper's protocol "
         "the owner of a sample of the first group has not typed its text for enrolment while others have: "

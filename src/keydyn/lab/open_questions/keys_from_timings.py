@@ -130,8 +130,9 @@ def recovered_table(measured: Frames, seed: int) -> Table:
         "Means over people, with 95 % intervals. Keys: those that are the most probable at their place given "
         "all timings; among five: among the five most probable. Words: of two letters or more, all of whose "
         "keys are the most probable; among five: of the five most probable strings of as many keys. By "
-        "chance: one of the keys that the attacker knows. Bits per key: what timings say of a key beyond the "
-        "event chain; less than 0 where the model of times misleads, as another person's does."
+        "chance: one of the keys that the attacker knows. Bits per key: what timings reveal about a key "
+        "beyond the event chain; less than 0 where the model of times misleads, as that of another person "
+        "does."
     )
     return Table(NAME, "What timings give away of the text", note, frame, columns, labels=3)
 
@@ -144,10 +145,11 @@ def grain_table(measured: Frames, seed: int) -> Table:
         *GUESSED,
     ]
     note = (
-        "With the event chain. Every interval and hold time is rounded, in what the attacker learns from "
-        "too; one that is rounded to nothing counts as half a step. Fable and essay were recorded in whole "
-        "milliseconds, many people's on a grid of 16 ms. Bits below 0 at 100 ms are the fault of a density "
-        "that takes times for continuous: they say what this attacker loses, not that nothing is left."
+        "With the event chain. Every interval and hold time is rounded, also in the samples that the "
+        "attacker learns from; one that is rounded to 0 counts as half a step. Fable and essay were recorded "
+        "in whole milliseconds, many people's on a grid of 16 ms. Bits below 0 at 100 ms are due to a "
+        "density that treats times as continuous: they show what this attacker loses, not that nothing is "
+        "left."
     )
     return Table(BY_GRAIN, "Rounded times", note, frame, columns, labels=3)
 
@@ -160,7 +162,7 @@ def length_table(measured: Frames, seed: int) -> Table:
         *GUESSED,
         Column("Bits in all", ("bits", "length"), lambda bits, length: f"{bits * length:.1f}"),
     ]
-    note = "With the event chain. The text is cut into runs of this length, and each is guessed alone."
+    note = "With the event chain. The text is cut into runs of this length, and each is guessed separately."
     return Table(BY_LENGTH, "By the number of keys observed", note, frame, columns, labels=3)
 
 
@@ -238,7 +240,8 @@ QUESTION = Question(
         ),
         BY_GRAIN: QuestionTable(grain_table, "Read down: coarser times give away less of the text."),
         BY_LENGTH: QuestionTable(
-            length_table, "Read down: what is recovered of a key by how many keys in a row are observed."
+            length_table,
+            "Read down: the keys recovered, by the number of consecutive keys that are observed.",
         ),
         TEMPLATES: QuestionTable(
             template_table, "Compare pairs found with chance: the difference is what a template gives away."
@@ -248,8 +251,8 @@ QUESTION = Question(
     {
         NAME: QuestionFigure(
             draw_recovered,
-            "Keys recovered with timings and without, by whose times and what of the text the attacker "
-            "knows, with 95 % intervals over people.",
+            "Keys recovered with and without timings, by the times and the knowledge of the text that the "
+            "attacker has, with 95 % intervals over people.",
             "A panel for each dataset, with two dots and intervals for each attacker.",
         ),
         BY_GRAIN: QuestionFigure(
@@ -266,8 +269,8 @@ QUESTION = Question(
         f"Of the text, the attacker knows how often each key occurs ({LETTERS}), which key follows which "
         f"({CHAIN}), both from the samples that the times were learnt from, or n-grams of order "
         f"{ORDERS[READING]} of essays by people whose text is not guessed ({READING}). Fable was copied: the "
-        "event chain of anybody's fable knows part of the text. All samples of password have one text, so "
-        f"that the event chain is the text itself, and {LETTERS} are the line to look at there.",
+        "event chain of any person's fable contains part of the text. All samples of password have one "
+        f"text, so the event chain is the text itself, and the line to look at is {LETTERS}.",
     ),
     {"people": PEOPLE, "texts": ORDERS, "lengths": LENGTHS, "grains in ms": GRAINS},
 )

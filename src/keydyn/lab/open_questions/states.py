@@ -140,7 +140,7 @@ def numbers_table(measured: Frames, seed: int) -> Table:
         "samples that were left out of the owner's enrolment, under the owner's template. Rejection time: "
         "the average maximum one, as in the paper. p: Wilcoxon signed-rank test over users against two "
         f"states, without correction. Of {listed([dataset_name(name) for name in FOLDS])} the first "
-        f"{listed([str(n) for n in FOLDS.values()])} enrolments alone."
+        f"{listed([str(n) for n in FOLDS.values()])} enrolments only."
     )
     return Table(RECOGNISED, "By the number of hidden states", note, pd.DataFrame(rows), columns, labels=3)
 
@@ -257,8 +257,8 @@ QUESTION = Question(
     },
     (
         "The POHMM has the library's own settings, one to five states, and is fitted to each person; the "
-        "population's chain of states is shared by all people and stands on what is left when a person's own "
-        "rhythm and tempo are taken out. Its first state is active and all others are pauses.",
+        "population's chain of states is shared by all people and describes what is left when a person's own "
+        "rhythm and tempo are removed. Its first state is active and all others are pauses.",
     ),
     {"states": STATES, "enrolments": FOLDS},
 )

@@ -60,7 +60,7 @@ def compared(
         columns.append(estimate_column(words, figure, bold=itemgetter(f"{figure}_bold")))
         columns.append(p_column(f"p, {words.lower()}", f"{figure}_p"))
     columns.append(Column("Settings", "settings", lambda text: text or "–"))
-    which = "the first enrolments of each dataset alone" if enrolments == FIRST else "the paper's protocol"
+    which = "only the first enrolments of each dataset" if enrolments == FIRST else "the paper's protocol"
     note = (
         f"Means over users with 95 % intervals, by {which}. Bold: not significantly worse than the best "
         "(Wilcoxon signed-rank over users, Bonferroni). p: the same test against the recommended POHMM, "
@@ -121,7 +121,7 @@ def best_words(table: pd.DataFrame) -> str:
 def settings_words(table: pd.DataFrame, detectors: Sequence[str]) -> str:
     """A clause on the settings that the other recordings select, or that there are no others."""
     if table["dataset"].str.removesuffix("+").nunique() < 2:
-        return "no other recording is here to choose settings, and the first were used"
+        return "there is no other recording to choose settings, so the first were used"
     parts = []
     for detector in detectors:
         own = table[table["detector"] == detector]
@@ -176,7 +176,7 @@ CRITERION = _question(
     "criterion",
     (tuple(kind.name for kind in CRITERIA), FIRST),
     title="A discriminative criterion",
-    asks="Do models recognise people better that are trained to tell them apart?",
+    asks="Do models that are trained to tell people apart recognise them better?",
     compared=(
         "Training by a criterion that tells people apart",
         "Compare the two criteria with the recommended POHMM, from which their training starts.",
@@ -185,10 +185,10 @@ CRITERION = _question(
     caption="Equal error rates of POHMMs trained by each person's own likelihood and by two criteria that "
     "compare people, and of the population model.",
     method=(
-        "The models of all people start from the recommended POHMM of each, fitted to that person's samples, "
-        f"and take at most {STEPS} steps of a quasi-Newton search along the gradient of the criterion over "
-        "all people's training samples. Training takes long, so that all detectors of this question are "
-        "compared on the first enrolments alone "
+        "The models of all people start from the recommended POHMM of each, fitted to that person's "
+        f"samples, and take at most {STEPS} steps of a quasi-Newton search along the gradient of the "
+        "criterion over all people's training samples. Training takes long, so all detectors of this "
+        "question are compared on the first enrolments only "
         f"({', '.join(f'{name}: {n}' for name, n in FOLDS.items() if name != 'simulated')}).",
     ),
     settings={"strength and lean": STRENGTHS, "steps": STEPS, "enrolments": FOLDS},
@@ -197,7 +197,7 @@ HYBRID = _question(
     "hybrid",
     ((HybridPOHMM.name,), ALL),
     title="A hybrid",
-    asks="Does a discriminative machine on what a POHMM makes of a sample recognise people better?",
+    asks="Does a discriminative machine that uses the vectors of a POHMM recognise people better?",
     compared=(
         "A machine on a POHMM's vectors",
         "Compare the hybrid with the POHMMs and with the population model.",
@@ -206,7 +206,7 @@ HYBRID = _question(
     caption="Equal error rates of the hybrid, of POHMMs and of the population model.",
     method=(
         "The hybrid's POHMM is fitted to everyone's training samples, and a support vector machine tells the "
-        "vectors of a person's samples from those of all others; both learn from training samples alone.",
+        "vectors of a person's samples from those of all others; both learn only from training samples.",
     ),
     settings={"kernel, C and γ": MACHINES},
 )

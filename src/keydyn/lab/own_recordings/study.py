@@ -114,8 +114,8 @@ class Reporting:
         Path | None,
         typer.Option(
             metavar="FILE.toml",
-            help="What only those who ran the test know, for --report standard. Without it a template is "
-            "written, facts.toml, and the report marks what is missing.",
+            help="File of facts that only the people who ran the test know, for --report standard. Without "
+            "it a template, facts.toml, is written, and the report marks what is missing.",
         ),
     ] = None
     by: Annotated[

@@ -47,9 +47,9 @@ from keydyn.lab.recognition.tables import error_rates_table, recognition_figures
 
 RATES = ("eer", "fnmr_at_fmr_10", "fnmr_at_fmr_1", "fnmr_at_fmr_0.1")
 LEARNT = (
-    "With every protocol, the population and all its settings are learnt from training samples alone. In "
-    f"the open set, users are divided into {GROUPS} groups, each of which in turn is unknown to the system: "
-    "not enrolled, in no cohort, and not learnt from."
+    "With every protocol, the population and all its settings are learnt from training samples only. In the "
+    f"open set, users are divided into {GROUPS} groups, each of which in turn is unknown to the system: not "
+    "enrolled, in no cohort, and not learnt from."
 )
 RANKS = (
     "Rejection times depend on the ranks of templates at each key, and on some texts they are shorter "
@@ -65,20 +65,20 @@ SCALED = (
 )
 HALVES = (
     "The population is learnt from every other user; the rest enrol and are tested, and then the two halves "
-    "change places, so that nobody who is tested was learnt from. Candidates and impostors are those who are "
-    f"tested, half as many as in the closed set, with at most {QUERIES} samples each. The figures therefore "
-    "differ from those of other tables."
+    "change places, so that nothing is learnt from the people who are tested. Candidates and impostors are "
+    f"those who are tested, half as many as in the closed set, with at most {QUERIES} samples each. The "
+    "figures therefore differ from those of other tables."
 )
 CURVES = {
     ENROLMENT: (
         "Few samples to enrol with",
-        "Recognition by the number of samples that enrol",
+        "Recognition by the number of samples enrolled",
         HALVES,
         "samples enrolled",
     ),
     KEYSTROKES: (
         "Few keys to decide by",
-        "Recognition by the number of keys asked",
+        "Recognition by the number of keys in a query",
         "The first keys of every query, after enrolment with all training samples; closed set, the paper's "
         "protocol. The last key's hold time is scored once the next key is known.",
         "keys asked",
@@ -245,9 +245,9 @@ PAGE = ResultsPage(
     {
         "population": "Equal error rates by dataset and detector, closed and open set; lower is better. Bars "
         "are 95 % intervals over users.",
-        "population_enrolment": "Recognition by the number of samples that a person enrols with. Nobody who "
-        "is asked was learnt from.",
-        "population_keystrokes": "Recognition by the number of keys in the sample that is asked.",
+        "population_enrolment": "Recognition by the number of samples that a person enrols with. Nothing was "
+        "learnt from the people who are tested.",
+        "population_keystrokes": "Recognition by the number of keys in a query.",
         "population_people": "Recognition by the number of people that the population was learnt from.",
         "population_parts": "What is lost without each part of the model. To the right of zero, the part "
         "helps.",

@@ -1,1 +1,1 @@
-"""Study: who is it, and is it who they say?"""
+"""Study: who is typing, and is it the person they claim to be?"""

@@ -52,8 +52,8 @@ def check_rows(rows: Sequence[Row]) -> None:
     if len({row.name.removesuffix("+") for row in rows}) < 2:
         names = ", ".join(row.name for row in rows)
         raise ValueError(
-            "the settings for a dataset are chosen by the other datasets, so that two or more must be here; "
-            f"there is {names}"
+            "the settings for a dataset are chosen by the other datasets, so two or more are needed; there "
+            f"is {names}"
         )
 
 

@@ -73,14 +73,14 @@ WHAT_IS_LOST = (
     "before as its context. Times are never lost, so that all models score the same values.",
     "Missing in estimation: training events lose their names, queries have all. Missing in scoring: the "
     "other way round. Unseen: all events of some keys, which have no name in estimation and one in scoring "
-    "that the template never saw. Which ones is drawn by the seed, and is the same for all models.",
+    "that the template never saw. These keys are drawn by the seed and are the same for all models.",
     "Some lines are flat by construction, which is no merit. The HMM has no context to lose. No "
     "interval is unseen to bins and lines, so that nothing changes there for the context-HMM (interval) and "
     "the partly-HMM. The pooled tables that a context-HMM uses for what it has not seen, and the average "
     "value that a partly-HMM falls back to, are ours; the original models have no answer.",
     "Log-likelihoods are of a user's own samples, held out, under the user's own template, in nats per "
-    "event; densities have the published floor in all models. The partially-HMM's is without what it says of "
-    "the labels: ln P(x, labels) − ln P(labels).",
+    "event; densities have the published floor in all models. The log-likelihood of the partially-HMM "
+    "leaves out the labels: ln P(x, labels) − ln P(labels).",
 )
 
 
@@ -157,8 +157,8 @@ def lost_table(lost: pd.DataFrame) -> Table:
         *(number_column("Accuracy", "acc"), number_column("Equal error rate", "eer")),
     ]
     note = (
-        "Mean over users. Lost: share of events without a context. A model to which a loss means nothing has "
-        "the same figures throughout (column touched of the CSV file)."
+        "Mean over users. Lost: share of events without a context. A model that is not affected by a loss "
+        "has the same figures throughout (column touched of the CSV file)."
     )
     return Table("relatives_lost_context", "Contexts that get lost", note, lost, columns, labels=4)
 

@@ -22,7 +22,7 @@ from keydyn.lab.simulation.measurements import SCENARIOS, SampleBatch, Simulatio
 
 LEAD = (
     "Data are drawn from a known model, a model is fitted to them, and what it finds is compared with the "
-    "truth, for ever longer samples (Section 4 of the paper). Everything here was measured by this run."
+    "truth, for longer and longer samples (Section 4 of the paper). Everything here was measured by this run."
 )
 PARAGRAPHS = (
     "1 and 2: a POHMM, without and with smoothing, on data from a POHMM. 3: a POHMM on data from an HMM "
@@ -33,7 +33,7 @@ PARAGRAPHS = (
     "with the states that were drawn.",
 )
 TRUTHS_NOTE = (
-    "What is found must not depend on one choice of the truth. keystrokes: all states equally probable after "
+    "The result must not depend on one choice of the truth. keystrokes: all states equally probable after "
     "any other, as in the paper; persistent: states last; overlapping: they last, and are closer together; "
     "random-SEED: locations, scales and transition probabilities drawn at random."
 )
@@ -79,7 +79,7 @@ def write(outputs: Outputs, simulations: Mapping[str, Simulation], facts: Mappin
     tables = [
         plain_table(
             "simulation",
-            "Are the parameters found again?",
+            "Are the parameters recovered?",
             "Slope: that of ln root mean square error over ln N, −½ for a consistent estimate. Bias share: "
             "how much of the mean squared error at the largest N is bias and not scatter; one half or more "
             "counts as biased, and the verdict names the parameter with the largest bias.",
@@ -135,8 +135,8 @@ def _figures(outputs: Outputs, simulation: Simulation) -> list[Picture]:
         outputs.drawn(
             partial(draw_errors, table),
             "errors",
-            "Root mean square error over the number of events, with the slope of −½ that consistency asks "
-            "for.",
+            "Root mean square error over the number of events, with the slope of −½ that consistency "
+            "requires.",
             "Falling lines on logarithmic axes, a line for each scenario.",
         ),
         outputs.drawn(

@@ -79,7 +79,7 @@ def point_of_scores(name: str, scores: Scores, most: float = ONE_IN_TEN_THOUSAND
 
 
 def point_of_claims(name: str, claims: ScoredClaims) -> tuple[Point, list[dict[str, Any]]]:
-    """The same threshold for the claims of any system with known people, and its attacks there."""
+    """The point of `point_of_scores` for claims of any system with known people, and the attacks there."""
     plain = claims.plain
     point, threshold = _point(name, plain.score, plain.genuine, plain.typist, ONE_IN_TEN_THOUSAND)
     attacks = []

@@ -160,7 +160,7 @@ def _tested(facts: Mapping[str, Any]) -> list[str]:
 def _people(facts: Mapping[str, Any]) -> list[str]:
     recorded = facts.get("recorded")
     if not recorded:
-        return ["The input is scores: how many people were recorded is not known from it."]
+        return ["The input is scores, which do not tell how many people were recorded."]
     pairs = facts.get("twice", {}).get("pairs", [])
     twice = (
         f"{len(pairs)} pairs of users are likely the same person"
@@ -196,7 +196,7 @@ def _protocols(facts: Mapping[str, Any]) -> list[str]:
         f"{dataset_name(name)}: {one['title']}. {capital(one['split'])}. {capital(one['impostors'])}. "
         f"Normalisation of scores: {one['normalisation']}."
         for name, one in facts.get("protocols", {}).items()
-    ] or ["The input is scores: by which protocol they came about is not known from it."]
+    ] or ["The input is scores, which do not tell the protocol that they come from."]
 
 
 def _error_rates(

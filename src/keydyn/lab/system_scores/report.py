@@ -64,8 +64,7 @@ PICTURES: dict[str, tuple[Callable[[Systems], Figure | None], str, str]] = {
     ),
     "calibration": (
         figures.calibration,
-        "Reliability: likelihood ratios that were stated beside those that were observed. On the thin line "
-        "they are what they say.",
+        "Reliability: likelihood ratios as stated and as observed. On the thin line the two agree.",
         "Observed against stated ratios, a panel for each system.",
     ),
     "ape": (

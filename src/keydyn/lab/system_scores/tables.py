@@ -59,7 +59,7 @@ def systems_table(systems: Systems) -> Table:
 
 def rates_table(systems: Systems) -> Table:
     """Error rates of each system."""
-    note = f"One threshold for everybody, but for rank 1; 95 % intervals over people. {FEW_NOTE}"
+    note = f"One threshold for everybody, except for rank 1; 95 % intervals over people. {FEW_NOTE}"
     return _beside(
         "rates", "Error rates", note, RATE_TITLES, {name: one.rates for name, one in systems.items()}
     )
@@ -80,8 +80,8 @@ def costs_table(systems: Systems) -> Table:
     cost = next(iter(systems.values())).cost
     note = (
         f"For a prior of {cost.prior:g} that a claim is genuine; rejecting a genuine one costs "
-        f"{cost.miss:g}, accepting an impostor {cost.false_match:g}. 1 is what no system at all costs. "
-        "Minima are those of the best threshold and of the best monotone map, known only afterwards."
+        f"{cost.miss:g}, accepting an impostor {cost.false_match:g}. 1 is the cost of using no system at "
+        "all. Minima are those of the best threshold and of the best monotone map, known only afterwards."
     )
     found = {name: one.costs for name, one in systems.items()}
     return _beside("costs", "Costs", note, COST_TITLES, found)

@@ -34,10 +34,10 @@ from keydyn.lab.transfer.tables import (
 from keydyn.lab.transfer.watching import watching_figures
 
 LEAD = (
-    "Population, cohort and calibration are learnt in one place, and everything is tried in another: other "
+    "Population, cohort and calibration are learnt in one place, and everything is tested in another: other "
     "people, other keyboards, other loggers. Samples of Fable and Essay are cut into pieces of 50 keys; "
     "those of Aalto are sentences. The first samples of each person enrol, and five later ones, or as many "
-    "as there are, are asked about, in the name of everyone who is tried."
+    "as there are, are claimed to be from everyone who is tested."
 )
 NOTE = (
     f"{OPEN_SET} Strangers: share of strangers' claims accepted at each stated false-match rate, "
@@ -49,8 +49,8 @@ NOTE = (
 )
 FIXED_NOTE = (
     f"{NOTE} Keypad and Mobile are the same number; the keys of one are given the names that they have in "
-    "the other, position by position. Of Password, another text, only the calibration is carried over, "
-    "beside a population and a cohort of other people of the place."
+    "the other, position by position. Of Password, another text, only the calibration is used, together "
+    "with a population and a cohort of other people of the place."
 )
 
 
@@ -75,7 +75,7 @@ def write(outputs: Outputs, measured: Measured, facts: Mapping[str, Any]) -> lis
     frame = rates_frame(claims, pairs_of(measured), seed)
     on_fixed = frame["dataset_to"].isin(FIXED)
     tables, sections = [], []
-    titles = {False: "Free texts: learnt in one place, tried in another", True: "Fixed texts"}
+    titles = {False: "Free texts: learnt in one place, tested in another", True: "Fixed texts"}
     for fixed, title in titles.items():
         rows = frame[on_fixed == fixed].reset_index(drop=True)
         if len(rows):
@@ -150,7 +150,7 @@ def answer(values: Values) -> str:
     lowest, highest = (best.iloc[int(n)] for n in (best["strangers"].argmin(), best["strangers"].argmax()))
     holds = (best["strangers_low"] <= best["stated"]) & (best["strangers_high"] >= best["stated"])
     words.append(
-        f"Over all places learnt from and tried on, {_found(lowest)} to {_found(highest)} of strangers are "
+        f"Over all places learnt from and tested on, {_found(lowest)} to {_found(highest)} of strangers are "
         f"accepted where {stated} is stated; the interval over people includes it in "
         f"{of_all(int(holds.sum()), len(best), 'case')}"
     )
@@ -189,8 +189,8 @@ def _samples(count: int) -> str:
 
 FIGURES = {
     "stated": "Strangers accepted against the stated false-match rate, five samples enrolled: a panel per "
-    "place tried on, a line per place learnt from, with 95 % intervals over people; on the thin line, rates "
-    "are what they say.",
+    "place tested on, a line per place learnt from, with 95 % intervals over people; on the thin line, "
+    "stated rates hold.",
     "genuine": "Genuine samples accepted where 1 % of strangers are, by the number of samples enrolled.",
 }
 PAGE = ResultsPage(
@@ -199,15 +199,14 @@ PAGE = ResultsPage(
     answer,
     ("transfer",),
     {
-        "headline": "Each line is a place learnt from and a place tried on; strangers should be 1 %, "
-        "whatever was enrolled, and genuine samples as many as possible.",
-        "transfer": "Each line is a place learnt from, a place tried on, and a number of samples enrolled; "
-        "strangers accepted should be what is stated at the head of the column.",
+        "headline": "Each line is a place learnt from and a place tested on; 1 % of strangers should be "
+        "accepted, whatever was enrolled, and as many genuine samples as possible.",
+        "transfer": "Each line is a place learnt from, a place tested on, and a number of samples enrolled; "
+        "strangers should be accepted at the rate that heads the column.",
         "fixed_texts": "The same for short fixed texts.",
-        "disturbed": "Each line is something that goes wrong in some of the keys, and what it costs genuine "
-        "people.",
-        "watching": "Each line is a place learnt from and a place watched; lock-outs should be what is "
-        "stated, and impostors be noticed soon.",
+        "disturbed": "Each line is a fault in the recording of some keys, and its cost for genuine people.",
+        "watching": "Each line is a place learnt from and a place watched; lock-outs should be as frequent "
+        "as stated, and impostors should be noticed soon.",
     },
     FIGURES,
 )
@@ -218,7 +217,7 @@ ENROLLED, LEAST = 5, 1e-4
 
 
 def stated_figure(frame: pd.DataFrame) -> Figure:
-    """A panel per place tried on, a line per place learnt from; on the thin line, rates are what they say."""
+    """A panel per place tested on, a line per place learnt from; on the thin line, stated rates hold."""
     stated = [100 * one for one in sorted(frame["stated"].unique())]
 
     def draw(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]) -> None:
@@ -237,7 +236,7 @@ def stated_figure(frame: pd.DataFrame) -> Figure:
 
 
 def stated_panels(frame: pd.DataFrame) -> Panels:
-    """Place tried on → place learnt from → strangers accepted by stated rate, in per cent, five enrolled."""
+    """Place tested on → place learnt from → strangers accepted by stated rate, in per cent, five enrolled."""
     panels: dict[str, dict[str, Curve]] = {}
     some = frame[frame["enrolled"] == ENROLLED]
     for (target, source), rows in some.groupby(["dataset_to", "dataset_from"], sort=False, observed=True):
@@ -248,7 +247,7 @@ def stated_panels(frame: pd.DataFrame) -> Panels:
 
 
 def genuine_figure(frame: pd.DataFrame) -> Figure:
-    """Genuine samples accepted at the true rate, by samples enrolled; a panel per place tried on."""
+    """Genuine samples accepted at the true rate, by samples enrolled; a panel per place tested on."""
     amounts = sorted(frame["enrolled"].unique())
 
     def draw(axes: Axes, curves: Mapping[str, Curve], pens: Mapping[str, Pen]) -> None:
@@ -262,7 +261,7 @@ def genuine_figure(frame: pd.DataFrame) -> Figure:
 
 
 def genuine_panels(frame: pd.DataFrame) -> Panels:
-    """Place tried on → place learnt from → genuine samples accepted by samples enrolled, in per cent."""
+    """Place tested on → place learnt from → genuine samples accepted by samples enrolled, in per cent."""
     panels: dict[str, dict[str, Curve]] = {}
     some = frame[frame["stated"] == frame["stated"].max()]
     for (target, source), rows in some.groupby(["dataset_to", "dataset_from"], sort=False, observed=True):

@@ -1,4 +1,4 @@
-"""keydyn study transfer: do stated error rates hold where nothing was learnt?"""
+"""The command `keydyn study transfer`: do stated error rates hold where nothing was learnt?"""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ PlaceOption = Annotated[
     frames=("watching", "disturbed", "repeats"),
 )
 def transfer(dataset: PlaceOption = None, data: DataOption = None, seed: SeedOption = 0) -> Plan[Any]:
-    """Do stated error rates hold away from home? All is learnt in one place, and tried in another.
+    """Do stated error rates hold away from home? Everything is learnt in one place and tested in another.
 
-    Takes ten minutes on two cores.
+    This takes ten minutes on two cores.
 
     Examples:
     `keydyn study transfer --data recordings/`

@@ -22,14 +22,14 @@ from keydyn.lab.transfer.claims import LEFT_OUT, STATED, TRUE
 
 FROM, TO = (
     Column("Learnt from", "dataset_from", dataset_name),
-    Column("Tried on", "dataset_to", dataset_name),
+    Column("Tested on", "dataset_to", dataset_name),
 )
 STRANGERS = (*with_interval("strangers"), "samples")
-OPEN_SET = "Open set: neither the population nor the cohort nor the calibration has seen anyone who is tried."
+OPEN_SET = "Open set: population, cohort and calibration come from people other than those who are tested."
 
 
 def transfer_table(frame: pd.DataFrame, name: str, title: str, note: str) -> Table:
-    """A line per place learnt from, place tried on and amount enrolled; stated rates side by side."""
+    """One line per place learnt from, place tested on and amount enrolled, with stated rates side by side."""
     return Table(
         name,
         title,
@@ -55,7 +55,7 @@ def transfer_table(frame: pd.DataFrame, name: str, title: str, note: str) -> Tab
 
 
 def headline_table(frame: pd.DataFrame) -> Table:
-    """At one stated rate: a line per place learnt from and place tried on, amounts enrolled side by side."""
+    """One line per place learnt from and place tested on, with amounts enrolled side by side."""
     amounts = sorted(frame["enrolled"].unique())
     return Table(
         "headline",
@@ -77,7 +77,7 @@ def headline_table(frame: pd.DataFrame) -> Table:
 
 
 def _holds(row: Line) -> bool:
-    """Whether the interval includes what is stated."""
+    """Whether the interval includes the stated rate."""
     return bool(row["strangers_low"] <= row["stated"] <= row["strangers_high"])
 
 
@@ -94,13 +94,13 @@ def _one(value: float) -> str:
 
 
 def disturbed_table(frame: pd.DataFrame) -> Table:
-    """A line per disturbance, share of keys and side."""
+    """One line per disturbance, share of keys and side."""
     return Table(
         "disturbed",
         "Genuine people accepted where keys were recorded wrongly",
-        "People of Aalto, five sentences enrolled, with what comes with keydyn: genuine samples accepted "
-        "at a stated false-match rate of 1 %, and by how many points that differs from the "
-        "first line. 95 % intervals over people. A clock befalls all keys.",
+        "People of Aalto, five sentences enrolled, with what comes with keydyn: genuine samples accepted at "
+        "a stated false-match rate of 1 %, and by how many points that differs from the first line. 95 % "
+        "intervals over people. A clock affects all keys.",
         frame,
         [
             Column("Disturbance", "disturbance"),
@@ -119,7 +119,7 @@ def _points(*shares: float) -> str:
 
 
 def watching_table(frame: pd.DataFrame) -> Table:
-    """A line per place learnt from, place watched and stated rate of lock-outs."""
+    """One line per place learnt from, place watched and stated rate of lock-outs."""
     columns = [
         FROM,
         replace(TO, title="Watched"),
@@ -158,7 +158,7 @@ def watching_table(frame: pd.DataFrame) -> Table:
 
 
 def _per_hour(value: float, low: float, high: float, hours: float) -> str:
-    """By the rule of three, fewer than 3 in all hours where there were none."""
+    """A rate with its interval; the upper limit by the rule of three if there were no lock-outs."""
     return Estimate(value, low, high).text(2) if value > 0.0 else f"< {3.0 / hours:.2f}"
 
 

@@ -1,8 +1,8 @@
 """Sessions watched in one place, with limits that were learnt in another.
 
-A person enrols with five samples, and the next ten are joined to one session; what lies between two samples
-is missing. In each person's name types the person; some others, from the first key; and the person, then each
-of those others, from the middle of the session on.
+Each person enrols with five samples, and the next ten are joined to one session, in which the intervals
+between samples are missing. In each person's name there are sessions of the person, of some others from the
+first key on, and of the person with each of those others taking over in the middle.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from keydyn.lab.transfer.claims import templates_of
 from keydyn.lab.verification.watch_comparison import keys_until, notice_times, quotient, unnoticed_after
 
 ENROLLED, JOINED = 5, 10
-# How many others type in each person's name from the start, and as many take over.
+# The number of others who type in each person's name, both from the start and after a takeover.
 OTHERS = 3
-# Lock-outs of genuine typing per hour that are stated.
+# The stated rates of lock-outs per hour of genuine typing.
 PER_HOUR = (1.0, 3.0)
 QUARTERS = {"quarter": 0.75, "three_quarters": 0.25}
 
 
 def joined(samples: Samples) -> Samples:
-    """All samples of each person as one; the interval before each further one is missing."""
+    """Join all samples of each person to one, with missing intervals between them."""
     sequences, people = samples.sequences, pd.factorize(samples.users)[0]
     X, offsets = sequences.X.copy(), sequences.offsets
     X[offsets[:-1], (sequences.feature_names or ()).index("tau")] = np.nan
@@ -40,7 +40,7 @@ def joined(samples: Samples) -> Samples:
 
 
 def sessions_for(sessions: Samples, claimed: int, others: list[int]) -> tuple[Samples, Integers]:
-    """The sessions in a person's name, and the key of each from which on another person types."""
+    """The sessions in a person's name, and the key in each from which another person types."""
     offsets = sessions.sequences.offsets
     spans = [np.arange(begin, end) for begin, end in pairwise(offsets.tolist())]
     own = spans[claimed]

@@ -127,7 +127,7 @@ def _reliability(outputs: Outputs, claims: pd.DataFrame) -> Picture:
         reliability_figure({name: reliability(*ratios) for name, ratios in ratios_of(claims).items()}),
         "reliability",
         "Reliability, open set: likelihood ratios as stated and as observed, in ten bins of equal weight. On "
-        "the line a ratio is what it says.",
+        "the line, the two agree.",
         "A panel for each dataset with dots near the diagonal.",
     )
 
@@ -190,8 +190,8 @@ def _forgeries(outputs: Outputs, frame: pd.DataFrame) -> Picture:
         intervals_figure(forgeries_panels(frame), "forgeries that get through, %"),
         "forgeries",
         f"Forgeries of {WHOLE} keys or more that the score accepts and nothing notices, by attack and by "
-        "what the attacker has, with 95 % intervals over people. No detector had met the attack that it "
-        "judges.",
+        "what the attacker has, with 95 % intervals over people. No detector was trained on the attack that "
+        "it judges.",
         "A panel for each dataset, a row for each attack, with dots and intervals.",
     )
 
@@ -275,8 +275,8 @@ PAGE = ResultsPage(
     {
         "decisions_by_keys": "Genuine samples and strangers' claims accepted, by the number of keys typed, "
         "at a target of 1 %, with 95 % bands over people.",
-        "reliability": "Likelihood ratios as stated (to the right) and as observed (upwards): on the line, a "
-        "ratio is what it says.",
+        "reliability": "Likelihood ratios as stated (to the right) and as observed (upwards): on the line, "
+        "the two agree.",
         "decisions_det": "The trade-off between the two errors: the nearer to the bottom left corner, the "
         "better.",
         "watching_delay": "Keys until an impostor is noticed, by way to watch and rate of false lock-outs; "

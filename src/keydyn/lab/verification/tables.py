@@ -131,8 +131,8 @@ def few_samples_table(claims: pd.DataFrame, seed: int) -> Table:
         for (dataset, enrolled), of in some.groupby(["dataset", "enrolled"], sort=False)
     ]
     note = (
-        f"{OPEN_SET} The target is {TARGET}. The calibration does not know how many samples a person "
-        "enrolled with."
+        f"{OPEN_SET} The target is {TARGET}. The calibration does not take into account how many samples a "
+        "person enrolled with."
     )
     words = {ALL: "all training samples", ONE: "one sample"}
     columns = [DATASET, Column("Enrolled with", "enrolled", lambda with_: words[with_]), *ERROR_COLUMNS, CLLR]
@@ -248,7 +248,7 @@ def ageing_table(ageing: pd.DataFrame, seed: int) -> Table:
         rows.append(labels | means_over_people(of, ("genuine", "impostor"), len(of), seed))
     note = (
         f"{OPEN_SET} Password: people enrol in the first sitting and are tested in later ones, days apart. "
-        "Static templates stay as they are; retrained ones know all genuine samples of earlier sittings; "
+        "Static templates stay as they are; retrained ones use all genuine samples of earlier sittings; "
         f"updated ones learn from samples that at most {percent(CONFIDENT)} of strangers would match, either "
         f"with no mean farther than {BOUND:g} scales from its enrolment, or without that bound."
     )
@@ -270,7 +270,7 @@ def poisoning_table(poisoned: pd.DataFrame, seed: int) -> Table:
         rows.append(labels | means_over_people(of, names, len(of), seed))
     note = (
         f"Password: the most successful impostor of each victim tries {ROUNDS} times; victims in whose name "
-        "nobody is ever confidently accepted are left out. Taken over: the impostor is accepted more often "
+        "no one is ever confidently accepted are left out. Taken over: the impostor is accepted more often "
         "than the owner."
     )
     columns = [

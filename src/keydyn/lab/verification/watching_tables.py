@@ -28,7 +28,7 @@ DRAWN = {
     "watching_unnoticed": ("unnoticed", "impostors never noticed, %", 100.0),
 }
 OPEN_SET = (
-    "Open set: neither the population nor the cohort nor the calibration was learnt from anybody in these "
+    "Open set: neither the population nor the cohort nor the calibration was learnt from anyone in these "
     "sessions."
 )
 

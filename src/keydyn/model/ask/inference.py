@@ -17,7 +17,7 @@ from keydyn.model.theta.marginals import normalised
 
 
 class Criterion(float):
-    """A value of AIC or BIC that remembers whether it is approximate.
+    """A value of AIC or BIC that also tells whether it is approximate.
 
     The criteria assume maximum-likelihood estimates. With smoothed parameters or floored densities they are
     only approximate, and the value says so when printed.

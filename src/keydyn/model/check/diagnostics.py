@@ -51,7 +51,7 @@ class Diagnostics(Estimator):
         n_surrogates = check_number("n_surrogates", n_surrogates, 1)
         if check_number("n_second", n_second, 0) == 1:
             raise ValueError(
-                "n_second must be 0, or 2 or more: one alone does not tell how far it is by chance"
+                "n_second must be 0, or 2 or more: a single one does not show the variation by chance"
             )
         areas.check_marginal(marginal)
         if refit:

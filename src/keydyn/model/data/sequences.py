@@ -127,7 +127,7 @@ class Sequences:
         return type(self).of_checked, (X, codes, self.event_types, offsets, self.feature_names, self.names)
 
     def with_values(self, X: Floats) -> Sequences:
-        """The same sequences with other values of the same shape; all else is shared."""
+        """The sequences with other values of the same shape; everything else is shared."""
         X = as_numbers("X", X)
         if X.shape != self.X.shape:
             raise ValueError(f"the values must have shape {self.X.shape}, not {X.shape}")
@@ -301,7 +301,7 @@ class Sequences:
         )
 
     def without_events(self) -> Sequences:
-        """The same sequences with every event type missing."""
+        """The sequences with every event type missing."""
         X, codes, offsets = self._owned
         codes = np.full_like(codes, MISSING)
         return Sequences.of_checked(X, codes, self.event_types[:0], offsets, self.feature_names, self.names)

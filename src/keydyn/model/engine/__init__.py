@@ -1,1 +1,1 @@
-"""The compiled loops, which work on arrays and know nothing about the classes above them."""
+"""The compiled loops, which work on arrays and do not depend on the classes that call them."""

@@ -184,7 +184,7 @@ class Lattice(NamedTuple):
         return len(self.walk.offsets) - 1
 
     def weighted(self, weights: Floats) -> Lattice:
-        """The same lattice with other weights (S,) of the sequences."""
+        """The lattice with other weights (S,) of the sequences."""
         check_shape("weights", weights, (self.n_sequences,))
         return self._replace(walk=self.walk._replace(weights=plain(weights)))
 

@@ -1,4 +1,4 @@
-"""The emission families."""
+"""The families of emission distributions."""
 
 from keydyn.model.families.categorical import Categorical
 from keydyn.model.families.family import sums_by_type

@@ -55,7 +55,7 @@ class Peak:
         self.ends = {side: self._end(side) for side in (-1.0, 1.0)}
 
     def at(self, cells: Integers, g: Logarithm) -> Peak:
-        """The same integral for selected cells, in any order and with repetitions; `g` is for these cells."""
+        """The integral for selected cells, in any order and with repetitions; `g` is for these cells."""
         taken = copy(self)
         taken.g, taken.n_cells = g, len(cells)
         taken.mode, taken.height, taken.found = self.mode[cells], self.height[cells], self.found[cells]

@@ -1,1 +1,1 @@
-"""How a population is learnt from the samples of many people."""
+"""Learning a population from the samples of many people."""

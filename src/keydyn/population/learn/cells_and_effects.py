@@ -1,4 +1,4 @@
-"""Which contexts are learnt, cells and effects of wider ones, and the location and scale of each cell."""
+"""Learn the contexts of a population: cells, their locations and scales, and effects of wider contexts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from keydyn.arrays import Floats, Integers, Truths, compiled, inner
 from keydyn.population.cells import N_CONTEXTS, Cells, Contexts, WideEffects, context_codes
 from keydyn.population.learn.groups import Events, Groups, Passes, Stored
 
-# A pair must have been seen this often to be a cell of its own: in small populations, and in others.
+# The least number of times that a pair is seen to be a cell of its own, in populations of fewer people than
+# SMALL and in others.
 LEAST_SEEN_SMALL, LEAST_SEEN, SMALL = 5, 20, 100
-# What fewer people have typed is not learnt: it would say something of them alone.
+# What fewer people have typed is not learnt, because it would disclose something about them.
 LEAST_PEOPLE = 3
-# How many observations of no effect each effect leans on, and where residuals are clipped, in units of y.
+# Observations without effect that each effect is shrunk by, and where residuals are clipped, in units of y.
 WIDE_LEANS, WIDE_CLIP = 30.0, 2.0
-# How many observations the parent of a cell, and that of a key, counts for.
+# The number of observations that the parent of a cell, and that of a key, counts for.
 CELL_LEANS, KEY_LEANS = 5.0, 20.0
 ITERATIONS = 20
-# No scale is below this share of the feature's.
+# The least scale, as a share of the feature's.
 LEAST_SHARE = 0.01
-# Estimation begins with the median of this many values.
+# The number of values whose median estimation starts from.
 FIRST = 100_000
 
 # Location and scale of features, of keys and of cells.
@@ -33,7 +34,7 @@ Levels = tuple[Level, Level, Level]
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """How often codes occur, and how many people typed them: (k,) each, codes in ascending order."""
+    """Counts of codes, of the people who typed them, and sums of values: (k,) each, sorted by code."""
 
     codes: Integers
     counts: Integers
@@ -42,7 +43,7 @@ class Tally:
 
     @classmethod
     def of(cls, codes: Integers, values: Floats, events: Integers, begins: Integers) -> Tally:
-        """Of a group's values: their codes and events, and the event with which each person `begins`."""
+        """Count a group's values, from their codes, their events and the event where each person `begins`."""
         table, group, counts = np.unique(codes, return_inverse=True, return_counts=True)
         U = len(begins) - 1
         person = np.searchsorted(begins, events, side="right") - 1
@@ -52,7 +53,7 @@ class Tally:
 
     @classmethod
     def together(cls, tallies: Sequence[Tally]) -> Tally:
-        """Of all groups."""
+        """Add up the tallies of all groups."""
         table, group = np.unique(np.concatenate([one.codes for one in tallies]), return_inverse=True)
         counts, people, sums = (
             np.bincount(group, np.concatenate([getattr(one, name) for one in tallies]), len(table))
@@ -61,13 +62,13 @@ class Tally:
         return cls(table, counts.astype(np.int64), people.astype(np.int64), sums.astype(np.float64))
 
     def often(self, least: int, n_people: int) -> Truths:
-        """Which known codes, those from 0 up, are frequent, and typed by several of these people."""
+        """Whether each code is known (0 or above), frequent, and typed by enough of these people."""
         often: Truths = self.counts >= least
         return often & (self.people >= min(LEAST_PEOPLE, n_people)) & (self.codes >= 0)
 
 
 def learn_cells(groups: Groups, passes: Passes) -> Cells:
-    """Cells of the pairs that were seen often enough."""
+    """Number the cells of a population, with those of the pairs that were seen often enough."""
     F, none = len(groups.features), np.array([], dtype=np.int64)
     least = LEAST_SEEN_SMALL if groups.n_people < SMALL else LEAST_SEEN
     empty = Cells(groups.vocabulary, F, none, none)
@@ -80,7 +81,7 @@ def learn_cells(groups: Groups, passes: Passes) -> Cells:
 
 
 def _pair_counts(cells: Cells, events: Events) -> list[Tally]:
-    """Of the pairs of intervals and those of holds."""
+    """Count the pairs of intervals and those of holds."""
     seen, begins = events.load()
     found = []
     for f, codes in enumerate(cells.pair_codes(seen.around(cells.spaces))):
@@ -90,7 +91,7 @@ def _pair_counts(cells: Cells, events: Events) -> list[Tally]:
 
 
 def learn_wide_effects(residuals: Sequence[Stored], groups: Groups, passes: Passes) -> WideEffects:
-    """Shrunken means of clipped within-person residuals, one context after the other; not of rare ones."""
+    """Shrunken means of clipped within-person residuals, one context after the other, without rare codes."""
     effects, none = WideEffects.none(len(groups.features)), np.array([], dtype=np.int64)
     keys = Cells(groups.vocabulary, len(groups.features), none, none)
     for k in range(N_CONTEXTS):
@@ -107,7 +108,7 @@ def learn_wide_effects(residuals: Sequence[Stored], groups: Groups, passes: Pass
 
 
 def _context_sums(before: WideEffects, keys: Cells, k: int, task: tuple[Stored, Events]) -> list[Tally]:
-    """Of intervals and holds: context k, with sums of what the effects before leave."""
+    """Tallies of context k of intervals and of holds, with sums of what earlier contexts do not explain."""
     (residuals,), (seen, begins) = task[0].load(), task[1].load()
     around = seen.around(keys.spaces)
     left = Contexts.of(keys, wide=before).standardised(np.clip(residuals, -WIDE_CLIP, WIDE_CLIP), around)[0]
@@ -122,11 +123,11 @@ def _context_sums(before: WideEffects, keys: Cells, k: int, task: tuple[Stored, 
 def locations_and_scales(
     values: Sequence[Stored], cells: Cells, degrees: float, passes: Passes
 ) -> tuple[Floats, Floats]:
-    """(C,) location and scale, from each group's values and cells, (N, F); 1 for what never varies."""
+    """(C,) location and scale of cells, from each group's values and cells, (N, F)."""
     location, scale = _start(values, cells.n_features)
     floor = LEAST_SHARE * scale
     to_keys, to_cells = cells.key_feature, cells.key
-    # What a feature, a key and a cell leans on, and how much; a feature has its start for no weight.
+    # The parents of features, keys and cells, and what they count for; a feature has none, so that is 0.
     parents = (np.arange(cells.n_features), to_keys, to_cells)
     leans, floors = (0.0, KEY_LEANS, CELL_LEANS), (floor, floor[to_keys], floor[cells.feature])
     levels: Levels = (
@@ -146,7 +147,7 @@ def locations_and_scales(
 
 
 def _start(values: Sequence[Stored], n_features: int) -> tuple[Floats, Floats]:
-    """Median and median deviation of each feature's first values."""
+    """Median and scaled median deviation of each feature's first values; scale 1 if they do not vary."""
     first: list[Floats] = []
     for group in values:
         first.append(group.load()[0])
@@ -165,7 +166,7 @@ def _start(values: Sequence[Stored], n_features: int) -> tuple[Floats, Floats]:
 
 
 def _sums(cells: Cells, levels: Levels, degrees: float, values: Stored) -> tuple[Floats, Floats, Floats]:
-    """Of each level Σw, Σwd and Σwd², (n, 3); d is the distance from the location."""
+    """Σw, Σwd and Σwd², (n, 3), at each level; d is the distance from the location."""
     x, cell = values.load()
     sizes = (cells.n_features, cells.n_keys, cells.n_cells)
     sums = (np.zeros((sizes[0], 3)), np.zeros((sizes[1], 3)), np.zeros((sizes[2], 3)))
@@ -182,7 +183,7 @@ def _add_up(
     degrees: float,
     sums: tuple[Floats, Floats, Floats],
 ) -> None:
-    """`above` are the key of each cell and the feature of each key."""
+    """Add values to the sums; `above` holds the key of each cell and the feature of each key."""
     cell_key, key_feature = above
     for n in range(len(x)):
         for f in range(x.shape[1]):
@@ -205,7 +206,7 @@ def _add(x: float, level: Level, degrees: float, k: int, sums: Floats) -> None:
 
 
 def _improved(location: Floats, sums: Floats, parent: Level, leans: float, floor: Floats) -> Level:
-    """A step of the EM of a Student t in each group, with `leans` pseudo-observations of its parent."""
+    """Take an EM step for the Student t of each group, with `leans` pseudo-observations of its parent."""
     location0, scale0 = parent
     total, first, second = sums.T
     weight = total + leans

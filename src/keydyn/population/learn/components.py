@@ -1,14 +1,14 @@
-"""λ, κ, η and ω: how strongly cells, keys, samples and levels of people differ, estimated together.
+"""Estimate λ, κ, η and ω together: the variances of people's cells, keys, tempos and levels.
 
-ω is the variance of a person's level in all cells of a feature, beyond what the loadings say of it. The mean
-of a person's values in cell c and sample k, which has variance 1/π_ck, is
+ω is the variance of a person's level in all cells of a feature, beyond what the loadings explain. The mean of
+a person's values in cell c and sample k, whose noise has variance 1/π_ck, is
 
     ȳ_ck = V_c z + l + a_key + b_c + s_c d_k + noise
     z ~ N(0, I), l ~ N(0, ω), a ~ N(0, κ), b ~ N(0, λ), d ~ N(0, η)
 
 with s_c the cell's scale. The effects a and b are integrated out; z, l and the tempos d of all samples are
-solved for together. With few samples a person and the tempos are known only jointly: if one were taken as
-known, what is not known of it would count as variance of the other.
+solved for together. With few samples, the person and the tempos are known only jointly: if one were taken as
+known, its uncertainty would count as variance of the other.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from keydyn.population.features import Typing
 from keydyn.population.person.fitting import Chosen, People
 from keydyn.population.person.posterior import Differences, inverted
 
-# Of λ, κ, η and ω.
+# Lower bounds of λ, κ, η and ω.
 LEAST = np.array([[1e-3], [1e-3], [4e-3], [1e-3]])
-# Estimation ends when nothing changes by more than this share.
+# Estimation ends when no variance changes by more than this share.
 ITERATIONS, TOLERANCE = 50, 3e-3
-# Where there is less evidence than this, counted in people or samples known exactly, nothing is estimated.
+# Variances with less evidence than this, counted in people or samples known exactly, are not estimated.
 LEAST_EVIDENCE = 1e-6
-# Of steps, in units of the noise.
+# The least variance of steps, in units of the noise.
 LEAST_NOISE = 0.1
-# People of one compiled call, well under a second of work: between calls signals are heard.
+# People per compiled call, which takes well under a second: signals are handled only between calls.
 AT_A_TIME = 200
-# A tempo counts up to this many deviations: a few samples on another keyboard would dominate the variance.
+# Tempos are clipped at this number of deviations, or a few samples on another keyboard would dominate.
 TEMPO_CLIP = 3.0
 
 
 class TypedCells(NamedTuple):
-    """The cells that people typed, sorted by person and cell, and what each sample says of them."""
+    """The cells that people typed, sorted by person and cell, and the part of each sample in them."""
 
-    # (M,) of a person's cell: its number, π, ȳ and s
+    # (M,) for each cell of a person: its number, π, ȳ and s
     cell: Integers
     precision: Floats
     mean: Floats
     scale: Floats
-    # (P,) of each sample in which the cell was typed: its number among the person's, its share of π, and how
-    # far its mean is from that of the cell
+    # (P,) for each sample in which the cell was typed: its number among the person's, its share of π, and the
+    # distance of its mean from that of the cell
     sample: Integers
     share: Floats
     apart: Floats
@@ -56,14 +56,14 @@ class TypedCells(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What a group of people typed, with steps as they are: `TypedCells` divides them by a common slope."""
+    """The cells that a group of people typed, with raw steps; `joined` divides them by a common slope."""
 
     # (M,)
     cell: Integers
     feature: Integers
     expected: Floats
     scale: Floats
-    # (P,) the number of values, the tempo and the mean step
+    # (P,) for each sample in which the cell was typed: the number of values, the tempo and the mean step
     sample: Integers
     counts: Integers
     tempo: Floats
@@ -71,19 +71,19 @@ class Steps(NamedTuple):
     parts: Integers
     begins: Integers
     n_samples: Integers
-    # (4, F) the number of values and the sum of derivatives; of values beyond the first in a cell, the number
+    # (4, F) the number of values, the sum of derivatives, the number of values beyond the first in a cell,
     # and the sum of squares about the cell's mean
     sums: Floats
 
 
 def steps_of(typing: Typing, chosen: Chosen, people: People, degrees: float) -> Steps:
-    """What these samples say of the people who were fitted to them, with b = 0 in their means.
+    """Steps of the values that people typed, from where fits with b = 0 in their means expect them.
 
-    Noise has long tails. So in place of each value stands where it was expected plus a bounded step towards
-    it, e / (ν + e²), divided by its mean derivative: then steps follow a normal effect of a person in the
-    mean (Stein's lemma). The variance of the steps is that of repeated values of a cell. Weights by distance
-    do not serve here: a value far away counts little whether noise or an effect moved it, so that effects
-    would come out too small.
+    Noise has long tails, so each value is replaced by the expected one plus a bounded step towards it,
+    e / (ν + e²), divided by its mean derivative: in the mean, steps then follow a person's normal effect
+    (Stein's lemma). The variance of the steps comes from repeated values of a cell. Weights by distance do
+    not serve here: a distant value counts little whether noise or an effect moved it, so effects would come
+    out too small.
     """
     lengths, n = np.diff(typing.offsets)[chosen.samples], len(chosen.samples)
     first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -120,14 +120,14 @@ def steps_of(typing: Typing, chosen: Chosen, people: People, degrees: float) -> 
 
 
 def joined(groups: Sequence[Steps], degrees: float) -> TypedCells:
-    """Of all groups of people."""
+    """Join the steps of all groups of people, divided by the mean derivative of each feature."""
     parts, begins = (
         np.concatenate([[0], np.cumsum(np.concatenate([np.diff(getattr(group, name)) for group in groups]))])
         for name in ("parts", "begins")
     )
     whole = Steps(*(np.concatenate(part) for part in zip(*groups, strict=True)))
     values, derivatives, repeats, squares = np.sum([group.sums for group in groups], axis=0)
-    # At least half of what it is for Student's t: where nearly all values are far off, steps stay bounded.
+    # At least half of its value for Student's t, so that steps stay bounded if nearly all values are far off.
     slope = np.maximum(derivatives / np.maximum(values, 1), 0.5 / (degrees + 3))
     variance = np.where(
         repeats > 0, squares / np.maximum(repeats, 1) / slope**2, (degrees + 3) / (degrees + 1)
@@ -145,7 +145,7 @@ def joined(groups: Sequence[Steps], degrees: float) -> TypedCells:
 
 
 class Components(NamedTuple):
-    """(F,) each: variances of a person's own effects in cells, in keys, of tempos and of levels."""
+    """Variances of a person's own effects in cells and keys, of tempos and of levels, (F,) each."""
 
     cell: Floats
     key: Floats
@@ -154,10 +154,10 @@ class Components(NamedTuple):
 
 
 def estimated(cells: TypedCells, differences: Differences, start: Components) -> Components:
-    """λ, κ, η and ω that the likelihood is largest with; λ and κ of `differences` do not matter.
+    """λ, κ, η and ω that maximise the likelihood; those of `differences` are not used.
 
-    Each is Σ mean² / Σ (1 − posterior variance / prior variance), which holds at a maximum, and leads to it
-    in fewer steps than EM.
+    Each is iterated as Σ mean² / Σ (1 − posterior variance / prior variance), an equation that holds at a
+    maximum and leads to it in fewer steps than EM.
     """
     F = len(start.cell)
     levels = (differences.feature[differences.key][:, None] == np.arange(F)).astype(np.float64)
@@ -172,7 +172,7 @@ def estimated(cells: TypedCells, differences: Differences, start: Components) ->
             people = u, min(u + AT_A_TIME, len(cells.n_samples))
             _add_moments(cells, people, known, now[2:], room, sums)
         before, some = now, sums[..., 1] > LEAST_EVIDENCE
-        # A feature without values keeps what it has.
+        # A feature without values keeps its variances.
         now = np.where(some, np.maximum(sums[..., 0] / np.where(some, sums[..., 1], 1.0), LEAST), before)
         if (np.abs(now - before) <= TOLERANCE * before).all():
             break
@@ -180,14 +180,14 @@ def estimated(cells: TypedCells, differences: Differences, start: Components) ->
 
 
 class ComponentRoom(NamedTuple):
-    """Room for one person. D: z, the levels, and the tempos of all samples, feature after feature."""
+    """Arrays for one person. D counts z, the levels, and the tempos of all samples, feature by feature."""
 
     S: Floats  # (D, D) precision, then covariance
-    # (D,) linear term, mean, and how a cell's mean moves with all of them
+    # (D,) linear term, mean, and the coefficients of a cell's mean
     linear: Floats
     mean: Floats
     x: Floats
-    pull: Floats  # (G, D) how a key's a moves with them: −pull
+    pull: Floats  # (G, D) coefficients of each key's a, negated
     # (G,) precision and mean of a
     total: Floats
     key_mean: Floats
@@ -202,7 +202,7 @@ def _add_moments(
     room: ComponentRoom,
     sums: Floats,
 ) -> None:
-    """Σ mean² and Σ (1 − variance / prior variance) of b, a, d and l, (4, F, 2); `others` are η and ω."""
+    """Add Σ mean² and Σ (1 − variance / prior variance) of b, a, d and l, (4, F, 2); `others` are η and ω."""
     cell_variance, key_variance, key_feature = differences[3], differences[4], differences.feature
     S, mean, x, pull, total = room.S, room.mean, room.x, room.pull, room.total
     R, F = differences.loadings.shape[1], others.shape[1]
@@ -244,7 +244,7 @@ def _add(square: float, ratio: float, sums: Floats) -> None:
 
 @inner
 def _solve(cells: TypedCells, u: int, differences: Differences, others: Floats, room: ComponentRoom) -> None:
-    """The posterior of one person; `total` is 0 of keys that were not typed."""
+    """Compute the posterior of one person; `total` is 0 for keys that were not typed."""
     V, cell_key, key_feature, cell_variance, key_variance = differences
     S, linear, mean, x, pull, total, key_mean = room
     R, F, n, G = V.shape[1], others.shape[1], cells.n_samples[u], len(key_feature)
@@ -266,14 +266,14 @@ def _solve(cells: TypedCells, u: int, differences: Differences, others: Floats, 
         g = cell_key[cells.cell[i]]
         f = key_feature[g]
         at, s = R + f * n, cells.scale[i]
-        # What the cell's samples say of each other's tempos, whatever the person's effects are
+        # The differences between the cell's samples inform about their tempos, whatever the person's effects,
         for k in range(cells.parts[i], cells.parts[i + 1]):
             row, precise = at + cells.sample[k], s * cells.precision[i] * cells.share[k]
             linear[row] += precise * cells.apart[k]
             S[row, row] += s * precise
             for j in range(cells.parts[i], k + 1):
                 S[row, at + cells.sample[j]] -= s * precise * cells.share[j]
-        # and what its mean says
+        # and the cell's mean informs about everything.
         _take_direction(cells, i, V, at, x[:D])
         p = 1.0 / (cell_variance[f] + 1.0 / cells.precision[i])
         total[g] += p
@@ -300,10 +300,10 @@ def _solve(cells: TypedCells, u: int, differences: Differences, others: Floats, 
 
 @inner
 def _take_direction(cells: TypedCells, i: int, V: Floats, at: int, x: Floats) -> None:
-    """How a cell's mean moves with z, the levels and the tempos, which begin `at` for its feature."""
+    """Fill x with the coefficients of a cell's mean: z, levels, and its feature's tempos from `at` on."""
     x[:] = 0.0
     cell = cells.cell[i]
-    # Not a slice: the message for lengths that differ would be compiled along.
+    # A slice would also compile the error message for unequal lengths.
     for j in range(V.shape[1]):
         x[j] = V[cell, j]
     for k in range(cells.parts[i], cells.parts[i + 1]):
@@ -312,7 +312,7 @@ def _take_direction(cells: TypedCells, i: int, V: Floats, at: int, x: Floats) ->
 
 @inner
 def _add_evidence(p: float, value: float, x: Floats, D: int, S: Floats, linear: Floats) -> None:
-    """p x xᵀ and p x value; of S the lower triangle."""
+    """Add p x xᵀ to the lower triangle of S, and p x value to the linear term."""
     for i in range(D):
         if x[i] != 0.0:
             linear[i] += p * x[i] * value
@@ -322,7 +322,7 @@ def _add_evidence(p: float, value: float, x: Floats, D: int, S: Floats, linear: 
 
 @inner
 def _form(x: Floats, S: Floats, R: int, at: int, end: int) -> float:
-    """xᵀ S x, where x is 0 from R to `at` and from `end` on: tempos of other features."""
+    """xᵀ S x, where x is 0 from R to `at` and from `end` on, at the tempos of other features."""
     total = 0.0
     for i in range(end):
         if x[i] != 0.0:

@@ -1,4 +1,4 @@
-"""Groups of people: what is worked on at a time, so that memory does not grow with the number of people."""
+"""Groups of people, which are processed in turn so that memory does not grow with the number of people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Arrays = tuple[NDArray[Any], ...]
 Progress = Callable[[float], object]
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-# A group has no more people and, unless one person typed more, no more events.
+# The most people of a group, and its most events unless it is one person.
 MOST_PEOPLE, MOST_EVENTS = 250, 250_000
 
 
@@ -41,10 +41,10 @@ class Held:
 
 @dataclass(frozen=True)
 class Filed:
-    """Arrays in a file, which every worker that sees the folder can read.
+    """Arrays in a file, which every worker with access to the folder can read.
 
-    The file has their bytes alone. NumPy's own format has a header that is parsed as Python, which in some
-    versions of Python fails now and then if threads do so at the same time (CPython issue 106905).
+    The file holds only their bytes. NumPy's own format has a header that is parsed as Python, and in some
+    versions of Python parsing fails now and then if several threads do it at once (CPython issue 106905).
     """
 
     path: Path
@@ -61,14 +61,14 @@ Stored = Held | Filed
 
 
 class Store:
-    """Keeps arrays in memory, or in files of a folder if there is one."""
+    """Storage of arrays in memory or, if a folder is given, in its files."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._count = 0
 
     def keep(self, *arrays: NDArray[Any]) -> Stored:
-        """The arrays, to be loaded when they are needed."""
+        """Store arrays, to be loaded when they are needed."""
         if self._folder is None:
             return Held(arrays)
         self._count += 1
@@ -81,7 +81,7 @@ class Store:
 
 @contextmanager
 def store(in_memory: bool, parent: str | PathLike[str] | None) -> Iterator[Store]:
-    """A store; its folder, which only this user can read, is made in `parent` and removed at the end."""
+    """Open a store; its folder, which only this user can read, is made in `parent` and removed at the end."""
     if in_memory:
         yield Store(None)
         return
@@ -90,17 +90,17 @@ def store(in_memory: bool, parent: str | PathLike[str] | None) -> Iterator[Store
 
 
 class Passes:
-    """Applies functions to all groups in turn; `progress` is called with the share of passes done."""
+    """Passes of functions over all groups; `progress` is called with the share of passes done."""
 
     def __init__(self, n_jobs: int | None = None, progress: Progress | None = None) -> None:
         self._n_jobs = n_jobs
         self._progress = progress
         self._done = 0
-        # How many there will be.
+        # The number of passes expected.
         self.total = 1
 
     def each(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """The results, in the order of the tasks."""
+        """Yield the results in the order of the tasks."""
         tasks = list(tasks)
         if len(tasks) == 1:
             yield function(tasks[0])
@@ -111,7 +111,7 @@ class Passes:
             self._progress(self._done / self.total)
 
     def sums(self, function: Callable[[Task], tuple[Any, ...]], tasks: Iterable[Task]) -> tuple[Any, ...]:
-        """The results, which are tuples of numbers and arrays, added up."""
+        """The sums of the results, which are tuples of numbers and arrays."""
         total: tuple[Any, ...] | None = None
         for result in self.each(function, tasks):
             total = result if total is None else tuple(a + b for a, b in zip(total, result, strict=True))
@@ -122,13 +122,13 @@ class Passes:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """The samples of a group, those of a person together; `place` is that of codes in the vocabulary."""
+    """The samples of a group, sorted by person; `place` translates their codes to the vocabulary's."""
 
     stored: Stored
     place: Integers
 
     def load(self) -> tuple[Observations, Integers]:
-        """The events, and the sample with which each person begins, (U + 1,)."""
+        """Load the events, and the sample with which each person begins, (U + 1,)."""
         values, codes, offsets, logs, begins = self.stored.load()
         return Observations(values, self.place[codes], offsets, logs), begins
 
@@ -137,11 +137,12 @@ class Events:
 class Groups:
     """All people, in groups."""
 
-    # Of all samples together
+    # Those of all samples together
     features: tuple[str, ...]
     vocabulary: Types
-    events: list[Events]  # of each group
-    sizes: Integers  # (n,) people of each group
+    # One per group
+    events: list[Events]
+    sizes: Integers  # (n,) number of people
     n_samples: int  # of all people
 
     @property
@@ -150,17 +151,17 @@ class Groups:
 
     @property
     def people(self) -> list[Integers]:
-        """The numbers of each group's people."""
+        """The indices of each group's people."""
         return np.split(np.arange(self.n_people), np.cumsum(self.sizes)[:-1])
 
 
 def gathered(
     samples: Samples | Iterable[Samples], store: Store, features: tuple[str, ...] | None = None
 ) -> Groups:
-    """All samples in groups of people, in the order in which they first appear.
+    """Gather samples in groups of people, in the order in which people first appear.
 
-    Of several `Samples` each is looked at once and then forgotten; a person's must all be in one of them.
-    `features` are those that samples must have, by default what the first ones have.
+    If there are several `Samples`, each is read once and not kept; all samples of a person must be in one of
+    them. `features` are those that samples must have, by default those of the first samples.
     """
     types: Types = np.array([], dtype=str)
     used: set[int] = set()
@@ -201,7 +202,7 @@ def gathered(
 
 
 def _runs(begins: Integers, events: Integers) -> Iterator[tuple[int, int]]:
-    """Runs of people, none with too many people or, unless it is one person, too many events."""
+    """Yield runs of people, none with too many people or, unless it is one person, too many events."""
     first, n = 0, len(begins) - 1
     while first < n:
         end = int(np.searchsorted(events, events[first] + MOST_EVENTS, side="right")) - 1

@@ -1,16 +1,15 @@
-"""V: how people differ, by EM of a factor model with missing cells.
+"""Learn the loadings V, the directions in which people differ, by EM of a factor model with missing cells.
 
 Objective, at fixed precisions p and means ȳ of each person's cells:
 
     Σ_u ln N(ȳ_u; 0, V Vᵀ + diag 1/p_u)  −  ½ ρ Σ_c |V_c − V_key(c)|²  −  ½ ρ₀ Σ_key |V_key|²
 
-and, where V was learnt from other people before, + Σ_c (B_c V_c − ½ P_c |V_c|²): what they said of V_c if
+and, if V was learnt from other people before, + Σ_c (B_c V_c − ½ P_c |V_c|²): their evidence about V_c if
 their z had unit second moment, with P the sum of their precisions and B such that V was their maximum.
 
 The maximisation step solves for V and V_key together. Then z, whose second moment is Γ, is brought to unit
-second moment, as if its variance were a parameter too (parameter-expanded EM). The likelihood gains
-(U/2) (tr Γ − ln |Γ| − R) or more by that; it is done only if the penalties lose less. So the objective never
-falls.
+second moment, as if its variance were a parameter too (parameter-expanded EM). The likelihood gains at least
+(U/2) (tr Γ − ln |Γ| − R) by that; it is done only if the penalties lose less, so the objective never falls.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ from keydyn.arrays import Floats, Truths
 from keydyn.population.cells import Cells
 from keydyn.population.learn.groups import Passes, Stored
 
-# ρ and ρ₀. With weaker ones the people learnt from are memorised.
+# ρ and ρ₀. Weaker penalties would let V memorise the people it is learnt from.
 CELL_RIDGE, KEY_RIDGE = 500.0, 200.0
-# Steps from nothing, and from a V that is nearly right.
+# The number of iterations from scratch, and from a V that is nearly right.
 ITERATIONS, FURTHER_ITERATIONS = 15, 8
 MOST_FACTORS, LEAST_FACTORS, PEOPLE_PER_FACTOR = 20, 2, 12
 
 
 def n_factors(n_people: int) -> int:
-    """R; fewer than there are people."""
+    """The number of factors R, less than the number of people."""
     wanted = min(MOST_FACTORS, max(LEAST_FACTORS, n_people // PEOPLE_PER_FACTOR))
     return max(1, min(wanted, n_people - 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Before:
-    """What other people said of V: the V that they led to, (C, R), and the sum of their precisions, (C,)."""
+    """Evidence of earlier people about V: the V learnt from them, (C, R), and sums of precisions, (C,)."""
 
     loadings: Floats
     support: Floats
@@ -52,7 +51,7 @@ class Before:
         return B
 
 
-# Some people's cells: (U, C) variances and means, in a store, and which of the people count.
+# Stored variances and means of people's cells, (U, C) each, and which of the people count.
 Cases = tuple[Stored, Truths]
 
 
@@ -66,9 +65,10 @@ def fit_loadings(
     before: Before | None = None,
     history: list[float] | None = None,
 ) -> tuple[Floats, Floats]:
-    """V, (C, R), and its support, (C,); `cell_variance` is λ of each cell, `begun` a V to begin with.
+    """Learn V, (C, R), and its support, (C,).
 
-    `history` receives the objective at the start of each iteration.
+    `cell_variance` is λ of each cell, and `begun` a V to start from. The objective at the start of each
+    iteration is appended to `history`.
     """
     said, heard = np.zeros((cells.n_cells, n_factors)), np.zeros(cells.n_cells)
     if before is not None:
@@ -100,7 +100,7 @@ def fit_loadings(
 
 
 def _keys_of(V: Floats, cells: Cells) -> Floats:
-    """V_key at its best, given V."""
+    """The best V_key, given V."""
     total = _by_key(V, cells)
     count = np.bincount(cells.key, minlength=cells.n_keys)[:, None]
     keys: Floats = CELL_RIDGE * total / (CELL_RIDGE * count + KEY_RIDGE)
@@ -114,7 +114,7 @@ def _ridges(V: Floats, V_key: Floats, cells: Cells) -> float:
 def _expected(
     V: Floats, cell_variance: Floats, case: Cases
 ) -> tuple[Floats, Floats, Floats, float, Floats, int]:
-    """Σ p E[zzᵀ] of cells, packed; Σ p ȳ E[z]; Σ E[zzᵀ]; what of ln P depends on V; Σ p; and U."""
+    """Σ p E[zzᵀ] of cells, packed; Σ p ȳ E[z]; Σ E[zzᵀ]; the part of ln P that depends on V; Σ p; and U."""
     precision, mean = _precisions(case, cell_variance)
     R = V.shape[1]
     rows, columns = np.tril_indices(R)
@@ -147,7 +147,7 @@ def _unpacked(packed: Floats, R: int) -> Floats:
 def _maximised(A: Floats, b: Floats, cells: Cells) -> tuple[Floats, Floats]:
     eye = np.eye(A.shape[1])
     own = np.linalg.inv(A + CELL_RIDGE * eye)
-    # What a key's cells say of V_key once they are at their best given it.
+    # The evidence of a key's cells about V_key, with V at its best for it.
     left = KEY_RIDGE * eye + _by_key(CELL_RIDGE * (eye - CELL_RIDGE * own), cells)
     right = _by_key(CELL_RIDGE * np.einsum("crs,cs->cr", own, b), cells)
     V_key = np.asarray(np.linalg.solve(left, right[:, :, None])[:, :, 0], dtype=np.float64)
@@ -156,7 +156,7 @@ def _maximised(A: Floats, b: Floats, cells: Cells) -> tuple[Floats, Floats]:
 
 
 def _by_key(of_cells: Floats, cells: Cells) -> Floats:
-    """Sums over the cells of each key; every key has one at least."""
+    """Sums over the cells of each key; every key has at least one."""
     order = np.argsort(cells.key, kind="stable")
     begins = np.searchsorted(cells.key[order], np.arange(cells.n_keys))
     sums: Floats = np.add.reduceat(of_cells[order], begins, axis=0)
@@ -166,7 +166,7 @@ def _by_key(of_cells: Floats, cells: Cells) -> Floats:
 def _start(
     cases: Sequence[Cases], cell_variance: Floats, cells: Cells, n_factors: int, passes: Passes
 ) -> Floats:
-    """V_key: the principal directions of people's means per key, as long as people are spread along them."""
+    """The V_key to start from: principal directions of people's means per key, as long as the deviations."""
     (moments, n) = passes.sums(partial(_key_moments, cell_variance, cells), cases)
     sizes, directions = np.linalg.eigh(moments / n)
     V_key = np.zeros((cells.n_keys, n_factors))
@@ -177,7 +177,7 @@ def _start(
 
 
 def _key_moments(cell_variance: Floats, cells: Cells, case: Cases) -> tuple[Floats, int]:
-    """Σ m mᵀ over people, m their means per key; and the number of people."""
+    """Σ m mᵀ over people, where m are a person's means per key, and the number of people."""
     precision, mean = _precisions(case, cell_variance)
     total, product = _by_key(precision.T, cells), _by_key((precision * mean).T, cells)
     means = product / (total + 1.0)

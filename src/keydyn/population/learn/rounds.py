@@ -1,9 +1,9 @@
-"""How a population is learnt: two rounds of people, loadings and variances, then slopes and states.
+"""Learn a population: two rounds of fitting people, loadings and variances, then slopes and hidden states.
 
-Everything is a pass over groups of people whose results are added up, so that it matters neither how many
-people there are nor in how many parts they come. Variances and hidden states are estimated from people that
-the loadings were not learnt from, because they would be flattered by the others: each half of the people in
-turn or, where there are very many, some of them.
+Each step is a pass over groups of people whose results are added up, so any number of people can be learnt
+from, in any number of parts. Variances and hidden states are estimated from people that the loadings were not
+learnt from, because on the others the loadings fit too well: each half of the people in turn or, of very many
+people, some of them.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from keydyn.population.parameters import Parameters, Variances
 from keydyn.population.person.fitting import Prior
 
 ROUNDS = 2
-# With fewer, half of the people say nothing of how people differ, and variances stay as they begin.
+# With fewer people, half of them cannot show how people differ, and variances keep their start values.
 LEAST_FOR_HALVES = 6
-# With more than twice this number, this many are held out of the loadings. They suffice for variances and
-# states, some dozens of numbers.
+# With more than twice this number of people, this number is held out of the loadings; that is enough to
+# estimate variances and states, which are some dozens of numbers.
 MOST_HELD_OUT = 500
-# What is known of more people is kept in files while it is needed.
+# Intermediate results of more people are kept in files.
 MOST_IN_MEMORY = 2000
-# What can be left out, to see what it is worth.
+# Parts of the model that can be left out, to measure their worth.
 PARTS = ("low rank", "scales", "slopes", "contexts", "tempo", "tails")
-# In place of a part that is left out: a variance of nothing, certainty, tails that are almost normal.
+# Stand-ins for parts left out: no variance, certain noise, and degrees of freedom of almost normal tails.
 NOTHING, CERTAIN, NORMAL = 1e-9, 1e6, 100
 
 
 def check_parts(without: Iterable[str]) -> tuple[str, ...]:
-    """The parts to leave out; a `ValueError` names one that is none."""
+    """The parts to leave out; a `ValueError` names one that does not exist."""
     chosen = (without,) if isinstance(without, str) else tuple(without)
     for part in chosen:
         if part not in PARTS:
@@ -61,7 +61,7 @@ def check_parts(without: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(eq=False)
 class _Course:
-    """Where learning is: people in groups, and each group's typing without what people share."""
+    """The state of learning: people in groups, and each group's typing without what people share."""
 
     groups: Groups
     store: Store
@@ -75,7 +75,7 @@ class _Course:
         return NORMAL if "tails" in self.without else int(estimates.DEGREES)
 
     def restricted(self, variances: Variances) -> Variances:
-        """The variances without the parts that are left out."""
+        """The variances, changed so that the parts left out have no effect."""
         if "scales" in self.without:
             variances = replace(variances, noise_leans=np.full(3, CERTAIN))
         if "slopes" in self.without:
@@ -97,7 +97,7 @@ def learn(
     scratch: str | PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Parameters:
-    """What these people share and how they differ."""
+    """Learn what these people share and how they differ."""
     passes = Passes(n_jobs, progress)
     with store(_in_memory(samples), scratch) as kept:
         groups = gathered(samples, kept)
@@ -126,7 +126,7 @@ def learn_more(
     scratch: str | PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Parameters:
-    """The loadings after further people; all else stays as it was learnt."""
+    """Learn the loadings further from more people; everything else stays as it was learnt."""
     passes = Passes(n_jobs, progress)
     with store(_in_memory(samples), scratch) as kept:
         groups = gathered(samples, kept, known.features)
@@ -145,9 +145,9 @@ def learn_more(
 
 
 def _n_passes(groups: Groups, n_states: int, without: tuple[str, ...]) -> int:
-    """How many passes over all people learning takes."""
+    """The number of passes over all people that learning takes."""
     n_splits = len(_splits(groups))
-    # Pairs, cells, what is left without scales; people's slopes; states.
+    # Pairs, cells, standardised values and slopes; then scales and states.
     others = 4 + SCALES_ITERATIONS + (n_splits or 1) * (n_states > 1)
     if "contexts" not in without:
         others += 2 + N_CONTEXTS
@@ -164,7 +164,7 @@ def _in_memory(samples: Samples | Iterable[Samples]) -> bool:
 
 
 def _in_cells(cells: Cells, events: Events) -> tuple[Floats, Integers]:
-    """Values and their cells."""
+    """The values of a group and their cells."""
     seen, _ = events.load()
     return seen.values, cells.of(seen.around(cells.spaces))
 
@@ -172,7 +172,7 @@ def _in_cells(cells: Cells, events: Events) -> tuple[Floats, Integers]:
 def _standardised(
     cells: Cells, location: Floats, scale: Floats, task: tuple[Stored, Events]
 ) -> tuple[Floats | Integers, ...]:
-    """y, cells, offsets, classes of keys, and where people begin."""
+    """y, cells, offsets, classes of keys, and the sample with which each person begins."""
     x, cell = task[0].load()
     seen, begins = task[1].load()
     y = (x - location[cell]) / scale[cell]
@@ -186,7 +186,7 @@ def _typing_of(known: Parameters, events: Events) -> tuple[Floats | Integers, ..
 
 
 def _remove_wide_effects(course: _Course) -> WideEffects:
-    """Effects of wide contexts, from what people fitted without loadings leave; the typing loses them."""
+    """Learn effects of wide contexts from residuals of people fitted without loadings; remove them from y."""
     groups, cells, kept = course.groups, course.cells, course.store
     if "contexts" in course.without:
         return WideEffects.none(cells.n_features)
@@ -209,7 +209,7 @@ def _without_wide(
 
 
 def _splits(groups: Groups) -> list[tuple[list[Truths], list[Truths]]]:
-    """Whom loadings are learnt from, and whom variances: no one is both in a split."""
+    """Splits of the people of each group into those for loadings and those for variances."""
     n, people = groups.n_people, groups.people
     if n < LEAST_FOR_HALVES:
         return []
@@ -222,14 +222,14 @@ def _splits(groups: Groups) -> list[tuple[list[Truths], list[Truths]]]:
 
 
 def _differences(course: _Course, n_states: int) -> tuple[Floats, Floats, Variances, Chain]:
-    """V and its support, all variances, and the chain."""
+    """Learn V and its support, all variances, and the chain."""
     cells, passes = course.cells, course.passes
     everyone = course.everyone()
     variances = course.restricted(estimates.initial_variances(cells.n_features))
     level = np.full(cells.n_features, estimates.LEVEL)
     V, support = np.zeros((cells.n_cells, n_factors(course.groups.n_people))), np.zeros(cells.n_cells)
     splits = _splits(course.groups)
-    # V and who was held out of it.
+    # V, and the people held out of it
     cross: list[tuple[Floats, list[Truths]]] = []
     before: list[Floats | None] = [None] * len(splits)
     for _ in range(ROUNDS):
@@ -246,7 +246,7 @@ def _differences(course: _Course, n_states: int) -> tuple[Floats, Floats, Varian
         if cross:
             variances, level = _cross_estimated(course, cross, variances, level)
             variances = course.restricted(variances)
-        # Of very many people those held out are few, so that V hardly changes by them.
+        # Of very many people, so few are held out that V hardly changes when they are added.
         begun = V if V.any() else cross[0][0] if len(cross) == 1 and cross[0][0].shape == V.shape else None
         V, support = _loadings(course, cases, everyone, variances, begun)
         before = [loadings for loadings, _ in cross]
@@ -279,7 +279,7 @@ def _loadings(
     variances: Variances,
     begun: Floats | None,
 ) -> tuple[Floats, Floats]:
-    """V and its support, from these people; if it has begun already, few steps are enough."""
+    """Learn V and its support from these people, in fewer iterations if a V has `begun`."""
     n = sum(int(some.sum()) for some in who)
     R = n_factors(n)
     if "low rank" in course.without:
@@ -292,7 +292,7 @@ def _loadings(
 def _cross_estimated(
     course: _Course, cross: Sequence[tuple[Floats, list[Truths]]], variances: Variances, level: Floats
 ) -> tuple[Variances, Floats]:
-    """λ, κ and η, and ω, of people that V was not learnt from; the mean over the splits."""
+    """Estimate λ, κ, η and ω from people that V was not learnt from; means over the splits."""
     found, start = [], Components(variances.cell, variances.key, variances.tempo, level)
     for V, others in cross:
         prior = Prior.of(course.cells, V, variances)

@@ -1,6 +1,6 @@
-"""How strongly people, keys and samples differ: λ, κ, η, β0, τ², estimated or fixed by reason.
+"""Fits of people in groups, and the variances of people, keys and samples that come from them.
 
-λ and κ come from people that the loadings were not learnt from: in the others they come out far too small.
+λ and κ come from people that the loadings were not learnt from; from the others they come out far too small.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from keydyn.population.person.fitting import Chosen, Prior, fit_people
 from keydyn.population.score.fitted import filled, shared_by_all, together
 from keydyn.population.score.kernel import Asked, TemplateColumns
 
-# Before anything is known.
+# Start values of λ, κ, η, ω and σ².
 CELL, KEY, TEMPO, LEVEL, NOISE = 0.2, 0.05, 0.04, 0.05, 0.5
 NO_VARIANCE = 1e-9
-# ν of residuals. Pseudo-observations: a cell's noise leans on its key's, that on the person's, that on the
-# population's.
+# ν of residuals, and the pseudo-observations by which a cell's noise is shrunk towards its key's, that
+# towards the person's, and that towards the population's.
 DEGREES = 4.0
 CELL_NOISE_LEANS, KEY_NOISE_LEANS, PERSON_NOISE_LEANS = 100.0, 30.0, 10.0
 LEAST_SLOPE_VARIANCE = 0.001
-# λ, κ and η come from samples with no more tempos of a person, but from two samples at least: the time that
-# they take grows faster than the number of tempos.
+# λ, κ and η are estimated from at most this number of tempos per person, but at least two samples: the time
+# taken grows faster than the number of tempos.
 MOST_TEMPOS = 20
-# A group's typing, and which of its people count.
+# A group's stored typing, and which of its people count.
 Some = tuple[Stored, Truths]
 
 
 def initial_variances(n_features: int) -> Variances:
-    """Where estimation begins: no slopes known, any slope possible."""
+    """The variances that estimation starts from; they leave slopes almost free."""
     cell, key, tempo, noise = (np.full(n_features, level) for level in (CELL, KEY, TEMPO, NOISE))
     slope, variance, gain = np.zeros((n_features, 3)), np.ones((n_features, 3)), np.ones(n_features)
     leans = np.array([CELL_NOISE_LEANS, KEY_NOISE_LEANS, PERSON_NOISE_LEANS])
@@ -46,7 +46,7 @@ def initial_variances(n_features: int) -> Variances:
 def with_slopes(
     variances: Variances, noise: Floats, slopes: Floats, slope_spread: Floats, gain_sums: Floats
 ) -> Variances:
-    """β0 and τ² by moments over people who were fitted with any slope possible; σ² and g² as means."""
+    """Estimate β0 and τ² by moments over people fitted with slopes almost free, and σ² and g² as means."""
     variance = slopes.var(axis=0, ddof=1) - slope_spread.mean(axis=0)
     sums = gain_sums.sum(axis=0)
     gain = np.where(sums[:, 0] > 0, sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0), 1.0)
@@ -60,13 +60,13 @@ def with_slopes(
 
 
 def loaded(stored: Stored) -> tuple[Typing, Integers]:
-    """A group's typing, and the sample with which each person begins, (U + 1,)."""
+    """Load a group's typing, and the sample with which each person begins, (U + 1,)."""
     *arrays, begins = stored.load()
     return Typing(*arrays), begins
 
 
 def cell_means(prior: Prior, stored: Stored) -> tuple[Floats, Floats, Floats]:
-    """(U, C) variances and means of all people's cells, and (F,) the sum of their own noise."""
+    """(U, C) variances and means of people's cells, and the (F,) sum of their own noise."""
     typing, begins = loaded(stored)
     people = fit_people(typing, _samples(begins), prior, False)
     return people.variance, people.cell_mean, people.own_noise.sum(axis=0)
@@ -84,7 +84,7 @@ def unexplained(prior: Prior, stored: Stored) -> Floats:
 
 
 def held_out_steps(prior: Prior, some: Some) -> Steps:
-    """What samples of the people who count say of their cells."""
+    """The steps of the people who count, from fits with b = 0."""
     typing, begins = loaded(some[0])
     chosen = _samples(begins, some[1], max(MOST_TEMPOS // typing.y.shape[1], 2))
     people = fit_people(typing, chosen, prior, False)
@@ -96,7 +96,7 @@ def held_out_steps(prior: Prior, some: Some) -> Steps:
 
 
 def held_out_residuals(prior: Prior, chain: Chain, some: Some) -> tuple[Floats, Integers, Integers]:
-    """e without the tempo, classes of keys and offsets, of samples that are held out of the person's fit."""
+    """Residuals e without the tempo, classes of keys and offsets of samples held out of the person's fit."""
     typing, begins = loaded(some[0])
     train, held_out = _folds(begins, some[1])
     people, part = fit_people(typing, train, prior), _part(typing, held_out.samples)
@@ -114,14 +114,14 @@ def held_out_residuals(prior: Prior, chain: Chain, some: Some) -> tuple[Floats, 
 
 
 def slopes_and_gains(prior: Prior, some: Some) -> tuple[Floats, Floats, Floats, Floats]:
-    """Own noise, slopes, their variances, and the parts of the gain, of the people who count."""
+    """Own noise, slopes, variances of slopes, and sums for the gain, of the people who count."""
     typing, begins = loaded(some[0])
     people = fit_people(typing, _samples(begins, some[1]), prior, False)
     return people.own_noise, people.slopes, people.slope_spread, people.gain_sums
 
 
 def _samples(begins: Integers, counts: Truths | None = None, most: int | None = None) -> Chosen:
-    """The samples of the people who count; of those who have more, `most` of them, evenly spread."""
+    """The samples of the people who count, at most `most` of each person's, evenly spread."""
     if counts is None:
         return Chosen(np.arange(begins[-1]), begins)
     own = [np.arange(*begins[u : u + 2]) for u in np.flatnonzero(counts)]
@@ -131,7 +131,7 @@ def _samples(begins: Integers, counts: Truths | None = None, most: int | None = 
 
 
 def _folds(begins: Integers, counts: Truths) -> tuple[Chosen, Chosen]:
-    """Samples to fit and samples held out: each half of a person's in turn, none of a single sample."""
+    """Samples to fit and samples held out, each half of a person's in turn, if there is more than one."""
     train, held_out = [], []
     for u in np.flatnonzero(counts):
         own = np.arange(*begins[u : u + 2])
@@ -147,7 +147,7 @@ def _joined(parts: Sequence[Integers]) -> Chosen:
 
 
 def _part(typing: Typing, samples: Integers) -> Typing:
-    """These samples alone."""
+    """The typing of these samples only."""
     lengths = np.diff(typing.offsets)[samples]
     begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     rows = np.repeat(typing.offsets[samples] - begins[:-1], lengths) + np.arange(begins[-1])

@@ -1,1 +1,1 @@
-"""One person: what samples say of them, and people drawn from the population."""
+"""Fitting a person to samples, starting from the population."""

@@ -1,4 +1,4 @@
-"""A person from samples: five reweighted Gaussian posteriors, then the slopes. Compiled."""
+"""Fit a person to samples: five reweighted Gaussian posteriors, then the slopes. Compiled."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from keydyn.population.person.posterior import (
 )
 
 ITERATIONS = 5
-# How often the slopes are fitted, each time with the weights of what the last ones left.
+# The number of fits of the slopes, each with weights from the residuals of the last.
 SLOPE_FITS = 2
 GAIN_LEANS = 20.0
-# A key counts towards the person's noise with at most this many times what the person has.
+# A key's noise counts towards the person's with at most this multiple of the person's.
 MOST_NOISE = 4.0
 
 
 class Prior(NamedTuple):
-    """What is known of a person before any sample: how people differ, and the other variances."""
+    """What is known of a person before any sample: the population's differences and variances."""
 
     differences: Differences  # loadings, λ and κ
     # (F,) η, σ² and g²
@@ -44,7 +44,7 @@ class Prior(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells, loadings: Floats, variances: Variances) -> Prior:
-        """From what was learnt, or is being learnt."""
+        """Make the prior from parameters that were learnt, or are being learnt."""
         v, differences = variances, Differences.of(cells, loadings, variances.cell, variances.key)
         own = v.tempo, v.noise, v.gain, v.slope, v.slope_variance
         return cls(differences, *own, parents(cells.n_features), v.noise_leans, float(v.degrees[0]))
@@ -58,14 +58,14 @@ class Chosen(NamedTuple):
 
     @classmethod
     def one_person(cls, n: int) -> Chosen:
-        """All of n samples are one person's."""
+        """Choose n samples that are all one person's."""
         return cls(np.arange(n), np.array([0, n]))
 
 
 class People(NamedTuple):
-    """What samples say of U people."""
+    """U people fitted to their samples."""
 
-    # (U, C) sum of weights and weighted mean of y in each cell, the tempo removed
+    # (U, C) sum of weights, and weighted mean of y without the tempo, in each cell
     weight: Floats
     cell_mean: Floats
     # (U, C) σ², and mean and variance of the person's effect
@@ -82,13 +82,13 @@ class People(NamedTuple):
 
     @property
     def scale(self) -> Floats:
-        """(U, C) the scale used for scoring: few samples make it wide."""
+        """(U, C) the scale used for scoring, which few samples make wide."""
         scale: Floats = np.sqrt(self.noise + self.spread)
         return scale
 
     @property
     def variance(self) -> Floats:
-        """(U, C) of a cell's mean; infinite where a person has not typed."""
+        """(U, C) variance of each cell's mean; infinite in cells that the person has not typed."""
         with np.errstate(divide="ignore"):
             variance: Floats = self.noise / self.weight
         return variance
@@ -108,7 +108,7 @@ class OnePerson(NamedTuple):
 
 
 class PersonRoom(NamedTuple):
-    """Room for one person at a time: residuals and weights, (N, F), of cells, (C,), and of keys, (G,)."""
+    """Work arrays for one person at a time: of events, (N, F), of cells, (C,), and of keys, (G,)."""
 
     r: Floats
     w: Floats
@@ -124,7 +124,10 @@ class PersonRoom(NamedTuple):
 
 
 def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = True) -> People:
-    """The people who typed these samples, or anyone; cells not typed stay 0 unless it is `complete`."""
+    """Fit the people who typed these samples; means of untyped cells stay 0 unless the fit is `complete`.
+
+    A person without samples becomes anyone.
+    """
     (N, F), C = typing.y.shape, len(prior.differences.loadings)
     U, G, n = len(chosen.begins) - 1, len(prior.differences.feature), len(chosen.samples)
     fits = {
@@ -138,7 +141,7 @@ def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = Tr
     }
     wrong = [name for name, right in fits.items() if not right]
     if wrong:
-        raise ValueError(f"what was typed and what is known of people differ in size: {', '.join(wrong)}")
+        raise ValueError(f"samples and what is known of people differ in size: {', '.join(wrong)}")
     shapes = *[(U, C)] * 5, (U, F), (U, F, 3), (U, F, 3), (U, F), (U, F, 2), (n, F)
     people = People(*map(np.zeros, shapes))
     room = PersonRoom(
@@ -167,7 +170,7 @@ def _fit(
             room.scale[c] = np.sqrt(of_one.noise[c])
         for iteration in range(ITERATIONS):
             if iteration > 0:
-                # The first time the tempo would absorb the person.
+                # In the first iteration the tempo would absorb the person's effects.
                 _weigh(typing, prior, of_one, room)
                 _take_tempos(typing, prior, of_one, room)
             _take_means(typing, of_one, room)
@@ -181,7 +184,7 @@ def _fit(
 
 @merged
 def _weigh(typing: Typing, prior: Prior, person: OnePerson, room: PersonRoom) -> None:
-    """Residuals, and their weights by Student t."""
+    """Compute residuals, and their weights by Student t."""
     y, cell, offsets, samples = typing.y, typing.cell, typing.offsets, person.samples
     r, w, scale, mean, tempo, degrees = room.r, room.w, room.scale, person.mean, person.tempo, prior.degrees
     for k in range(len(samples)):
@@ -194,7 +197,7 @@ def _weigh(typing: Typing, prior: Prior, person: OnePerson, room: PersonRoom) ->
 
 @merged
 def _take_tempos(typing: Typing, prior: Prior, person: OnePerson, room: PersonRoom) -> None:
-    """d̂ = Σ w r / (Σ w + 1/η) of each sample and feature."""
+    """Estimate d̂ = Σ w r / (Σ w + 1/η) of each sample and feature."""
     offsets, samples, r, w, tempo = typing.offsets, person.samples, room.r, room.w, person.tempo
     for k in range(len(samples)):
         for f in range(r.shape[1]):
@@ -208,7 +211,7 @@ def _take_tempos(typing: Typing, prior: Prior, person: OnePerson, room: PersonRo
 
 @merged
 def _take_means(typing: Typing, person: OnePerson, room: PersonRoom) -> None:
-    """Weighted means of cells, the tempo removed, and their variances σ²/W."""
+    """Compute weighted means of cells without the tempo, and their variances σ²/W."""
     y, cell, offsets, samples = typing.y, typing.cell, typing.offsets, person.samples
     weight, cell_mean, tempo, w, scale = person.weight, person.cell_mean, person.tempo, room.w, room.scale
     for c in range(len(weight)):
@@ -229,7 +232,7 @@ def _take_means(typing: Typing, person: OnePerson, room: PersonRoom) -> None:
 
 @merged
 def _take_effects(prior: Prior, untyped: bool, person: OnePerson, room: PersonRoom) -> None:
-    """μ = m0 + k (ȳ − m0), m0 = V z + E[a], and its variance; of cells not typed, too, if `untyped`."""
+    """Compute μ = m0 + k (ȳ − m0), m0 = V z + E[a], and its variance; also of untyped cells if `untyped`."""
     differences, posterior = prior.differences, room.posterior
     weight, mean, spread = person.weight, person.mean, person.spread
     for c in range(len(weight)):
@@ -247,7 +250,7 @@ def _take_effects(prior: Prior, untyped: bool, person: OnePerson, room: PersonRo
 
 @merged
 def _take_noise(typing: Typing, prior: Prior, person: OnePerson, room: PersonRoom) -> None:
-    """Squares of what is left without the person's effects and the tempo, and the noise from them."""
+    """Estimate the noise from the squares of residuals without the person's effects and the tempo."""
     y, cell, offsets, samples = typing.y, typing.cell, typing.offsets, person.samples
     mean, tempo, w, scale, squares = person.mean, person.tempo, room.w, room.scale, room.squares
     for k in range(len(samples)):
@@ -264,10 +267,10 @@ def _take_noise(typing: Typing, prior: Prior, person: OnePerson, room: PersonRoo
 
 @merged
 def _share_noise(prior: Prior, person: OnePerson, room: PersonRoom) -> None:
-    """σ² of each cell, leaning on its key's, that on the person's, that on the population's.
+    """Estimate σ² of each cell, shrunk towards its key's, the person's and the population's in turn.
 
     A key that varies far more than the person's others, because a few of its times were recorded wrongly,
-    counts only in part towards the person's σ², on which all keys lean.
+    counts only in part towards the person's σ², because all keys are shrunk towards it.
     """
     cell_key, key_feature, leans = prior.differences.key, prior.differences.feature, prior.leans
     key_sum, key_weight, own = room.key_sum, room.key_weight, person.own
@@ -293,7 +296,7 @@ def _share_noise(prior: Prior, person: OnePerson, room: PersonRoom) -> None:
 
 @merged
 def _take_residuals(typing: Typing, person: OnePerson, room: PersonRoom) -> None:
-    """r in units of the scale that scores have."""
+    """Compute residuals r in units of the scale used for scoring."""
     y, cell, offsets, samples, r = typing.y, typing.cell, typing.offsets, person.samples, room.r
     for k in range(len(samples)):
         for n in range(offsets[samples[k]], offsets[samples[k] + 1]):
@@ -304,7 +307,7 @@ def _take_residuals(typing: Typing, person: OnePerson, room: PersonRoom) -> None
 
 @within
 def _parent(r: Floats, n: int, first: int, of: int, before: int) -> float:
-    """The clipped residual of a parent; 0 if there is none, if it is missing or before the sample's start."""
+    """The clipped residual of a parent; 0 if there is no parent, or it is missing or before the sample."""
     if of < 0 or n - before < first:
         return 0.0
     value = r[n - before, of]
@@ -318,7 +321,7 @@ def _parent(r: Floats, n: int, first: int, of: int, before: int) -> float:
 def _fit_slopes(
     typing: Typing, prior: Prior, person: OnePerson, people: People, room: PersonRoom, place: tuple[int, int]
 ) -> None:
-    """Ridge regression of residuals on their parents, and the share of the squares that it leaves."""
+    """Fit a ridge regression of residuals on their parents, and the share of the squares that it leaves."""
     offsets, samples, tempo, parents = typing.offsets, person.samples, person.tempo, prior.parents
     r, w, A, b, x, degrees = room.r, room.w, room.A, room.b, room.x, prior.degrees
     u, f = place

@@ -1,8 +1,8 @@
-"""What is known of a person after some values: Gaussian algebra, compiled.
+"""The Gaussian posterior of a person's effects, given some values. Compiled.
 
 A cell's weighted mean is ȳ = V_c z + a_key + b_c + noise, with z ~ N(0, I), a ~ N(0, κ), b ~ N(0, λ) and
-noise of variance v = σ²/W, infinite where nothing was typed. The effects b and a are integrated out, so that
-only the R × R system of z is solved.
+noise of variance v = σ²/W, infinite for untyped cells. The effects b and a are integrated out, so that only
+the R × R system of z is solved.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ class Differences(NamedTuple):
 
     @classmethod
     def of(cls, cells: Cells, loadings: Floats, cell_variance: Floats, key_variance: Floats) -> Differences:
-        """With the numbering of these cells."""
+        """Make the differences, with the numbering of these cells."""
         return cls(loadings, cells.key, cells.key_feature, cell_variance, key_variance)
 
 
 class Posterior(NamedTuple):
-    """What `effects` fills in."""
+    """The posterior of a person's factors and of each key's effect, which `effects` fills in."""
 
-    # (R, R) and (R,) covariance and mean of the person's factors
+    # (R, R) covariance and (R,) mean of the person's factors
     S: Floats
     z: Floats
     # (G,) mean and variance of each key's a, given z
     key_mean: Floats
     key_spread: Floats
-    pull: Floats  # (G, R) how a moves with z: −pull · z
-    # (R,), (G,), (G,) room
+    pull: Floats  # (G, R) coefficients of −z in each key's a
+    # (R,), (G,) and (G,) work arrays
     linear: Floats
     product: Floats
     precision: Floats
 
     @classmethod
     def room(cls, differences: Differences) -> Posterior:
-        """Room for the posterior of one person."""
+        """Empty arrays for the posterior of one person."""
         R, G = differences.loadings.shape[1], len(differences.feature)
         shapes = (R, R), (R,), (G,), (G,), (G, R), (R,), (G,), (G,)
         return cls(*map(np.empty, shapes))
@@ -57,7 +57,7 @@ class Posterior(NamedTuple):
 
 @within
 def inverted(A: Floats) -> None:
-    """A symmetric positive definite matrix replaced by its inverse; the lower triangle is read."""
+    """Replace a symmetric positive definite matrix by its inverse; only the lower triangle is read."""
     n = len(A)
     for j in range(n):
         for i in range(j, n):
@@ -83,7 +83,7 @@ def inverted(A: Floats) -> None:
 
 @within
 def effects(variance: Floats, mean: Floats, differences: Differences, posterior: Posterior) -> None:
-    """The posterior of z and of each key's a, from means of cells and their variances, (C,) each."""
+    """Compute the posterior of z and of each key's a, from means of cells and their variances, (C,) each."""
     loadings, cell_key, key_feature, cell_variance, key_variance = differences
     S, z, key_mean, key_spread, pull, linear, product, precision = posterior
     C, R = loadings.shape
@@ -131,7 +131,7 @@ def effects(variance: Floats, mean: Floats, differences: Differences, posterior:
 
 @merged
 def expected(c: int, differences: Differences, posterior: Posterior) -> float:
-    """V_c z + E[a]: what a cell's effect is expected to be without its own mean."""
+    """V_c z + E[a], the expected effect in a cell before its own mean is considered."""
     loadings, z = differences.loadings, posterior.z
     total: float = posterior.key_mean[differences.key[c]]
     for i in range(len(z)):

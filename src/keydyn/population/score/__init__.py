@@ -1,1 +1,1 @@
-"""Scores of whole samples under templates, and what speaks for and against a claim."""
+"""Scores of samples under templates, and the evidence for and against a claim."""

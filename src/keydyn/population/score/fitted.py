@@ -1,4 +1,4 @@
-"""A fitted population and what is asked of it: a template, scores, and what speaks for and against a claim.
+"""A fitted population, which enrols people, scores samples and explains scores.
 
 Scores are computed in pieces of some samples and some templates, which threads share.
 """
@@ -33,13 +33,14 @@ from keydyn.population.score.kernel import (
 )
 from keydyn.short_repr import short_repr
 
-# Events times templates of one compiled call, well under a second of work: between calls signals are heard.
+# Events times templates per compiled call, which takes well under a second: signals are handled only between
+# calls.
 AT_A_TIME = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """Templates of one population side by side, made once for the scores of many samples; immutable."""
+    """Templates of one population side by side, made once to score many samples; immutable."""
 
     population: str
     columns: TemplateColumns
@@ -51,7 +52,7 @@ class SideBySide:
 
 
 def side_by_side(templates: Sequence[Template], cells: Integers | None = None) -> TemplateColumns:
-    """These templates side by side, of these cells alone if they are named."""
+    """Put templates side by side, with only the cells that are given, if any."""
     mean = _last([one.mean if cells is None else one.mean.take(cells) for one in templates])
     scale = _last([one.scale if cells is None else one.scale.take(cells) for one in templates])
     slopes, gain = _last([one.slopes for one in templates]), _last([one.gain for one in templates])
@@ -59,32 +60,32 @@ def side_by_side(templates: Sequence[Template], cells: Integers | None = None) -
 
 
 def one_by_one(templates: Sequence[Template]) -> TemplateColumns:
-    """These templates one after the other: (U, C), (U, C), (U, F, 3) and (U, F)."""
+    """Put templates one after the other: (U, C), (U, C), (U, F, 3) and (U, F)."""
     names = ("mean", "scale", "slopes", "gain")
     mean, scale, slopes, gain = (np.array([getattr(one, name) for one in templates]) for name in names)
     return TemplateColumns(mean, 1.0 / scale, slopes, 1.0 / gain)
 
 
 def together(own: TemplateColumns, beside: TemplateColumns | None = None) -> Templates:
-    """Templates one after the other, then others side by side, if there are any."""
+    """Combine templates one after the other with others side by side, if there are any."""
     C, F = own.mean.shape[1], own.slopes.shape[1]
     return Templates(own, beside or TemplateColumns(*map(np.empty, ((C, 0), (C, 0), (F, 3, 0), (F, 0)))))
 
 
 def all_beside(beside: TemplateColumns) -> Templates:
-    """Templates side by side."""
+    """Templates to score under that are all side by side."""
     C, F = len(beside.mean), len(beside.slopes)
     return Templates(TemplateColumns(*map(np.empty, ((0, C), (0, C), (0, F, 3), (0, F)))), beside)
 
 
 def _last(arrays: list[Floats]) -> Floats:
-    """What `np.stack` gives along the last axis, in a tenth of the time for thousands of small arrays."""
+    """Stack arrays along the last axis, ten times as fast as `np.stack` for thousands of small arrays."""
     rows = np.concatenate([array.ravel() for array in arrays]).reshape(len(arrays), -1)
     return np.ascontiguousarray(rows.T).reshape(*arrays[0].shape, len(arrays))
 
 
 def shared_by_all(tempo: Floats, chain: Chain) -> Shared:
-    """What compiled loops need of η and the chain."""
+    """The η, parents and chain that compiled loops take."""
     return Shared(tempo, parents(len(tempo)), *chain.tables)
 
 
@@ -92,13 +93,13 @@ def shared_by_all(tempo: Floats, chain: Chain) -> Shared:
 class Ready:
     """Samples, ready to be scored."""
 
-    seen: Observations  # the samples as the population sees them
-    typing: Typing  # those without what people share
-    shift: Floats  # (N, F) what makes densities of y those of what was measured
+    seen: Observations  # the samples in the population's form
+    typing: Typing  # the samples without what people share
+    shift: Floats  # (N, F) added to log-densities of y to give those of the measurements
 
     @cached_property
     def few(self) -> tuple[Integers, Typing]:
-        """The cells that occur, and the samples with cells that are places among these."""
+        """The cells that occur, and the samples with cells numbered among these."""
         used, place = np.unique(self.typing.cell, return_inverse=True)
         return used, self.typing._replace(cell=place.reshape(self.typing.cell.shape))
 
@@ -114,14 +115,15 @@ class Ready:
 
 
 class Fitted:
-    """What was learnt and its SHA-256, what the compiled loops need of it, and `anyone`, of whom nothing is
-    known.
+    """A fitted population: its parameters, their SHA-256, the input of compiled loops, and `anyone`.
+
+    `anyone` is the template of a person without samples.
     """
 
     def __init__(self, parameters: Parameters, sha256: str) -> None:
         self.parameters, self.sha256 = parameters, sha256
         self.shared = shared_by_all(parameters.variances.tempo, parameters.chain)
-        # The keys that codes stand for, the unknown one last.
+        # The keys that codes stand for, None for the unknown key last
         self.keys = np.append(parameters.cells.vocabulary.astype(object), [None])
         nothing, none = np.zeros((0, len(parameters.features))), np.zeros(0, dtype=np.int64)
         unseen = Observations(
@@ -130,13 +132,13 @@ class Fitted:
         self.anyone = self.enrolled(unseen)
 
     def check(self, templates: Sequence[Template] | SideBySide) -> None:
-        """A `ValueError` if a template belongs to another population."""
+        """Raise a `ValueError` if a template belongs to another population."""
         one_by_one = [templates] if isinstance(templates, SideBySide) else templates
         if any(template.population != self.sha256 for template in one_by_one):
             raise ValueError("the template belongs to another population: enrol the person with this one")
 
     def side_by_side(self, templates: Sequence[Template]) -> SideBySide:
-        """These templates side by side."""
+        """Put templates of this population side by side."""
         self.check(templates)
         return SideBySide(self.sha256, side_by_side(templates))
 
@@ -147,11 +149,11 @@ class Fitted:
         return shapes == [(C,), (C,), (F, 3), (F,)]
 
     def enrolled(self, seen: Observations) -> Template:
-        """The person who typed this."""
+        """Make the template of the person who typed this."""
         return self._enrolled(seen, Chosen.one_person(len(seen.offsets) - 1))[0]
 
     def enrolled_each(self, samples: Samples) -> list[Template]:
-        """The people who typed these samples, in the order in which they first appear."""
+        """Make templates of the people who typed these samples, in the order in which they first appear."""
         people, users = samples.people
         order = np.argsort(people, kind="stable")
         begins = np.searchsorted(people[order], np.arange(len(users) + 1))
@@ -171,7 +173,7 @@ class Fitted:
         return found
 
     def ready(self, samples: Samples) -> Ready:
-        """These samples; a single one keeps what is made of it, because several questions are asked of it."""
+        """Prepare samples for scoring; a single sample caches the result, because it is used repeatedly."""
         found: Ready | None = samples.kept.get(self.sha256)
         if found is None:
             found = self._made_ready(samples)
@@ -196,7 +198,7 @@ class Fitted:
         beside: SideBySide | None = None,
         n_jobs: int | None = 1,
     ) -> Asked:
-        """What is asked, of what was measured, under these templates and then under those beside them."""
+        """Fill in `asked`, with densities of the measurements, under `templates` and then those `beside`."""
         self.check(templates)
         if len(templates) == 0:
             return asked
@@ -207,7 +209,7 @@ class Fitted:
             self.check(beside)
             laid_out = together(one_by_one(templates), beside.columns)
         else:
-            # Only what the samples need of templates, of which there may be many.
+            # Only the cells that the samples need, because there may be many templates.
             used, typed = ready.few
             laid_out = all_beside(side_by_side(templates, used))
         scored(typed, laid_out, self.shared, asked, n_jobs)
@@ -220,12 +222,12 @@ class Fitted:
         return asked
 
     def explained(self, seen: Observations, terms: Floats) -> dict[str, NDArray[Any]]:
-        """Terms (N, F, 2) of a person and of anyone, summed by key and feature; strongest evidence first.
+        """Sum the terms (N, F, 2) of a person and of anyone by key and feature, strongest evidence first.
 
-        As columns: `key`, None for unknown ones, `feature`, `count`, `log_likelihood` and `evidence`.
+        The columns are `key`, None for unknown ones, `feature`, `count`, `log_likelihood` and `evidence`.
         """
         features, n_codes = self.parameters.features, len(self.keys)
-        # Feature by feature: among equals, what was typed first comes first.
+        # Feature by feature; if the evidence is equal, keys typed earlier come first.
         there = np.isfinite(seen.values.T)
         group = (np.arange(len(features))[:, None] * n_codes + seen.codes)[there]
         of_person, of_anyone = terms[..., 0].T[there], terms[..., 1].T[there]
@@ -244,7 +246,7 @@ class Fitted:
 
 
 def _some(templates: Templates, users: slice) -> Templates:
-    """Some of the templates, together in memory."""
+    """Some of the templates, contiguous in memory."""
     K = len(templates.own.mean)
     beside = slice(max(users.start - K, 0), max(users.stop - K, 0))
     return Templates(
@@ -261,7 +263,7 @@ def scored(
     n_jobs: int | None = 1,
     at_a_time: int = AT_A_TIME,
 ) -> Asked:
-    """What is asked, in calls of `at_a_time` events × templates."""
+    """Fill in `asked` in calls of at most `at_a_time` events × templates."""
     offsets, U = typed.offsets, len(templates.own.mean) + int(templates.beside.mean.shape[1])
     if len(typed.y) * U <= at_a_time:
         return filled(typed, templates, shared, asked)
@@ -284,7 +286,7 @@ def scored(
 
 
 def _pieces(offsets: Integers, n_templates: int, most: int = AT_A_TIME) -> list[tuple[int, int, slice]]:
-    """Runs of samples and of templates, none with more than `most` events times templates."""
+    """Pieces of some samples and some templates, with at most `most` events × templates if possible."""
     pieces = []
     first, n = 0, len(offsets) - 1
     while first < n:
@@ -300,13 +302,13 @@ def _pieces(offsets: Integers, n_templates: int, most: int = AT_A_TIME) -> list[
 def filled(
     typing: Typing, templates: Templates, shared: Shared, asked: Asked, sessions: Sessions = WHOLE
 ) -> Asked:
-    """What is asked, filled in; a `ValueError` names a shape that does not fit."""
+    """Fill in `asked` in one compiled call; a `ValueError` names a shape that does not fit."""
     N, F = typing.y.shape
     own, beside = templates
     (K, C), V = own.mean.shape, beside.mean.shape[1]
     S, n, U = len(shared.start), len(typing.offsets) - 1, (K if sessions is WHOLE else 1) + V
     fits = {
-        # As numbers without a sign, negative ones are large.
+        # Negative numbers are large when viewed as unsigned.
         "cells": typing.cell.shape == (N, F) and (N == 0 or bool(typing.cell.view(np.uint64).max() < C)),
         "offsets": n >= 0 and typing.offsets[0] == 0 and typing.offsets[-1] == N,
         "classes": typing.classes.shape == (N,),
@@ -329,6 +331,6 @@ def filled(
     }
     wrong = [name for name, right in fits.items() if not right]
     if wrong:
-        raise ValueError(f"what is scored and what it is scored with differ in size: {', '.join(wrong)}")
+        raise ValueError(f"samples and the templates to score them with differ in size: {', '.join(wrong)}")
     score(typing, templates, shared, sessions, Work.room(F, S), asked)
     return asked

@@ -1,9 +1,9 @@
-"""One event after the other under many templates: its density, the hidden states, the tempo. Compiled.
+"""Score events one by one under many templates: densities, hidden states and tempos. Compiled.
 
-A sample's score is the sum of its events' terms. An event's term is known when the next key is, whose name
-the cell of its hold needs. `score` goes through whole samples, or through what has come of sessions that go
-on. The innermost loops go over templates, which do not depend on each other, so that the machine computes
-several at a time. Nothing is allocated here, so that no references need counting in the loops.
+A sample's score is the sum of its events' terms. An event's term needs the next key, on which the cell of the
+hold depends. `score` processes whole samples, or the next events of sessions in progress. The innermost loops
+run over templates, which are independent, so that the machine computes several at a time. Nothing is
+allocated here, so the loops need no reference counting.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, merged, without_counting
 from keydyn.population.features import CLIP, Typing
 
-# How much of a sample's tempo is forgotten with each event.
+# The share of a sample's tempo that is forgotten with each event.
 FORGET = 0.02
-# Densities of all features of an event are multiplied: a smaller product counts as this.
+# The least density of an event, which is the product over its features.
 LEAST_DENSITY = 1e-300
-# Densities of a sample's events are multiplied down to this product, or up to one divided by it.
+# Densities of a sample's events are multiplied until the product leaves the range from this to its inverse.
 SMALLEST_PRODUCT = 1e-200
-# What is known of this many templates fits into the fastest memory.
+# The number of templates processed together; their data fit into the fastest cache.
 TEMPLATES = 128
 
 
 class TemplateColumns(NamedTuple):
-    """Templates side by side: the last axis is theirs; or one after the other, where the first is.
+    """The arrays of templates, side by side along the last axis, or one after the other along the first.
 
-    `mean`, (C, U), and `slopes`, (F, 3, U), are the templates'; `per_scale`, (C, U), and `per_gain`, (F, U),
-    are one divided by their scales and gains, because dividing takes long.
+    Side by side, `mean` is (C, U) and `slopes` is (F, 3, U); `per_scale`, (C, U), and `per_gain`, (F, U), are
+    the inverses of scales and gains, because division is slow.
     """
 
     mean: Floats
@@ -41,14 +41,14 @@ class TemplateColumns(NamedTuple):
 
 
 class Templates(NamedTuple):
-    """What events are scored under: templates one after the other, then others side by side."""
+    """The templates to score under: some one after the other, then others side by side."""
 
     own: TemplateColumns
     beside: TemplateColumns
 
 
 class Shared(NamedTuple):
-    """What all people share: η, (F,), the parents of residuals, (F, 3, 2), and the chain of hidden states."""
+    """What all templates share: η, (F,), the parents of residuals, (F, 3, 2), and the hidden chain."""
 
     tempo: Floats
     parents: Integers
@@ -61,12 +61,12 @@ class Shared(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What `score` fills in; an empty array is not asked for."""
+    """Arrays that `score` fills in, except those that are empty."""
 
     # (n, U) and (N, U) log-densities
     samples: Floats = np.empty((0, 0))
     events: Floats = np.empty((0, 0))
-    # (N, F, K) what each feature adds to an event's log-density, under the first K templates
+    # (N, F, K) term of each feature in an event's log-density, under the first K templates
     terms: Floats = np.empty((0, 0, 0))
     # (N, F, K) e − d under the first K templates, NaN where a value is missing
     residuals: Floats = np.empty((0, 0, 0))
@@ -75,17 +75,17 @@ class Asked(NamedTuple):
 
 
 class Sessions(NamedTuple):
-    """What samples are the next part of; without rows, they are whole.
+    """The sessions that samples continue; without rows, samples are whole.
 
-    A session has one template of its own, that of its row, beside those that all share.
+    Each session has a template of its own, in its row, besides those that all sessions share.
     """
 
-    # (n,) of each sample its session, the number of its first event there, from 0, and the class of the key
-    # before that; below 0 it is no event
+    # (n,) for each sample: its session, the position of its first event there, and the class of the key
+    # before it. A position below 0 is no event
     row: Integers
     position: Integers
     before: Integers
-    left: Floats  # (K, 5 F + S, U) what the events of each session have left, as `Work.left`
+    left: Floats  # (K, 5 F + S, U) the state after the last event of each session, as in `Work.left`
 
 
 _NO_ROWS: Integers = np.zeros(0, dtype=np.int64)
@@ -93,7 +93,7 @@ WHOLE = Sessions(_NO_ROWS, _NO_ROWS, _NO_ROWS, np.zeros((0, 0, 0)))
 
 
 class Event(NamedTuple):
-    """Values and cells, (F,), classes of the key before (−1 at first) and its own, and place modulo 3."""
+    """Values and cells, (F,), classes of the previous key (−1 if none) and this one, and position mod 3."""
 
     y: Floats
     cell: Integers
@@ -103,10 +103,10 @@ class Event(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Templates that are worked on together: the first, how many, and how many of them in detail.
+    """Templates that are processed together: `size` of them from `begin` on, the first `detailed` in detail.
 
-    The first `own` are rows from `row` on; `beside` is the column of the next. Loops go over whole `eights`,
-    which are the machine's lanes.
+    The first `own` are rows from `row` on; `beside` is the column of the next. Loops run over whole `eights`,
+    because the machine computes eight templates at a time.
     """
 
     begin: int
@@ -119,10 +119,10 @@ class Block(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What events so far have left of a block of T templates, and room for the event at hand."""
+    """The state of a block of T templates after the events so far, and work arrays for the current event."""
 
-    left: Floats  # (5 F + S, T) the next four
-    r: Floats  # (3, F, T) residuals of this event and the two before, event n at n modulo 3
+    left: Floats  # (5 F + S, T) the next four arrays in one
+    r: Floats  # (3, F, T) residuals of this event and the two before, those of event n at n modulo 3
     # (F, T) the tempo and its variance, 1/P
     d: Floats
     unsure: Floats
@@ -130,12 +130,12 @@ class Work(NamedTuple):
     # (T,) the logarithm of the sample's density is `total` + ln `running`
     total: Floats
     running: Floats
-    terms: Floats  # (F, T) what each feature adds to it, in detail
+    terms: Floats  # (F, T) term of each feature, for detailed templates
     gap: Floats  # (F, T) e − d
-    # (F, 3, T) and (F, T) the templates' own
+    # (F, 3, T) and (F, T) of the templates
     slopes: Floats
     per_gain: Floats
-    # Room
+    # Work arrays
     dense: Floats
     likely: Floats
     factor: Floats
@@ -146,7 +146,7 @@ class Work(NamedTuple):
 
     @classmethod
     def room(cls, F: int, S: int) -> Work:
-        """For F features and S states; each thread keeps its own."""
+        """Work arrays for F features and S states; each thread keeps its own."""
         if (F, S) not in _ROOMS.made:
             left = np.zeros((5 * F + S, TEMPLATES))
             shapes = (), (), (F,), (F,), (F, 3), (F,), (F,), (S,), (), (), (), (), ()
@@ -156,14 +156,14 @@ class Work(NamedTuple):
 
 
 def parts_left(left: Floats, F: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Residuals (…, 3, F, U), tempo and its variance (…, F, U), and hidden states (…, S, U), in one array."""
+    """Views of residuals (…, 3, F, U), tempo and its variance (…, F, U), and hidden states (…, S, U)."""
     *n, _, U = left.shape
     residuals = left[..., : 3 * F, :].reshape(*n, 3, F, U)
     return residuals, left[..., 3 * F : 4 * F, :], left[..., 4 * F : 5 * F, :], left[..., 5 * F :, :]
 
 
 class _Rooms(threading.local):
-    """To make room takes as long as to score a short sample."""
+    """Each thread's work arrays, kept because making them takes as long as scoring a short sample."""
 
     def __init__(self) -> None:
         self.made: dict[tuple[int, int], Work] = {}
@@ -176,7 +176,7 @@ _ROOMS = _Rooms()
 def score(
     typing: Typing, templates: Templates, shared: Shared, sessions: Sessions, work: Work, asked: Asked
 ) -> None:
-    """Fill in what is asked; `filled` sees to it that shapes fit."""
+    """Fill in `asked`; the caller ensures that shapes fit, as `filled` does."""
     offsets, classes = typing.offsets, typing.classes
     going = len(sessions.row) > 0
     K = 1 if going else len(templates.own.mean)
@@ -228,7 +228,7 @@ def score(
 
 @merged
 def _lay_out(templates: Templates, work: Work, block: Block) -> None:
-    """The slopes and gains of the templates of a block; lanes without a template have some of no use."""
+    """Copy the slopes and gains of a block's templates; lanes without a template get unused values."""
     own, beside = templates
     for u in range(8 * block.eights):
         row, column = block.row + u, block.beside + min(u, block.size - 1) - block.own
@@ -241,7 +241,7 @@ def _lay_out(templates: Templates, work: Work, block: Block) -> None:
 
 @merged
 def _tell_nothing(asked: Asked, n: int, block: Block) -> None:
-    """NaN, where there is no event."""
+    """Fill in NaN where there is no event."""
     for u in range(min(block.size, asked.events.shape[1])):
         asked.events[n, block.begin + u] = np.nan
     for s in range(asked.states.shape[1]):
@@ -250,7 +250,7 @@ def _tell_nothing(asked: Asked, n: int, block: Block) -> None:
 
 @merged
 def _begin_sample(shared: Shared, work: Work, block: Block) -> None:
-    """Nothing came before: d = 0, P = 1/η."""
+    """Reset the state for the start of a sample: d = 0, P = 1/η."""
     for u in range(8 * block.eights):
         work.total[u], work.running[u] = 0.0, 1.0
     for k in range(len(work.left)):
@@ -263,7 +263,7 @@ def _begin_sample(shared: Shared, work: Work, block: Block) -> None:
 
 @merged
 def _step(event: Event, templates: Templates, shared: Shared, work: Work, block: Block) -> None:
-    """Σ_s α⁻_s Π_f t(e_f) of one event, in `density`; then the hidden states and the tempo after it."""
+    """Compute Σ_s α⁻_s Π_f t(e_f) of one event in `density`, then update hidden states and tempo."""
     _predict_states(event, shared, work, block)
     for u in range(8 * block.eights):
         work.factor[u], work.density[u] = 1.0, 0.0
@@ -284,7 +284,7 @@ def _step(event: Event, templates: Templates, shared: Shared, work: Work, block:
 
 @merged
 def _predict_states(event: Event, shared: Shared, work: Work, block: Block) -> None:
-    """α⁻: the states before the event is seen."""
+    """Compute α⁻, the probability of the states before the event is seen."""
     alpha, likely = work.alpha, work.likely
     for s in range(len(shared.start)):
         at_first = shared.start[s] if event.before < 0 else 0.0
@@ -301,7 +301,7 @@ def _predict_states(event: Event, shared: Shared, work: Work, block: Block) -> N
 def _take_residual(
     event: Event, templates: Templates, parents: Integers, work: Work, block: Block, f: int
 ) -> None:
-    """r = (y − μ) / scale, and e − d with e = (r − Σ β clip(parent)) / g; `factor` collects the scales."""
+    """Compute r = (y − μ) / scale and e − d, e = (r − Σ β clip(parent)) / g; `factor` collects the scales."""
     own, beside = templates
     r, gap, factor, per_gain = work.r, work.gap, work.factor, work.per_gain
     y, c, now = event.y[f], event.cell[f], event.place
@@ -327,7 +327,7 @@ def _take_residual(
 
 @merged
 def _tell_detail(y: Floats, shared: Shared, work: Work, u: int) -> None:
-    """What each feature adds to the event's term under a template; `terms` has the scales so far."""
+    """Compute the term of each feature under a template; `terms` holds the scales so far."""
     terms, dense = work.terms, work.dense
     for f in range(len(y)):
         dense[f, u] = 0.0
@@ -348,9 +348,9 @@ def _tell_detail(y: Floats, shared: Shared, work: Work, u: int) -> None:
 
 @merged
 def _weigh_state(y: Floats, shared: Shared, work: Work, block: Block, s: int) -> None:
-    """Student t with an even ν: (1 + z²/(ν v)) to the power −(ν + 1)/2, divided by √v, v = c² + 1/P.
+    """Multiply in Student t with even ν: (1 + z²/(ν v)) to the power −(ν + 1)/2, over √v, v = c² + 1/P.
 
-    Of all features together, because roots and quotients take long.
+    This is done for all features together, because roots and quotients are slow.
     """
     gap, unsure, likely, ratio, product = work.gap, work.unsure, work.likely, work.ratio, work.product
     per_degree, constant = 1.0 / shared.degrees[s], 1.0
@@ -378,10 +378,10 @@ def _weigh_state(y: Floats, shared: Shared, work: Work, block: Block, s: int) ->
 
 @merged
 def _filter_states(shared: Shared, work: Work, block: Block) -> None:
-    """α, and the density of the event, which is added to its sample.
+    """Compute α and the density of the event, and add it to that of the sample.
 
-    Densities are multiplied while that is safe; logarithms take long. Where no state is likely at all, each
-    is as likely as at first.
+    Densities are multiplied while that is safe, because logarithms are slow. If no state is likely at all,
+    α is the start probability.
     """
     alpha, likely, density, per_density = work.alpha, work.likely, work.density, work.weight
     running, product, total = work.running, work.product, work.total
@@ -405,9 +405,9 @@ def _filter_states(shared: Shared, work: Work, block: Block) -> None:
 
 @merged
 def _follow_tempo(y: float, shared: Shared, work: Work, block: Block, f: int) -> None:
-    """P += Σ_s w_s and d += Σ_s w_s z / P, with w_s = α_s (ν_s + 1)/(ν_s + z²/c_s²)/c_s².
+    """Update P += Σ_s w_s and d += Σ_s w_s z / P, with w_s = α_s (ν_s + 1)/(ν_s + z²/c_s²)/c_s².
 
-    Then some of it is forgotten: d ← (1 − φ) d and 1/P ← (1 − φ)²/P + (1 − (1 − φ)²) η.
+    Then forget some of it: d ← (1 − φ) d and 1/P ← (1 − φ)²/P + (1 − (1 − φ)²) η.
     """
     gap, d, unsure, alpha = work.gap, work.d, work.unsure, work.alpha
     weight, product = work.weight, work.product

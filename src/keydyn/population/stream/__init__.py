@@ -1,4 +1,4 @@
-"""Samples that are still being typed, scored key by key."""
+"""Streams that score samples key by key while they are being typed."""
 
 from keydyn.population.stream.streams import PopulationStream, PopulationStreams
 

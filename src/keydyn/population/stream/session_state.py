@@ -1,4 +1,4 @@
-"""What streams must know to go on, as plain arrays: checked, and as bytes, a record per session."""
+"""The state from which streams go on, as checked plain arrays and as bytes, with one record per session."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from keydyn.files import (
 )
 from keydyn.population.cells import LAST_IN_WORD
 
-# What all sessions of a state have in common: SHA-256 of the population, and of the cohort.
+# The arrays that all sessions of a state share: SHA-256 of the population, and of the cohort.
 SHARED = ("population", "cohort")
-# What the records of sessions are marked with, and the bytes of what they have in common, which come first.
+# The mark of a state in bytes, and the size of the shared arrays, which come first.
 MARK = b"KDS1"
 HEAD = 64
-# Beyond this no residual, tempo or logarithm of a time can come.
+# The largest residual, tempo or logarithm of a time that is accepted.
 LARGEST_VALUE = 1e12
 
 
 def fingerprint(arrays: Sequence[Floats]) -> NDArray[np.uint8]:
-    """(32,) SHA-256 of what is known of templates."""
+    """(32,) SHA-256 of the arrays of templates."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -42,7 +42,10 @@ def fingerprint(arrays: Sequence[Floats]) -> NDArray[np.uint8]:
 
 
 def checked(state: Tensors, present: Tensors, unknown: int, times: Truths) -> Tensors:
-    """The state, if it can replace the `present` one; `unknown` is the largest code, `times` are logs."""
+    """Check that a state can replace the `present` one, and return it.
+
+    `unknown` is the largest code; `times` tells which features are logarithms of times.
+    """
 
     def values(name: str, found: Floats) -> None:
         within(-LARGEST_VALUE, LARGEST_VALUE)(name, found[:, times][~np.isnan(found[:, times])])
@@ -65,7 +68,7 @@ def checked(state: Tensors, present: Tensors, unknown: int, times: Truths) -> Te
     for name, what in (("population", "population"), ("cohort", "cohort"), ("claimed", "claimed template")):
         if (state[name] != present[name]).any():
             raise ValueError(f"the state belongs to another {what}")
-    # The hidden states are probabilities once an event's term is known.
+    # The hidden states are probabilities from the first scored event on; before, they are 0.
     total = np.where((state["count"] > 1)[:, None], 1.0, 0.0)
     if not (np.abs(state["states"].sum(axis=1) - total) < SUM_TOLERANCE).all():
         raise ValueError("states has values that do not add up to one")
@@ -73,24 +76,24 @@ def checked(state: Tensors, present: Tensors, unknown: int, times: Truths) -> Te
 
 
 def record_of(state: Tensors) -> np.dtype[Any]:
-    """What a state holds of one session, as one record."""
+    """The type of the record that holds one session of a state."""
     own = [(name, array) for name, array in state.items() if name not in SHARED]
     return np.dtype([(name, array.dtype.newbyteorder("<"), array.shape[1:]) for name, array in own])
 
 
 def packed(state: Tensors) -> bytes:
-    """All sessions of a state in one."""
+    """Pack all sessions of a state together."""
     return marked(MARK, _head(state) + _records(state).tobytes())
 
 
 def packed_each(state: Tensors) -> list[bytes]:
-    """Each session of a state on its own, as `packed` would give it alone."""
+    """Pack each session of a state separately, as `packed` does for a single one."""
     head = _head(state)
     return [marked(MARK, head + record.tobytes()) for record in _records(state)]
 
 
 def parsed(contents: bytes, record: np.dtype[Any]) -> Tensors:
-    """The state in what `packed` gave, in records like these; only the values are not checked here."""
+    """Read a state from what `packed` returned, with records of this type; values are not checked here."""
     payload = _whole(contents)
     if (len(payload) - HEAD) % record.itemsize:
         raise ValueError("the state does not fit these sessions: it is of another population or cohort")
@@ -108,12 +111,12 @@ def _whole(contents: bytes) -> bytes:
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:
-    """In this machine's byte order."""
+    """Convert values to this machine's byte order."""
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def joined(several: Sequence[bytes]) -> bytes:
-    """The states of several sessions, each on its own, in one; a `ValueError` if they do not go together."""
+    """Join separate states of sessions in one; a `ValueError` if populations or cohorts differ."""
     if not several:
         raise ValueError("there are no states")
     payloads = [_whole(contents) for contents in several]

@@ -1,4 +1,4 @@
-"""Samples that are still being typed, followed key by key: thousands at a time, or one."""
+"""Streams that score samples key by key while they are being typed: thousands at a time, or one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from keydyn.population.score.fitted import Fitted, one_by_one, side_by_side, tog
 from keydyn.population.score.kernel import Asked, Sessions, TemplateColumns, Work, parts_left, score
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
 
-# Events times templates of one compiled call: between calls signals are heard.
+# Events times templates per compiled call; signals are handled only between calls.
 AT_A_TIME = 2_000_000
-# The parts of what the events of a session have left under each template.
+# The parts of a session's state under each template.
 LEFT = ("residuals", "tempo", "variance", "states")
 
 
 class Runs(NamedTuple):
-    """The `order` of events by session; the sessions that have any, where each begins, and sizes."""
+    """Runs of events by session: the events in `order`, the sessions that have any, offsets and sizes."""
 
     order: Integers
     own: Integers
@@ -49,27 +49,27 @@ _ONE: Integers = np.arange(2)
 
 
 def begins_of(sessions: Integers) -> Truths:
-    """Where each run of one session begins, among sessions that are in order."""
+    """Whether a run of one session begins at each place, among sorted sessions."""
     begins = np.ones(len(sessions), dtype=bool)
     begins[1:] = sessions[1:] != sessions[:-1]
     return begins
 
 
 class Followed(NamedTuple):
-    """How many events came in each of S sessions, (S,), and what is known of the last ones."""
+    """The number of events in each of S sessions, (S,), and the last events."""
 
     number: Integers
-    codes: Integers  # (S, 3) the keys of the last three
-    in_word: Integers  # (S,) the place of the last in its word
-    values: Floats  # (S, F) of the last
+    codes: Integers  # (S, 3) keys of the last three events
+    in_word: Integers  # (S,) place of the last key in its word
+    values: Floats  # (S, F) values of the last event
 
 
 class PopulationStreams:
-    """The terms of `PopulationModel.event_log_likelihoods` of S sessions, each as soon as it is known.
+    """Streams of S sessions that give the terms of `PopulationModel.event_log_likelihoods` as keys are typed.
 
-    Each session is followed under a template of its own, the one claimed, and under a cohort of C templates
-    that all share. An event's term needs the next key, so that an event gives the term of the one before.
-    Neither memory nor the time of an update grows with the length of sessions.
+    Each session is scored under a template of its own, the one claimed, and under a cohort of C templates
+    that all sessions share. An event's term needs the next key, so each event gives the term of the one
+    before. Neither memory nor the time of an update grows with the length of sessions.
     """
 
     def __init__(self, fitted: Fitted, claimed: Sequence[Template], cohort: Sequence[Template] = ()) -> None:
@@ -86,10 +86,10 @@ class PopulationStreams:
         self._cohort_print = fingerprint(self._templates.beside)
         self._left: Floats = np.zeros((n, 5 * F + known.chain.n_states, 1 + len(cohort)))
         self._parts = dict(zip(LEFT, parts_left(self._left, F), strict=True))
-        # The SHA-256 of each session's template, and whether it has been asked for.
+        # The SHA-256 of each session's template, and whether it has been computed
         self._prints: NDArray[np.uint8] = np.zeros((len(claimed), 32), dtype=np.uint8)
         self._printed = np.zeros(len(claimed), dtype=bool)
-        # How many events came, the keys of the last three, and what stands around and in the last.
+        # The number of events, keys of the last three, and the last event's place in its word and values
         self._count: Integers = np.zeros(n, dtype=np.int64)
         self._codes: Integers = np.empty((n, 3), dtype=np.int64)
         self._in_word: Integers = np.empty(n, dtype=np.int64)
@@ -102,19 +102,19 @@ class PopulationStreams:
 
     @property
     def n_states(self) -> int:
-        """How many hidden states the population has; one if there are none."""
+        """The population's number of hidden states; 1 if it has none."""
         return self._known.chain.n_states
 
     @property
     def n_templates(self) -> int:
-        """How many templates each session is followed under: the one claimed, then the cohort."""
+        """The number of templates that each session is scored under: the one claimed and the cohort."""
         return int(self._left.shape[2])
 
     @property
     def states(self) -> Floats:
-        """(S, 2) filtered probability of active and pause at each session's last scored event, as claimed.
+        """Filtered probabilities of the hidden states at each session's last scored event, as claimed.
 
-        NaN before there is one. One column if the population has no hidden states.
+        There is one row per session, NaN before its first scored event, and one column per state.
         """
         found: Floats = self._parts["states"][:, :, 0].copy()
         found[self._count < 2] = np.nan
@@ -122,25 +122,22 @@ class PopulationStreams:
 
     @property
     def n_events(self) -> Integers:
-        """(S,) how many events came in each session."""
+        """(S,) number of events in each session."""
         return self._count.copy()
 
     def events_in(self, s: Integers) -> Integers:
-        """How many events came in these sessions."""
+        """The numbers of events in these sessions."""
         return self._count[s]
 
     def encode(self, keys: Any) -> Integers:
-        """The code of each key's name, for `update(codes=…)`."""
+        """The codes of keys, given their names, for `update(codes=…)`."""
         if type(keys) is list and len(keys) == 1:
-            # The usual way of one key at a time.
+            # A shortcut for one key at a time, the usual case
             return np.array([min(self._labels.one(keys[0]), self._labels.missing)])
         return np.minimum(self._labels.many(keys), self._labels.missing)
 
     def restart(self, sessions: ArrayLike | None = None, claimed: Sequence[Template] | None = None) -> None:
-        """The next event of these sessions (all unless named) is the first of another sample.
-
-        `claimed` gives each of them another template.
-        """
+        """Begin another sample in these sessions (all by default); `claimed` gives each a new template."""
         which = self.numbers(sessions)
         if claimed is not None:
             if len(claimed) != len(which):
@@ -163,13 +160,14 @@ class PopulationStreams:
         codes: ArrayLike | None = None,
         states: Floats | None = None,
     ) -> Floats:
-        """(B, 1 + C) of B events the terms of the events before them; NaN at the first event of a sample.
+        """Add B events and return the terms, (B, 1 + C), of the events before them.
 
-        `values` are (B, F): interval and hold in milliseconds, then further features, in the order of the
-        population's features; NaN where one is missing. `sessions` says which session each event belongs to;
-        without it there is one event of each. Events of the same session are in the order in which they were
-        typed. `codes` from `encode` may stand in place of `keys`. `states`, (B, S), is filled with the
-        filtered probabilities of the hidden states at the same events as the terms, as claimed.
+        Terms are NaN at the first event of a sample. `values` are (B, F): interval and hold in milliseconds,
+        then further features, in the order of the population's features; NaN where one is missing. `sessions`
+        gives the session of each event; without it there is one event per session. Events of one session are
+        in the order in which they were typed. `codes` from `encode` may replace `keys`. `states`, (B, number
+        of states), is filled with the filtered probabilities of the hidden states at the events that the
+        terms belong to, as claimed.
         """
         which = self.numbers(sessions, distinct=False)
         rows, typed = self.given(values, keys, codes, len(which))
@@ -182,7 +180,7 @@ class PopulationStreams:
         return terms
 
     def given(self, values: ArrayLike, keys: Any, codes: ArrayLike | None, n: int) -> tuple[Floats, Integers]:
-        """A copy of the values of n events and the codes of their keys; a `ValueError` if they do not fit."""
+        """Copy the values of n events and encode their keys; a `ValueError` if they do not fit."""
         rows = np.array(values, dtype=np.float64)
         if rows.shape != (n, len(self._times)):
             raise ValueError(
@@ -191,14 +189,14 @@ class PopulationStreams:
         return rows, self._typed(keys, codes, n)
 
     def advance(self, runs: Runs, rows: Floats, codes: Integers) -> Asked:
-        """The terms and states that `update` gives, in runs, as are the values and codes; the values change.
+        """Add events that are sorted in runs, and return their terms and states as `update` does.
 
-        Nothing has changed where values are refused.
+        The values are overwritten. If values are refused, nothing else changes.
         """
         around = Around(*np.empty((len(Around._fields), len(rows)), dtype=np.int64))
         followed = Followed(self._count, self._codes, self._in_word, self._values)
         session, shift = np.repeat(runs.own, runs.sizes), np.empty(rows.shape)
-        # What becomes known is the term of the event before each, whose values come in place of its own.
+        # Each event makes the term of the one before it known, so `follow` replaces its values by that one's.
         if not follow(session, codes, rows, shift, self._times, followed, self._known.cells.spaces, around):
             given = np.empty(rows.shape)
             given[runs.order] = rows
@@ -206,7 +204,7 @@ class PopulationStreams:
         return self._terms(runs, rows, shift, around)
 
     def end(self, sessions: ArrayLike | None = None) -> Floats:
-        """(B, 1 + C) the terms of the last events, after which no key comes; then `restart`."""
+        """Return the terms, (B, 1 + C), of the last events, after which no key comes, and `restart`."""
         s = self.numbers(sessions)
         if (self._count[s] == 0).any():
             raise ValueError("there was no event")
@@ -220,16 +218,16 @@ class PopulationStreams:
         return terms
 
     def state(self, sessions: ArrayLike | None = None) -> Tensors:
-        """All that is needed to go on with these sessions (all unless named) later, as plain arrays.
+        """The state from which these sessions (all by default) can go on later, as plain arrays.
 
-        They hold the last two intervals and holds and the last three keys of each, and what was typed before
-        only in sums. `stream_state.packed` makes a file's contents of them.
+        Of each session it holds the last three keys, the last event's values, residuals of the three events
+        before it and, of earlier typing, only sums. `session_state.packed` turns it into bytes.
         """
         s = self.numbers(sessions)
         return self._common(s) | {name: table[s] for name, table in self._tables().items()}
 
     def _common(self, s: Integers) -> Tensors:
-        """What a state must agree in with the sessions that go on from it."""
+        """The arrays that must agree between a state and the sessions that go on from it."""
         return {
             "population": np.frombuffer(bytes.fromhex(self._fitted.sha256), dtype=np.uint8),
             "cohort": self._cohort_print,
@@ -237,7 +235,7 @@ class PopulationStreams:
         }
 
     def _tables(self) -> Tensors:
-        """What changes with every event, a row per session."""
+        """The arrays that change with every event, with one row per session."""
         tables: Tensors = {
             "count": self._count,
             "codes": self._codes,
@@ -247,30 +245,31 @@ class PopulationStreams:
         return tables | self._parts
 
     def kept(self, s: Integers) -> tuple[NDArray[Any], ...]:
-        """Copies of what changes with every event of these sessions, for `put_back`."""
+        """Copy the arrays that change with every event of these sessions, for `put_back`."""
         return tuple(table[s] for table in self._changing)
 
     def put_back(self, s: Integers, kept: tuple[NDArray[Any], ...]) -> None:
-        """Let these sessions be as they were."""
+        """Restore these sessions from the copies that `kept` made."""
         for table, copy in zip(self._changing, kept, strict=True):
             table[s] = copy
 
     def restore(self, state: Tensors, sessions: ArrayLike | None = None) -> None:
-        """Let these sessions (all unless named) go on from a `state`; a `ValueError` says what does not fit.
+        """Let these sessions (all by default) go on from a `state`; a `ValueError` says what does not fit.
 
-        They must claim the templates that they claimed then, beside the same cohort.
+        They must claim the same templates as then, with the same cohort.
         """
         s = self.numbers(sessions)
-        # As many rows as sessions: what is in them does not matter.
+        # One row per session; only their shape matters.
         present = self._common(s) | {name: table[: len(s)] for name, table in self._tables().items()}
         found = checked(state, present, self._labels.missing, self._times)
         for name, table in self._tables().items():
             table[s] = found[name]
 
     def _terms(self, runs: Runs, values: Floats, shift: Floats, around: Around) -> Asked:
-        """The terms of events, (B, 1 + C), in runs, and their hidden states, (B, S), as claimed.
+        """Compute the terms, (B, 1 + C), of events in runs, and their hidden states as claimed.
 
-        NaN where the position is before a sample. `shift` is that of logarithms; scales are added to it.
+        They are NaN where the position is before a sample. `shift` holds that of logarithms; that of scales
+        is added to it.
         """
         known, offsets = self._known, runs.offsets
         y, cell = np.empty(values.shape), np.empty(values.shape, dtype=np.int64)
@@ -280,7 +279,7 @@ class PopulationStreams:
         position, before = around.position[first], self._classes[around.before[first]]
         room = Work.room(len(self._times), self.n_states)
         if len(y) * self.n_templates <= AT_A_TIME:
-            # All shapes are known here, so that nothing needs to be checked.
+            # All shapes are known here, so nothing needs to be checked.
             typing, sessions = (
                 Typing(y, cell, offsets, classes),
                 Sessions(runs.own, position, before, self._left),
@@ -302,7 +301,7 @@ class PopulationStreams:
             raise ValueError("the template has a different size from those of its population")
 
     def _rows(self, templates: Sequence[Template]) -> TemplateColumns:
-        """The templates, a row each."""
+        """Put templates one after the other, each in a row."""
         self._check(templates)
         return one_by_one(templates)
 
@@ -313,11 +312,11 @@ class PopulationStreams:
         return self._prints[s]
 
     def numbers(self, sessions: ArrayLike | None, distinct: bool = True) -> Integers:
-        """These sessions, all unless named; a `ValueError` if there are no such ones."""
+        """The numbers of these sessions, all by default; a `ValueError` if one does not exist."""
         return session_numbers(sessions, len(self), distinct)
 
     def _complaint(self, rows: Floats) -> str:
-        """What is wrong with values, in words."""
+        """The message that says what is wrong with values."""
         times = rows[:, self._times]
         wrong = np.isinf(rows).any(axis=1) | (times <= 0).any(axis=1)
         if not wrong.any():
@@ -349,11 +348,11 @@ def follow(
     spaces: Integers,
     around: Around,
 ) -> bool:
-    """What stands around the event before each of these, and its values in `rows`; `followed` goes on.
+    """Add events to `followed`, and fill in the context and, in `rows`, the values of the event before each.
 
-    `session`, `key` and `rows` are those of events in the order in which they came. Of `times` the logarithms
-    are followed; `shift` is what makes their densities those of times. False, and nothing has changed, if
-    values cannot be.
+    `session`, `key` and `rows` are those of events in the order in which they came. `times` tells which
+    values are times, of which logarithms are taken; `shift` turns their log-densities into those of times.
+    Return False, without changing anything, if there are impossible values.
     """
     for b in range(len(session)):
         for f in range(rows.shape[1]):
@@ -366,7 +365,7 @@ def follow(
         around.two_before[b], around.before[b], around.key[b] = last[0], last[1], last[2]
         around.after[b], around.position[b], around.in_word[b] = key[b], number - 1, followed.in_word[s]
         if number == 0:
-            # The first interval is unknown, whatever stands in for it.
+            # The first interval is unknown, whatever value stands there.
             rows[b, 0] = np.nan
         for f in range(rows.shape[1]):
             value = math.log(rows[b, f]) if times[f] else rows[b, f]
@@ -380,7 +379,7 @@ def follow(
 
 
 def _pieces(offsets: Integers, n_templates: int) -> Iterator[tuple[slice, slice]]:
-    """Whole runs, until they are many events: which, and their events."""
+    """Yield slices of whole runs, and of their events, for calls of limited size."""
     begin, n = 0, len(offsets) - 1
     while begin < n:
         limit = offsets[begin] + max(AT_A_TIME // n_templates, 1)
@@ -390,7 +389,7 @@ def _pieces(offsets: Integers, n_templates: int) -> Iterator[tuple[slice, slice]
 
 
 def session_numbers(sessions: ArrayLike | None, n: int, distinct: bool) -> Integers:
-    """These of n sessions, all unless named; a `ValueError` if there are no such ones."""
+    """The numbers of these of n sessions, all by default; a `ValueError` if one does not exist."""
     if sessions is None:
         return np.arange(n)
     which = np.asarray(sessions)
@@ -406,17 +405,17 @@ def session_numbers(sessions: ArrayLike | None, n: int, distinct: bool) -> Integ
 
 
 class PopulationStream:
-    """One sample under several templates: `PopulationStreams` of one session."""
+    """A stream that scores one sample under several templates; `PopulationStreams` of one session."""
 
     def __init__(self, fitted: Fitted, templates: Sequence[Template]) -> None:
         self._streams = PopulationStreams(fitted, templates[:1], templates[1:])
 
     def restart(self) -> None:
-        """The next event is the first of another sample."""
+        """Begin another sample."""
         self._streams.restart()
 
     def update(self, values: ArrayLike, key: Any) -> Floats | None:
-        """(U,) the terms of the event before, now that the next key is known; None at a sample's first event.
+        """Add an event and return the terms, (U,), of the one before it; None at a sample's first event.
 
         `values` are those of this event, as `PopulationStreams.update` takes them.
         """
@@ -425,6 +424,6 @@ class PopulationStream:
         return None if first else terms
 
     def end(self) -> Floats:
-        """(U,) the terms of the last event, after which no key comes; then `restart`."""
+        """Return the terms, (U,), of the last event, after which no key comes, and `restart`."""
         terms: Floats = self._streams.end()[0]
         return terms

@@ -9,7 +9,7 @@ class SessionProtocol(WebSocketsSansIOProtocol):
     """uvicorn's WebSocket protocol, for a server that may stop at the moment in which a client leaves."""
 
     def shutdown(self) -> None:
-        """Say goodbye to the client, unless the connection is being closed already.
+        """Close the connection, unless that is being done already.
 
         uvicorn would send a second close frame, which raises `InvalidState`: the server would neither close
         the other connections nor ask the application to end.

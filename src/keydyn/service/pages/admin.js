@@ -21,7 +21,7 @@ let shown = 0;
 async function show() {
   const [name, ...rest] = location.hash.slice(1).split("/");
   const found = Object.hasOwn(VIEWS, name) ? name : "overview";
-  // Whoever goes on before a view is there sees the later one.
+  // If the address changes before a view is loaded, only the last view is shown.
   const turn = (shown += 1);
   mark(found);
   let contents;

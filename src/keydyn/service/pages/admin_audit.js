@@ -25,7 +25,7 @@ const ACTIONS = {
 const ACTORS = { key: "API key", session: "page", link: "link", token: "browser", operator: "operator", service: "service" };
 const ANSWERS = { accept: "accepted", unsure: "unsure", reject: "rejected" };
 
-/** Who did something: what kind of caller, and the beginning of its id. */
+/** The caller who did something: its kind and the beginning of its id. */
 function actor(text) {
   const [kind, ...id] = text.split(":");
   return element("span", { title: text }, [ACTORS[kind] ?? kind, id.join(":").slice(0, 6)].filter(Boolean).join(" "));

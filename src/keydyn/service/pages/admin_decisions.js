@@ -1,4 +1,4 @@
-// What was decided, over time.
+// Decisions over time.
 
 import { announce, facts, labelled, table } from "./admin_parts.js";
 import { element, find } from "./elements.js";
@@ -94,7 +94,7 @@ export function claimsChart(bars, by, description) {
   ];
 }
 
-/** What happened in so many hours or days up to now; days begin at midnight here. */
+/** Counts of what happened in the last `count` hours or days, today included; days begin at local midnight. */
 export function counted(service, { by, count }) {
   const now = service.now();
   const length = by === "day" ? DAY : HOUR;

@@ -1,4 +1,4 @@
-// How often decisions go wrong: what is aimed at, what is known, and what is not.
+// How often decisions go wrong: the targets, what has been measured, and what has not.
 
 import { announce, message, table } from "./admin_parts.js";
 import { element } from "./elements.js";
@@ -51,11 +51,11 @@ function calibration(stated) {
     element("p", { class: "small muted" }, "“Genuine not accepted” is the share of samples typed by the right person that would be rejected or unsure; the calibration stores no interval for it. “Strangers accepted” follows from your levels; in brackets is the range in which the share lies for other people like those measured, with 95 % confidence. “Not measurable” means that there were too few strangers to measure so small a share: nobody is accepted then."));
 }
 
-/** What the rates rest on besides the calibration's own people. */
+/** The comparisons that the rates rest on, besides those of the calibration. */
 function basis(stated) {
   if (stated.population?.learnt_here) return "";
   const own = stated.own;
-  if (!own) return "It does not know how your people type.";
+  if (!own) return "It has not been adjusted to your people.";
   return `It was adjusted by ${own.comparisons.toLocaleString()} comparisons among ${own.people} of your own people: the level standard would accept ${rate(own.standard)} of these strangers.`;
 }
 
@@ -134,7 +134,7 @@ function bare(share) {
   return percent(share).replace(" %", "");
 }
 
-/** A share in per cent, with two digits that count. */
+/** A share in per cent, with two significant digits. */
 function percent(share) {
   return `${number(100 * share)} %`;
 }

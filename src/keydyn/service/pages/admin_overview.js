@@ -1,4 +1,4 @@
-// How things stand.
+// Overview of people, today's decisions and the service.
 
 import { facts, message } from "./admin_parts.js";
 import { element } from "./elements.js";
@@ -57,7 +57,7 @@ export async function view(service) {
   ];
 }
 
-/** What an administrator should look at. */
+/** A message about what needs an administrator's attention. */
 function needs(standing) {
   const one = (number, single, several) => `${number} ${number === 1 ? single : several}`;
   const found = [

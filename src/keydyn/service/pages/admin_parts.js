@@ -1,8 +1,8 @@
-// Parts of which the views of the administration are made.
+// Parts that the views of the administration share.
 
 import { element, find } from "./elements.js";
 
-/** A table that scrolls by itself where it is wider than the page. Cells are texts or elements. */
+/** A table that scrolls by itself if it is wider than the page. Cells are texts or elements. */
 export function table(caption, heads, rows) {
   const head = (each, place) => element("th", { scope: "col", class: each.number && "number" },
     each.hidden ? element("span", { class: "visually-hidden" }, each.name) : each.name ?? each);
@@ -19,19 +19,19 @@ export function table(caption, heads, rows) {
       element("tbody", {}, rows.map((row) => element("tr", {}, row.map(cell))))));
 }
 
-/** A moment, in words of the reader's place. */
+/** A date and time, in the reader's locale. */
 export function moment(at) {
   const date = new Date(at);
   const shown = date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
   return element("time", { datetime: date.toISOString(), title: date.toISOString() }, shown);
 }
 
-/** A control below its label, whose name is that of the control. */
+/** A control below its label. */
 export function labelled(name, control) {
   return element("div", { class: "field" }, element("label", { for: control.id }, name), control);
 }
 
-/** A list of terms and what each is. */
+/** A list of terms with their values. */
 export function facts(pairs) {
   return element("dl", { class: "facts" }, pairs.map(([term, ...what]) =>
     element("div", {}, element("dt", {}, term), element("dd", {}, what))));
@@ -43,7 +43,7 @@ export function message(kind, title, detail, ...more) {
     element("strong", {}, title), detail ? element("span", {}, detail) : null, more);
 }
 
-/** Ask before something that cannot be undone; resolves to whether it is wanted. */
+/** Ask for confirmation of what cannot be undone; resolves to whether it was given. */
 export function confirmed(title, detail, action, typed = null) {
   const field = typed && element("input", { autocomplete: "off", spellcheck: "false" });
   const go = element("button", { class: "danger", value: "yes", disabled: Boolean(typed) }, action);
@@ -66,7 +66,7 @@ export function confirmed(title, detail, action, typed = null) {
   });
 }
 
-/** Said to those who do not see the page. */
+/** Announce a text to screen readers. */
 export function announce(text) {
   find("status").textContent = text;
 }

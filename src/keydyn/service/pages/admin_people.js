@@ -1,4 +1,4 @@
-// Who is enrolled, and one person in full.
+// The list of people, and the view of one person.
 
 import { announce, confirmed, facts, labelled, moment, table } from "./admin_parts.js";
 import { element } from "./elements.js";
@@ -10,9 +10,9 @@ import { nameOf, partOfId } from "./names.js";
 export const title = "People";
 
 const PAGE = 25;
-// Of one person's decisions: how many are asked for, and listed; and the days of the chart.
+// The most decisions about a person that are requested and that are listed, and the days of the chart.
 const MOST = 200, LISTED = 20, DAYS = 30;
-// From this drift on, enrol again.
+// From this drift on, a person should enrol again.
 const DRIFTED = 0.7;
 const WAYS = { free: "Any text", fixed: "Fixed text", positions: "Fixed text, positions only" };
 
@@ -83,7 +83,7 @@ function seconds(wait) {
   return wait < 7200 ? `${Math.round(wait / 60)} min` : wait < 172800 ? `${Math.round(wait / 3600)} h` : `${Math.round(wait / 86400)} days`;
 }
 
-/** What was decided about claims to be a person, the newest first, as the audit log has it. */
+/** The decisions about claims to be a person, newest first, from entries of the audit log. */
 function decisions(service, entries, name) {
   const more = element("p", {}, element("a", { href: `#audit/${encodeURIComponent(name)}` }, "All entries about this person in the audit log"));
   if (entries.length === 0) return element("section", { class: "card", "aria-labelledby": "decided" },
@@ -119,7 +119,7 @@ async function person(service, name) {
       element("section", { class: "card", "aria-label": "State" }, facts([
         ["Created", moment(one.created_at)],
         ["Failed attempts in a row", one.failed_attempts],
-        ["Spent of the takeover chance", `${percent(one.takeover_chance_spent)} of ${percent(settings.takeover_chance)} % in 30 days`],
+        ["Takeover chance spent", `${percent(one.takeover_chance_spent)} of ${percent(settings.takeover_chance)} % in 30 days`],
         ["Next attempt", one.wait_s > 0 ? `in ${seconds(one.wait_s)}` : "any time"],
       ])),
       element("section", { class: "card", "aria-labelledby": "profiles" },

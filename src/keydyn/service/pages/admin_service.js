@@ -1,9 +1,9 @@
-// What the service is asked, in a session that an admin key opened, or in that of the page.
+// Requests of the administration to the service, in a session opened with an admin key or in the page's session.
 
 import { announce, message } from "./admin_parts.js";
 import { ServiceProblem, Session } from "./calling.js";
 
-// Whether this tab uses the session of the page.
+// Where this tab notes that it uses the session of the page.
 const SHARED = "keydyn.admin.shared";
 
 /** A session of this tab, which ends by itself after an hour, or the one that a link opened for the page. */
@@ -80,13 +80,13 @@ export class Service {
   }
 }
 
-/** What a problem says, as a message; other errors are thrown on. */
+/** A problem as a message; other errors are rethrown. */
 export function complaint(problem, before = "") {
   if (!(problem instanceof ServiceProblem)) throw problem;
   return message("bad", `${before}${problem.fields.title}`, problem.fields.detail);
 }
 
-/** Run something; a problem is shown in a place of the page. */
+/** Run an action, and show a problem in the given place. */
 export async function guarded(place, action) {
   try {
     await action();

@@ -1,4 +1,4 @@
-// What the tenant chooses.
+// The settings of the tenant.
 
 import { announce, message } from "./admin_parts.js";
 import { element } from "./elements.js";
@@ -6,7 +6,7 @@ import { complaint } from "./admin_service.js";
 
 export const title = "Settings";
 
-/** A whole number or a number between two, or why it is none. */
+/** Make a function that reads a number within bounds, whole if `whole`, or says what is wrong with the text. */
 function numeric(least, most, whole) {
   return (text) => {
     const value = Number(text.trim().replace(",", "."));
@@ -19,7 +19,7 @@ function numeric(least, most, whole) {
 
 function share(text, least = 0.01) {
   const found = numeric(least, 50, false)(text);
-  // Per cent on the page, a share in the settings, without the digits that division adds.
+  // The page shows per cent, the settings hold a share; rounding removes the digits that division adds.
   return found.wrong ? found : { value: Number((found.value / 100).toPrecision(12)) };
 }
 
@@ -33,7 +33,7 @@ function addresses(text) {
 
 const percent = (value) => String(Number((100 * value).toPrecision(12)));
 const LEVEL = "Percentage of strangers that may be accepted, from 0.01 to 50.";
-// In the order of the form: where it is in the settings, how it is shown and read, and what it means.
+// In the order of the form: a setting's place, its label and hint, and how it is shown and read.
 const FIELDS = [
   { path: ["levels", "low"], group: "Security levels", label: "low", hint: LEVEL, show: percent, read: share, unit: "%" },
   { path: ["levels", "standard"], group: "Security levels", label: "standard", hint: LEVEL, show: percent, read: share, unit: "%" },
@@ -53,7 +53,7 @@ const FIELDS = [
   { path: ["compare_people"], group: "Storage", label: "People who enrol are compared with each other", check: true,
     hint: "Their samples are scored against each other’s templates, so that the stated error rates hold for your people and their keyboards. Only the scores are kept. If you turn this off, they are deleted." },
   { path: ["lockouts_per_hour"], group: "Watched sessions", label: "False lock-outs per hour of typing", show: String, read: numeric(0.001, 60, false),
-    hint: "How often a session may be locked although the right person is typing, from 0.001 to 60. The lower this is, the later somebody else is noticed." },
+    hint: "How often a session may be locked although the right person is typing, from 0.001 to 60. The lower this is, the later another person is noticed." },
   { path: ["alarms"], group: "Forged typing", label: "People’s own samples rejected as forged by a machine", show: percent, read: (text) => share(text, 0), unit: "%",
     hint: "From 0 to 50. Every hundred keys of a watched session count as a sample. With 0, nothing is rejected as forged." },
   { path: ["origins"], group: "Browsers", label: "Origins of your own pages", lines: true, show: (value) => value.join("\n"), read: addresses,
@@ -79,7 +79,7 @@ export async function view(service) {
         element("button", { class: "primary" }, "Save"),
         element("button", { type: "button", onclick: undo }, "Undo changes"))));
 
-  /** The settings in the form, or null after saying beside each field what is wrong with it. */
+  /** The settings in the form, or null, with a message below each field that is wrong. */
   function entered() {
     const found = structuredClone(stored);
     let fine = true;
@@ -158,7 +158,7 @@ export async function view(service) {
   return [element("h1", {}, title), form];
 }
 
-/** A field with its label, its explanation and what is wrong with it. */
+/** The input of a setting, with its label, hint and error message. */
 function control(field, stored, changed) {
   const id = `setting-${field.path.join("-")}`;
   const about = `${id}-hint ${id}-wrong`;

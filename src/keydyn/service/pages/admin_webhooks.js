@@ -1,4 +1,4 @@
-// Where the service reports what happens.
+// Webhooks, to which the service reports what happens.
 
 import { announce, confirmed, message, moment, table } from "./admin_parts.js";
 import { element } from "./elements.js";

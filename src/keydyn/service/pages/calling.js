@@ -3,7 +3,7 @@
 const SESSION = "keydyn.session";
 const TRIES = 3;
 
-/** Whatever is no success; `kind` is the last part of the problem's type. */
+/** A problem that the service answered with; `kind` is the last part of its type. */
 export class ServiceProblem extends Error {
   constructor(status, fields) {
     super([fields.title, fields.detail].filter(Boolean).join(": "));
@@ -13,7 +13,7 @@ export class ServiceProblem extends Error {
   }
 }
 
-/** The session's token, null before there is one. */
+/** A session with the service; its token is null until it is opened. */
 export class Session {
   #storage;
 
@@ -32,7 +32,7 @@ export class Session {
     this.#storage.setItem(this.name, found.token);
   }
 
-  /** End it, here and at the service. */
+  /** End the session, here and at the service. */
   async close() {
     const { token } = this;
     this.forget();
@@ -43,20 +43,20 @@ export class Session {
     this.#storage.removeItem(this.name);
   }
 
-  /** Send a request; the answer, or a `ServiceProblem`. */
+  /** Send a request; returns the answer or throws a `ServiceProblem`. */
   call(method, path, body) {
     return request(method, path, body, this.token, TRIES);
   }
 }
 
-/** Where a person's resources are. */
+/** The path of a person's resources. */
 export const userPath = (name, part = "") => `/v1/users/${encodeURIComponent(name)}${part}`;
 
-/** Send a request with this token, up to so many times; the answer, or a `ServiceProblem`. */
+/** Send a request with this token, up to `tries` times; returns the answer or throws a `ServiceProblem`. */
 export async function request(method, path, body, token, tries) {
   const headers = { "content-type": "application/json" };
   if (token) headers.authorization = `Bearer ${token}`;
-  // Sent again after a lost connection, it has one effect.
+  // With this key, a request that is sent again after a lost connection has only one effect.
   if (method !== "GET") headers["idempotency-key"] = randomKey();
   for (let tried = 1; ; tried += 1) {
     try {
@@ -68,7 +68,7 @@ export async function request(method, path, body, token, tries) {
       if (error instanceof ServiceProblem && error.status !== 503) throw error;
       if (tried === tries) {
         if (error instanceof ServiceProblem) throw error;
-        throw new ServiceProblem(0, { title: "The service cannot be reached", detail: "is it running?" });
+        throw new ServiceProblem(0, { title: "The service cannot be reached", detail: "Is it running?" });
       }
       await new Promise((resolve) => { setTimeout(resolve, 400 * tried); });
     }

@@ -6,7 +6,7 @@ const HEIGHT = 300, LEFT = 44, RIGHT = 8, NARROWEST = 260;
 const TRUST = { top: 12, bottom: 160 }, SUSPICION = { top: 200, bottom: 276 };
 const rounded = (number) => Math.round(10 * number) / 10;
 
-/** Rows {name, value, shown}, the largest value as the longest bar; `most` is what a whole bar stands for. */
+/** Bars of rows {name, value, shown}; a bar of full length stands for `most`, by default the largest value. */
 export function bars(rows, most = Math.max(...rows.map(({ value }) => value), 1e-9)) {
   return element("ul", { class: "bars" }, ...rows.map(({ name, value, shown, kind }) => {
     const bar = element("span", { class: `fill ${kind ?? ""}`.trim() });
@@ -22,7 +22,7 @@ function path(points) {
   return points.map(([x, y], n) => `${n ? "L" : "M"}${rounded(x)} ${rounded(y)}`).join("");
 }
 
-/** Trust above, suspicion and the level that locks below, key after key; as wide as its place. */
+/** A chart of trust by key, above suspicion and the level that locks the session; it fills the width of its place. */
 export class TrustChart {
   #svg = drawn("svg", { class: "chart", role: "img" });
   #parts = {};
@@ -61,7 +61,7 @@ export class TrustChart {
     this.draw();
   }
 
-  /** Forget everything. */
+  /** Remove all keys. */
   clear() {
     this.#trust = [];
     this.#suspicion = [];
@@ -74,7 +74,7 @@ export class TrustChart {
     this.#suspicion.push(...suspicion);
   }
 
-  /** The session was locked, or began again, after the keys so far. */
+  /** Mark that the session was locked or unlocked after the keys so far. */
   mark() {
     this.#marks.push(this.#trust.length);
     this.draw();
@@ -110,7 +110,7 @@ function height({ top, bottom }, share) {
   return rounded(bottom - (bottom - top) * share);
 }
 
-/** One time of two keys: its density for a person and for everybody. */
+/** A chart of the densities of a time of two keys, for a person and for everybody. */
 export function densityChart({ times_ms: times, own, everybody }, label) {
   const width = 320, bottom = 124, most = Math.max(...own, ...everybody);
   const end = times.at(-1);

@@ -1,25 +1,25 @@
-// Copying a text: which of its characters have been typed, compared while a person types.
+// Copying a text: the typed text is compared with it while a person types.
 
 import { element } from "./elements.js";
 
-// Less of the text, or more mistakes, is no copy of it: shares of its characters.
+// The least share of a text that a copy covers, and the most mistakes as a share of its characters.
 const ENOUGH = 0.8, MOST_MISTAKES = 0.2;
-// The text and its copy are at most so many characters apart, so that long texts are compared as they are typed.
+// The largest offset between a text and its copy that is considered, so that long texts are compared quickly.
 const APART = 60;
 
-/** As people can type it: typographic signs are those of a keyboard. */
+/** A text with typographic signs replaced by those of a keyboard, so that people can type it. */
 export function plain(text) {
   return text.normalize("NFC").replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"')
     .replace(/[\u2013\u2014]/g, "-").replace(/\u2026/g, "...").replace(/[\u00a0\u202f]/g, " ").trimEnd();
 }
 
 /**
- * What was typed beside the part of a text that it is a copy of: the beginning that needs fewest changes. `right`
- * has one truth per character of that part, `mistakes` is the number of changes.
+ * Compare what was typed with the beginning of the text from which it differs by fewest changes. `right` tells
+ * for each character of that beginning whether it was typed, and `mistakes` is the number of changes.
  */
 export function compared(typed, text) {
   const wrote = [...typed], asked = [...text];
-  // changes[i][k]: from the first i characters that were typed to the first i + k - APART of the text.
+  // changes[i][k] counts those from the first i characters typed to the first i + k - APART of the text.
   const width = 2 * APART + 1, changes = [];
   for (let i = 0; i <= wrote.length; i += 1) {
     const row = new Array(width).fill(Infinity), above = changes[i - 1];
@@ -52,13 +52,13 @@ export function compared(typed, text) {
   return { right, mistakes };
 }
 
-/** Whether this is a copy of the text, and not of a part of it or of another one. */
+/** Whether this is a copy of the whole text, rather than of a part of it or of another text. */
 export function isCopy({ right, mistakes }, text) {
   const { length } = [...text];
   return right.length >= ENOUGH * length && mistakes <= MOST_MISTAKES * length;
 }
 
-/** The text as it is shown: what was typed, right or wrong, the next character, and the rest. */
+/** The text as elements, which mark what was typed right or wrong and the next character. */
 export function marked(text, right) {
   const characters = [...text], parts = [];
   characters.forEach((character, n) => {

@@ -1,22 +1,22 @@
-// Making elements: what comes from the network is text, never markup.
+// Making elements; what comes from the network is inserted as text, never as markup.
 
 export const find = (id) => document.getElementById(id);
 
 /**
- * An element with attributes and children; children that are not elements are shown as text. Lists of children
- * are taken one by one, and null is left out. An attribute that is a function ("onclick") listens, one that is
- * true is there without a value, and one that is null, undefined or false is not there.
+ * An element with attributes and children. Children that are not elements become text, lists of children are
+ * flattened, and null is left out. An attribute that is a function ("onclick") becomes a listener, one that is
+ * true has no value, and one that is null, undefined or false is left out.
  */
 export function element(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
 
-/** The same of SVG. */
+/** An SVG element, made as `element` makes one of HTML. */
 export function drawn(tag, attributes = {}, ...children) {
   return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-/** An element that has these attributes and children too. */
+/** Add attributes and children to an element, and return it. */
 export function filled(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") made.addEventListener(name.slice(2), value);
@@ -31,7 +31,7 @@ export function showOnly(ids, shown) {
   for (const id of ids) find(id).hidden = id !== shown;
 }
 
-/** Let an element say something, or hide it if there is nothing to say. */
+/** Show a text in an element, or hide the element if there is none. */
 export function say(id, words) {
   const place = find(id);
   place.textContent = words ?? "";

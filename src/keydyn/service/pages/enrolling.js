@@ -1,4 +1,4 @@
-// Creating yourself: a few texts, one after the other, stored by the service as they come.
+// Enrolment: a few texts are typed one after the other, and the service stores each at once.
 
 import { userPath } from "./calling.js";
 import { find } from "./elements.js";
@@ -11,7 +11,7 @@ export class Enrolling {
   #call;
   #finished;
 
-  /** `finished` is called when the service knows enough. */
+  /** `finished` is called when enrolment is complete. */
   constructor(call, finished) {
     this.#call = call;
     this.#finished = finished;
@@ -20,7 +20,7 @@ export class Enrolling {
     });
   }
 
-  /** Continue where the service says that the person is. */
+  /** Continue with the next text, according to the person's profile. */
   show(name, profile, needed) {
     this.#name = name;
     this.#complete = profile?.complete ?? false;

@@ -11,10 +11,10 @@ const WORDS = {
 };
 export const NOT_TYPED = "These keys do not look as if a hand had typed them now.";
 const FEATURES = { tau: "time before", duration: "hold of" };
-// Beyond these, numbers say no more than "very".
+// Larger numbers are shown as these limits.
 const MOST_TIMES = 1e6, MOST_STRANGERS = 1e5;
 
-/** The decision about a claim, as elements; `me` says whether the person claimed typed, if that is known. */
+/** The decision about a claim, as elements; `me` tells whether the claimed person typed. */
 export function decision(found, me) {
   const { mark, title, kind } = WORDS[found.answer];
   const { evidence } = found, claimed = nameOf(found.claimed);
@@ -45,7 +45,7 @@ export function decision(found, me) {
   );
 }
 
-/** Whether the reasons of an answer say that keys cannot have been typed. */
+/** Whether the reasons of an answer include that the keys cannot have been typed. */
 export const notTyped = (reasons) => reasons.some((one) => /^(a copy|too regular|pasted|forged):/.test(one));
 
 function meaning(answer, claimed, me) {
@@ -64,7 +64,7 @@ export function ratio(llr, name) {
   return `${number} times ${llr >= 0 ? "more" : "less"} probable from ${name}`;
 }
 
-/** A share of people. */
+/** A share of people, in words. */
 export function oneIn(share) {
   if (share >= 0.1) return `${Math.round(100 * share)} in 100`;
   const n = 1 / share;

@@ -1,4 +1,4 @@
-// Identify among all who are enrolled.
+// Identification among all people who are enrolled.
 
 import { element, find } from "./elements.js";
 import { bars } from "./charts.js";

@@ -28,7 +28,7 @@ export class KeyTiles {
     return this.#tiles.get(number)?.key;
   }
 
-  /** Keys numbered from `first`; `states` are those of keys from the one before it. */
+  /** Add keys, numbered from `first`; `states` are those of the keys from the one before `first` on. */
   add(first, keys, states) {
     keys.forEach((key, n) => {
       const tile = element("span", { class: "tile" }, SHOWN[key] ?? key);

@@ -1,11 +1,11 @@
-// Names of people, which are any text, as ids of the service, which are letters and digits of English and a few signs.
-// What an id cannot have stands in it between tildes, as numbers: "Ana Sá" is "Ana~20~S~e1~".
+// Names of people, which may be any text, are written as ids, which allow only ASCII letters, digits and a few signs.
+// Other characters are written as numbers between tildes: "Ana Sá" is "Ana~20~S~e1~".
 
 const LONGEST_NAME = 64, LONGEST_ID = 128;
-// Before a name that does not begin as an id must.
+// The prefix of a name that does not begin with a letter or digit, as an id must.
 const OTHERWISE = "x~~";
 
-/** A name without what cannot be seen in it; an error if nothing is left, or too much. */
+/** A name with its spaces tidied; an error if nothing is left, or it is too long or has invisible characters. */
 export function cleaned(name) {
   const found = name.normalize("NFC").replace(/[\s\p{Z}]+/gu, " ").trim();
   if (!found) throw new Error("Enter a name.");
@@ -19,10 +19,10 @@ export function cleaned(name) {
 /** The id of the person of this name. */
 export const idOf = (name) => encoded(cleaned(name));
 
-/** The id that was meant, by itself or by its name. */
+/** The id that was entered, as itself or as a name. */
 export const idGiven = (text) => (/^[A-Za-z0-9][A-Za-z0-9._~@+-]*$/.test(text) ? text : idOf(text));
 
-/** A part of a name as it stands in ids; what follows it need not be known. */
+/** A part of a name as it appears in ids, whatever follows it. */
 export const partOfId = (text) => spelled(text).replace(/~$/, "");
 
 /** The name of the person with this id; the id itself if it was not made from a name. */

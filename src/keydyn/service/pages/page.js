@@ -1,4 +1,4 @@
-// The page: which part of it is shown, and for whom.
+// The page for trying keydyn: it shows the part that the address names, for the person of this tab.
 
 import { Session, ServiceProblem, userPath } from "./calling.js";
 import { element, find, say, showOnly } from "./elements.js";
@@ -13,7 +13,7 @@ import { StoredData } from "./stored_data.js";
 const PERSON = "keydyn.person";
 const PARTS = ["closed", "welcome", "enrol", "enrolled", "home"];
 const session = new Session(localStorage);
-// Who this tab is for, by id: another may be for another person.
+// The id of the person of this tab; other tabs may be for other people.
 const person = {
   get id() { return sessionStorage.getItem(PERSON); },
   set id(id) {
@@ -22,7 +22,7 @@ const person = {
   },
 };
 
-/** A request in the session's name; a session that has ended leads back to the beginning. */
+/** Send a request in the session; if it has ended, return to the beginning. */
 async function call(...asked) {
   try {
     return await session.call(...asked);
@@ -48,9 +48,9 @@ const enrolling = new Enrolling(call, (id) => {
   find("enrolled").querySelector("a").focus();
 });
 let shown = null;
-// The person who is known to be enrolled: parts of the page are shown without asking again.
+// The person who is known to be enrolled, so that parts of the page are shown without asking again.
 let enrolled = null;
-// How often a part of the page was asked for: only the last time counts.
+// The number of requests to show a part of the page; only the last one counts.
 let asks = 0;
 
 function show(part) {
@@ -67,7 +67,7 @@ function close(why) {
   show("closed");
 }
 
-/** Show what the address names; what went wrong with a part that was left meanwhile is not said. */
+/** Show the part that the address names; problems of a part that was left meanwhile are not shown. */
 async function route() {
   const number = asks += 1;
   try {
@@ -77,7 +77,7 @@ async function route() {
   }
 }
 
-/** Show a part of the page, for a person who is enrolled, if it `isLast` that was asked for. */
+/** Show the requested part of the page, or enrolment first, as long as `isLast` finds no later request. */
 async function arrive(isLast) {
   const { id } = person;
   if (!session.token || !id) return;
@@ -90,7 +90,7 @@ async function arrive(isLast) {
     if (!profile?.complete || asked === "enrol") {
       const { samples_needed: needed } = profile ?? await call("GET", "/v1/settings");
       if (!isLast()) return;
-      // Not before: a field that is seen can be typed in, and is emptied when its text comes.
+      // Shown only now: a visible field can be typed in, and is emptied when its text arrives.
       show("enrol");
       return enrolling.show(id, profile, needed);
     }
@@ -106,14 +106,14 @@ async function arrive(isLast) {
   }
   shown = views[wanted];
   const filled = shown.show(id);
-  // Where there is something to type, it can be typed at once.
+  // A view with a field has focused it already.
   if (!find(wanted).contains(document.activeElement)) find(`${wanted}-title`).focus({ preventScroll: true });
   await filled;
 }
 
 async function welcome() {
   show("welcome");
-  // Where a field would bring up an on-screen keyboard, people read first.
+  // On touchscreens, focus would bring up an on-screen keyboard and hide the text.
   if (!matchMedia("(pointer: coarse)").matches) find("new-name").focus();
   const { users } = await call("GET", "/v1/users?limit=200");
   find("known").hidden = users.length === 0;
@@ -128,7 +128,7 @@ async function become(id) {
   await route();
 }
 
-/** Back to the beginning, and what was erased. */
+/** Return to the beginning, with a message about what was erased. */
 async function erased(words) {
   person.id = enrolled = null;
   history.replaceState(null, "", "/");
@@ -136,11 +136,11 @@ async function erased(words) {
   await welcome();
 }
 
-/** From the beginning: a link, a session, a person. */
+/** Start the page: use a link, then the session, then the person. */
 async function start() {
   const link = new URLSearchParams(location.hash.slice(1)).get("link");
   if (link) {
-    // The link is used now: it stays neither in the address nor in the history.
+    // The link works only once, so it is removed from the address and the history.
     history.replaceState(null, "", "/");
     try {
       await session.open({ link });
@@ -193,7 +193,7 @@ addEventListener("hashchange", () => guarded(() => {
 // Another tab has signed out, or signed in.
 addEventListener("storage", ({ key }) => { if (key === session.name) guarded(start); });
 
-/** Do something; what goes wrong is said at the top of the page, where it can be tried again. */
+/** Do some work, and show problems at the top of the page, with a button to try again. */
 async function guarded(work) {
   const notice = find("notice");
   notice.replaceChildren();

@@ -1,5 +1,5 @@
-// The page of keydyn record: who types, consent, instructions, one prompt after another, breaks, the end.
-// What is typed never leaves the page; keys and their times do, to the recorder on this machine.
+// The page of keydyn record: choice of participant, consent, instructions, prompts with breaks, and the end.
+// It sends keys and their times to the recorder on this machine, but not the text in the fields.
 
 import { ServiceProblem, request } from "./calling.js";
 import { element, find } from "./elements.js";
@@ -8,16 +8,16 @@ import { Typing } from "./record_prompt.js";
 const USER = "keydyn.record.user";
 const VIEWS = [...document.querySelectorAll("main > section")];
 const secret = location.hash.slice(1);
-// Answers that are lost are asked for again: a sample names its place, and is stored once.
+// A request whose answer is lost is sent again; a sample names its place, so it is stored only once.
 const ask = (path, body) => request("POST", path, body, secret, 3);
 
 let user = sessionStorage.getItem(USER);
 let state = null;
-// Instructions are shown once on every page.
+// Whether the instructions have been shown since the page was loaded
 let instructed = false;
 let typing = null;
 let timer = null;
-// What is to be said of the last sample.
+// The remark about the last sample
 let last = "";
 
 function show(id, focused = null) {
@@ -33,7 +33,7 @@ function paragraphs(place, text) {
   place.replaceChildren(...text.split(/\n\s*\n/).map((part) => element("p", {}, part)));
 }
 
-// Asks the recorder, and shows why it does not answer as it should; `retry` is what the button does then.
+// Do some work with the recorder, and show problems; `retry` is called by the button to try again.
 async function attempt(work, retry = () => attempt(work, retry)) {
   try {
     await work();
@@ -65,7 +65,7 @@ function choose(chosen) {
   return attempt(load);
 }
 
-// Shows what comes next.
+// Show what comes next.
 function go() {
   clearInterval(timer);
   typing?.stop();

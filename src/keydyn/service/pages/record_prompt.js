@@ -1,4 +1,4 @@
-// One prompt that is typed: the text with what is typed already, the field, and when it is done.
+// One prompt: its text, marked with what is typed already, the field, and the end of typing.
 
 import { compared, isCopy, marked, plain } from "./copying.js";
 import { element, find } from "./elements.js";
@@ -14,13 +14,14 @@ const HINTS = {
   fixed: "Type without corrections: after a mistake, you start again. The text is recorded as soon as it is complete.",
   password: "Type without corrections: after a mistake, you start again. The text is recorded as soon as it is complete.",
 };
-// What makes a text another one than was typed.
+// Changes of a text that were not typed
 const INSERTED = ["pastes", "drops", "autofills", "undos", "virtual_keys"];
-// A last key whose release is not seen is not waited for any longer, milliseconds.
+// The longest wait for the release of the last key, milliseconds
 const LAST_RELEASE = 700;
 
-// All times since the page was opened: a single short text says nothing of the clock. Between samples there
-// is more time than the clock's tick is looked for in. From `COARSE` on, a tick is worth a remark.
+// All times since the page was opened, because a single short text is not enough to find the clock's tick.
+// Samples are `APART` milliseconds apart, longer than the intervals in which the tick is searched. A tick of
+// `COARSE` milliseconds or more is worth a remark.
 const times = [];
 const APART = 1000, COARSE = 4, MOST_TIMES = 2000;
 
@@ -75,7 +76,7 @@ export class Typing {
     return plain(this.field.value);
   }
 
-  // Whether Enter is a key of the text.
+  // Whether the text has several lines, so that Enter is one of its keys.
   get #lines() {
     return this.#task.text.includes("\n");
   }
@@ -84,7 +85,7 @@ export class Typing {
     return this.#task.kind !== "free" && this.#typed === this.#target;
   }
 
-  // Whether there is enough to be taken.
+  // Whether enough is typed for the sample to be sent.
   get #enough() {
     const { kind, exact, least } = this.#task;
     if (kind === "free") return this.#recorder.quality.keystrokes >= least;
@@ -102,7 +103,7 @@ export class Typing {
       hint.textContent = left > 0 ? `${left} keystrokes to go` : "Long enough. You may write more.";
       return;
     }
-    // How much of a password is right would show how much of it was typed.
+    // Marks in a password would show how much of it has been typed.
     prompt.replaceChildren(...marked(this.#target, kind === "password" ? [] : compared(this.#typed, this.#target).right));
     hint.textContent = HINTS[kind] ?? (exact
       ? "You can correct mistakes. The text is recorded as soon as it is right."
@@ -112,7 +113,7 @@ export class Typing {
     }
   }
 
-  // Enter ends a text that has one line; it belongs to no text.
+  // Enter ends a text of one line, and is not part of it.
   #ended(event) {
     if (event.key !== "Enter" || event.isComposing || this.#task.kind === "free") return;
     if (this.#lines) return;
@@ -129,7 +130,7 @@ export class Typing {
     if (this.#task.kind === "free") this.#show();
   }
 
-  // Taken when it is right and its last key is released.
+  // Send the sample when its text is right and its last key is released.
   #complete() {
     if (this.#sent || !this.#matches) return;
     const { keystrokes, quality } = this.#recorder.sample();
@@ -153,7 +154,7 @@ export class Typing {
     find("done").disabled = true;
     const { keystrokes, quality, device } = this.#recorder.sample();
     this.stop();
-    // The key that ends a sample is none of its keys.
+    // The key that ends a sample does not belong to it.
     while (keystrokes.at(-1)?.keyname === "enter" && keystrokes.at(-1).timerelease === null) {
       keystrokes.pop();
       if (quality.missing_releases) quality.missing_releases -= 1;

@@ -1,10 +1,10 @@
-/** Any text; a text that is the same each time; or such a text of which only positions are recorded. */
+/** Any text; a fixed text, the same each time; or a fixed text of which only positions are recorded. */
 export type Text = { kind: "free" } | { kind: "fixed" | "positions"; name: string };
 
 export interface Keystroke {
-  /** What keydyn calls the physical key; in a password field, its position: "1", "2" and so on. */
+  /** keydyn's name of the physical key; in a password field, its position: "1", "2" and so on. */
   keyname: string;
-  /** Milliseconds: in a sample since its first press, otherwise since the page was opened. */
+  /** Milliseconds, in a sample since its first press, otherwise since the page was opened. */
   timepress: number;
   /** null if the release was not seen. */
   timerelease: number | null;
@@ -14,16 +14,16 @@ export interface Quality {
   keystrokes: number;
   /** Whether the sample is worth sending. */
   usable: boolean;
-  /** The tick of the clock; 0 if none is seen, null before 50 keystrokes. */
+  /** The tick of the clock; 0 if none is found, null before 50 keystrokes. */
   clock_tick_ms: number | null;
   missing_releases: number;
   /** Presses of keys that were held down; they are not recorded. */
   repeats: number;
   /** Backspace and Delete. */
   corrections: number;
-  /** How often the field was left and entered again. */
+  /** The number of times that the field was left and entered again. */
   interruptions: number;
-  /** How often the window or the tab was left and entered again. */
+  /** The number of times that the window or the tab was left and entered again. */
   absences: number;
   /** Keys that were pressed with an input method. */
   composed: number;
@@ -32,18 +32,18 @@ export interface Quality {
   virtual_keys: number;
   pastes: number;
   drops: number;
-  /** How often the browser filled in or replaced text. */
+  /** The number of times that the browser filled in or replaced text. */
   autofills: number;
   undos: number;
   /** Events that a script made; they are ignored. */
   synthetic: number;
   /** Keystrokes before the newest 5,000; they are not kept. */
   forgotten: number;
-  /** Keys pressed with Ctrl, Alt or Meta, AltGr apart; they are not recorded. */
+  /** Keys pressed with Ctrl, Alt or Meta, but not with AltGr; they are not recorded. */
   shortcuts: number;
   /** Arrows, Tab, Escape, function keys and others that write nothing; they are not recorded. */
   navigation: number;
-  /** The same in words. */
+  /** What affected the quality, in words. */
   remarks: string[];
 }
 
@@ -52,18 +52,18 @@ export interface Sample {
   keystrokes: Keystroke[];
   text: Text;
   device: "keyboard" | "phone";
-  /** Not enumerable: JSON.stringify leaves it out, as the service wants it. */
+  /** Not enumerable, so JSON.stringify leaves it out: the service does not accept it. */
   readonly quality: Quality;
 }
 
 export interface RecorderOptions {
-  /** By default free text, and positions if a field is secret. */
+  /** By default free text, or positions if a field is secret. */
   text?: Text;
-  /** By default "phone" where there is nothing but a touchscreen, otherwise "keyboard". */
+  /** By default "phone" if there is nothing but a touchscreen, otherwise "keyboard". */
   device?: "keyboard" | "phone";
 }
 
-/** Ends the calls. */
+/** Stops the calls. */
 export type Off = () => void;
 
 export class Recorder {
@@ -72,11 +72,11 @@ export class Recorder {
   /** What has been typed since the beginning, or since `clear`. */
   sample(): Sample;
   clear(): void;
-  /** Let go of the fields and close the streams; resolves when these are closed. */
+  /** Stop recording and close the streams; resolves when they are closed. */
   stop(): Promise<void>;
   /** `url` is that of /v1/users/{id}/watch. */
   stream(url: string | URL, options: StreamOptions): Stream;
-  /** Called for every keystroke once its release is seen, or will not be. */
+  /** Called for every keystroke once its release is seen or can no longer be seen. */
   on(kind: "keystroke", callback: (keystroke: Keystroke) => void): Off;
   /** Called whenever the quality changes. */
   on(kind: "quality", callback: (quality: Quality) => void): Off;
@@ -84,8 +84,8 @@ export class Recorder {
 
 export interface StreamOptions {
   /**
-   * A token of the purpose "watch"; or a function that gets one for each connection: for the session with
-   * this id, or for a new one if it is null.
+   * A token of the purpose "watch", or a function that gets one for each connection: for the session with
+   * this id, or for a new session if it is null.
    */
   token: string | ((session: string | null) => string | Promise<string>);
   /** Whether to report the hidden state of each keystroke. */
@@ -98,24 +98,24 @@ export interface Trust {
   last: number;
   keynames: string[];
   /**
-   * After each keystroke, the probability that it is the right person; null where nothing can be said. With a
-   * token that a server has made: once, after the last keystroke, in steps of 0.1.
+   * The probability that it is the right person after each keystroke; null where it is not known. With a
+   * token that a server has made, only after the last keystroke, in steps of 0.1.
    */
   trust: (number | null)[];
-  /** After each keystroke; the session is locked when it passes `level`. Empty with a server's token. */
+  /** Suspicion after each keystroke; the session is locked when it passes `level`. Empty with a server's token. */
   suspicion: (number | null)[];
   /** The probability that the typist paused before the last keystroke. */
   pausing: number | null;
-  /** If asked for: the probability of a pause at each keystroke from `first` − 1 to `last` − 1. */
+  /** If requested, the probability of a pause at each keystroke from `first` − 1 to `last` − 1. */
   states?: (number | null)[];
-  /** Whether a hand typed the last hundred keys that were looked at; left out while it is "unsure". */
+  /** Whether a hand typed the last hundred keys that were checked; left out while this is unsure. */
   typed?: "yes" | "no";
   locked: boolean;
   /** The number of the last keystroke that the service has stored. */
   durable: number;
 }
 
-/** RFC 9457. */
+/** A problem according to RFC 9457. */
 export interface Problem {
   type: string;
   title: string;
@@ -124,7 +124,7 @@ export interface Problem {
   [more: string]: unknown;
 }
 
-/** A watched session. It connects again by itself, and sends again what is not durable. */
+/** A watched session. It reconnects by itself, and sends again the keystrokes that are not durable. */
 export class Stream {
   private constructor();
   readonly session: string | null;
@@ -132,10 +132,10 @@ export class Stream {
   readonly locked: boolean;
   /** The suspicion that locks the session. */
   readonly level: number | null;
-  /** Keystrokes that were not kept, because there was no connection for too long. */
+  /** Keystrokes that were lost because there was no connection for too long. */
   readonly lost: number;
   readonly state: "connecting" | "open" | "waiting" | "idle" | "closed";
-  /** With a token of the purpose "unlock". */
+  /** Unlock the session with a token of the purpose "unlock". */
   unlock(token: string): Promise<void>;
   /** Send what is left and end the connection; resolves with the number of the last durable keystroke. */
   close(): Promise<number>;
@@ -146,12 +146,12 @@ export class Stream {
   /** Also called, with the status 0, if the function that gets a token fails; it is called again. */
   on(kind: "problem", callback: (problem: Problem) => void): Off;
   on(kind: "state", callback: (state: Stream["state"]) => void): Off;
-  /** It has ended for good; `code` is the WebSocket's. */
+  /** Called when the session has ended for good; `code` is the WebSocket's. */
   on(kind: "close", callback: (end: { code: number; reason: string; durable: number }) => void): Off;
 }
 
-/** What keydyn calls the physical key of a `KeyboardEvent.code`. */
+/** keydyn's name of the physical key with this `KeyboardEvent.code`. */
 export function keyname(code: string): string;
 
-/** The tick of the clock behind these times, milliseconds; 0 if none is seen, null if they are too few. */
+/** The tick of the clock behind these times, milliseconds; 0 if none is found, null if they are too few. */
 export function clockTick(times: readonly number[]): number | null;

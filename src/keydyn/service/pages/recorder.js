@@ -1,8 +1,8 @@
-// Records how somebody types in the fields it is given, and in nothing else: which physical keys, when they
-// were pressed and when they were released. Never characters; and in a password field not even keys, only
-// their positions. docs/guide/recorder.md explains it, recorder.d.ts declares it.
+// Records how a person types in the fields it is given, and nowhere else: which physical keys were pressed, and
+// when they were pressed and released. It never records characters, and in password fields only the positions
+// of keys. docs/guide/recorder.md explains it, recorder.d.ts declares it.
 
-// What keydyn calls physical keys. Others are called by their code in lower case: Space is "space".
+// Names of physical keys. Other keys are named by their code in lower case: Space is "space".
 const NAMES = {
   ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up",
   AltLeft: "alt", AltRight: "altgr", ControlLeft: "ctrl", ControlRight: "ctrl",
@@ -13,17 +13,17 @@ const NAMES = {
   PageDown: "page_down", PageUp: "page_up", PrintScreen: "print_screen",
 };
 const MAC = /^mac/i.test(navigator.userAgentData?.platform ?? navigator.platform ?? "");
-// On a Mac either Alt writes characters, as AltGr does elsewhere.
+// On a Mac, both Alt keys write characters, as AltGr does elsewhere.
 if (MAC) NAMES.AltLeft = NAMES.AltRight;
 
-// What is no typing, by the rule of keydyn.keystrokes.typing_keys: keys that change what others do, shift and AltGr
-// apart; keys that move the caret, and others that write nothing.
+// Keys that are not typing, by the rule of keydyn.keystrokes.typing_keys: keys that change the effect of others,
+// except shift and AltGr; keys that move the caret; and others that write nothing.
 const MODIFIER = /^(ctrl|alt|windows|command)$/;
 const CARET = /^(left|right|up|down|home|end|page_up|page_down)$/;
 const OTHER = /^(insert|tab|escape|contextmenu|num_lock|scrolllock|pause|print_screen|fn|f\d+)$/;
 
-// So many keystrokes are kept, the newest, which is also the most that the service takes; a key's name has so
-// many characters.
+// The number of newest keystrokes that are kept, which is also the most that the service accepts, and the
+// longest name of a key.
 const MOST_KEYSTROKES = 5000, LONGEST_NAME = 32;
 
 export function keyname(code) {
@@ -51,7 +51,7 @@ class Emitter {
       try {
         callback(value);
       } catch (error) {
-        // Nothing is lost because a callback fails.
+        // A callback that fails must not stop the recording.
         reportError(error);
       }
     }
@@ -76,7 +76,7 @@ const REMARKS = {
   forgotten: "there were too many keystrokes: only the newest are kept",
   shortcuts: "shortcuts were left out",
 };
-// What makes a text another one than was typed.
+// Changes of a text that were not typed
 const INSERTED = ["pastes", "drops", "autofills", "undos", "virtual_keys"];
 const CORRECTS = /^(Backspace|Delete)$/;
 
@@ -141,7 +141,7 @@ export class Recorder extends Emitter {
       text: positions ? { kind: "positions", name: text.name ?? "password" } : { ...text },
       device,
     };
-    // Not enumerable: the service takes no such field, and JSON.stringify leaves it out.
+    // Not enumerable, so JSON.stringify leaves it out: the service does not accept it.
     return Object.defineProperty(sample, "quality", { value: this.quality });
   }
 
@@ -174,7 +174,7 @@ export class Recorder extends Emitter {
     if (event.repeat) return this.#count("repeats");
     const { code } = event;
     if (!code || code === "Unidentified") {
-      // No physical key. A virtual keyboard says 229; what browsers send when they fill in fields does not.
+      // No physical key. Virtual keyboards send keyCode 229; browsers that fill in fields do not.
       return event.keyCode === 229 && this.#count("virtual_keys");
     }
     const name = keyname(code);
@@ -188,12 +188,12 @@ export class Recorder extends Emitter {
       this.#moved ||= CARET.test(name);
       return this.#count("navigation");
     }
-    // Its release was missed: it cannot be pressed twice.
+    // A key that is held cannot be pressed again, so its release was missed.
     if (this.#held.has(code)) this.#letGo(code);
     const hidden = this.#hides();
     const key = {
       name: hidden ? String(this.#keys.length + this.#counts.forgotten + 1) : name,
-      // Clocks may stumble; keystrokes stay in order.
+      // Clocks may run backwards; keystrokes stay in order.
       press: Math.max(event.timeStamp, this.#keys.at(-1)?.press ?? 0),
       release: null,
       done: false,
@@ -211,20 +211,20 @@ export class Recorder extends Emitter {
     this.#left = "";
     for (const what of seen) if (what) this.#counts[what] += 1;
     for (const stream of this.#streams) stream._pressed(key);
-    // On a Mac the release of this key means that it is locked no longer.
+    // On a Mac, the release of this key means that it is no longer locked.
     if (MAC && code === "CapsLock") this.#letGo(code);
   }
 
   #released(event) {
     if (!event.isTrusted) return this.#count("synthetic");
     const key = this.#held.get(event.code);
-    // It was pressed elsewhere.
+    // The key was pressed elsewhere.
     if (!key) return;
     this.#held.delete(event.code);
     this.#finish(key, Math.max(event.timeStamp, key.press));
   }
 
-  // Ctrl, Alt or Meta is held, and it is not AltGr, which browsers may report as Ctrl and Alt.
+  // Whether Ctrl, Alt or Meta is held, but not AltGr, which browsers may report as Ctrl and Alt.
   #isShortcut(event) {
     if (event.code === "AltRight" || this.#held.has("AltRight") || event.getModifierState?.("AltGraph")) return false;
     return event.ctrlKey || event.metaKey || (event.altKey && !MAC);
@@ -255,7 +255,7 @@ export class Recorder extends Emitter {
     this.#tell();
   }
 
-  // The release was not seen, and will not be.
+  // End a keystroke whose release was not seen and cannot be seen any more.
   #letGo(code) {
     const key = this.#held.get(code);
     this.#held.delete(code);
@@ -271,7 +271,7 @@ export class Recorder extends Emitter {
     if (this._listens("quality")) this._emit("quality", this.quality);
   }
 
-  // A field that has once been secret stays so: pages that show a password make it an ordinary field.
+  // A field that was secret once stays secret: pages that show a password turn its field into an ordinary one.
   #hides() {
     if (!this.#secret && this.#fields.some(isSecret)) {
       this.#secret = true;
@@ -281,7 +281,7 @@ export class Recorder extends Emitter {
   }
 
   #clockTick() {
-    // Every 50 keystrokes are often enough.
+    // Computing it every 50 keystrokes is often enough.
     const of = Math.floor(this.#keys.length / 50);
     if (of !== this.#tick.of) {
       const times = this.#keys.flatMap((key) => [key.press, key.release]).filter((time) => time !== null);
@@ -304,7 +304,7 @@ function rounded(ms) {
   return Math.round(ms * 1000) / 1000;
 }
 
-// The tick of the clock behind these times, milliseconds; 0 if none is seen, null if the times are too few.
+// The tick of the clock behind these times, milliseconds; 0 if none is found, null if the times are too few.
 // The search is that of keydyn.keystrokes.clock.
 export function clockTick(times) {
   const sorted = [...times].sort((a, b) => a - b);
@@ -326,7 +326,7 @@ export function clockTick(times) {
   const centre = 1 / best.tick;
   for (let n = -20; n <= 20; n += 1) look(centre + (n * stride) / 20);
   if (best.closeness < 0.5) return rounded(common);
-  // What is a multiple of 8 is a multiple of 4 as well: of equally good ticks, the longest is meant.
+  // A multiple of 8 is also a multiple of 4, so among equally good ticks, the longest is the right one.
   let longest = best.tick;
   for (let n = 2; n * best.tick <= 34; n += 1) {
     if (closeness(n * best.tick) >= best.closeness - 0.02) longest = n * best.tick;
@@ -342,14 +342,14 @@ function divisor(a, b) {
   return b ? divisor(b, a % b) : a;
 }
 
-// Frames have about so many keystrokes, or wait so many milliseconds; a key that is held longer than HELD
-// does not keep back those after it.
+// A frame is sent after about BATCH keystrokes or WAIT milliseconds; a key that is held longer than HELD
+// milliseconds does not delay those after it.
 const BATCH = 5, WAIT = 500, HELD = 1500;
-// A connection on which nothing is heard for so many milliseconds, although something is due, is given up.
+// A connection is given up if an answer is due but nothing is received for this time, milliseconds.
 const SILENCE = 15000;
-// Pauses before the next connection, and how long a farewell may take.
+// Pauses before the next connection, and the longest time that closing may take, milliseconds.
 const FIRST_PAUSE = 250, LONGEST_PAUSE = 30000, FAREWELL = 10000;
-// So many keystrokes are kept while there is no connection; those after them are lost.
+// The number of keystrokes that are kept while there is no connection; later ones are lost.
 const MOST_KEPT = 20000;
 // Codes with which the service ends a session's connection for good.
 const FOR_GOOD = new Set([1009, 4400, 4401, 4403, 4404, 4409, 4413]);
@@ -366,7 +366,7 @@ export class Stream extends Emitter {
   #token;
   #states;
   #socket = null;
-  // Keystrokes that are not known to be durable, the number of the one before them, and of the last one sent.
+  // Keystrokes that are not known to be durable, the number of the one before them, and that of the last one sent.
   #kept = [];
   #before = 0;
   #sent = 0;
@@ -430,7 +430,7 @@ export class Stream extends Emitter {
     });
   }
 
-  // Keystrokes that can be sent: those of which all is known, or which are held for long.
+  // Keystrokes that can be sent: those before the first key that is still held and has not been held for long.
   #ready(all = this.#closing !== null) {
     const unsent = this.#kept.slice(this.#sent - this.#before), now = performance.now();
     const held = unsent.findIndex((key) => !key.done && now - key.heldSince < HELD);
@@ -460,7 +460,7 @@ export class Stream extends Emitter {
     try {
       if (typeof token === "function") token = await token(this.session);
     } catch (error) {
-      // It was closed meanwhile: it does not come to life again.
+      // The stream was closed meanwhile, and stays closed.
       if (this.state !== "connecting") return undefined;
       if (this._listens("problem")) this._emit("problem", { type: "about:blank", title: "There is no token", status: 0, detail: error.message });
       else reportError(error);
@@ -492,7 +492,7 @@ export class Stream extends Emitter {
 
   #welcomed({ session, durable, locked, level, keys_per_frame, frames_in_flight }) {
     if (this.session === null) {
-      // Another page may have gone before this one, such as this page before it was loaded again.
+      // An earlier page may have sent keystrokes of this session, such as this page before it was reloaded.
       this.#before = durable;
     } else if (durable < this.#before) {
       return this.#end(1002, "the service has lost keystrokes of this session");
@@ -516,7 +516,7 @@ export class Stream extends Emitter {
     const keynames = this.#unanswered.shift() ?? [];
     this.#failures = 0;
     this.#stored(durable);
-    // Those at the beginning that the service knew already are not in the answer.
+    // The answer leaves out keystrokes at the beginning that the service already had.
     const judged = keynames.slice(found.first - found.last - 1);
     this._emit("trust", { ...found, durable, keynames: judged });
     this.#listen();
@@ -547,16 +547,16 @@ export class Stream extends Emitter {
     const kind = fields.type.split(":").at(-1);
     this._emit("problem", fields);
     if (kind === "gap") {
-      // A new connection says where to go on.
+      // A new connection tells where to continue.
       this.#ended(1006, fields.title);
     } else if (kind === "bad-frame") {
-      // Sent again, it would be as bad.
+      // Sending the frame again would not help.
       this.#end(4400, fields.detail);
     } else if (this.#unlocking) {
       this.#unlocking.reject(Object.assign(new Error(fields.title), fields));
       this.#unlocking = null;
     }
-    // After all others the service closes the connection, and its code says what to do.
+    // After any other problem the service closes the connection, and its code tells what to do.
   }
 
   #ended(code, reason) {
@@ -595,7 +595,7 @@ export class Stream extends Emitter {
     this.#closing?.resolve(this.durable);
   }
 
-  // Something is due: the connection is lost if nothing is heard.
+  // If an answer is due, treat the connection as lost unless something is received in time.
   #listen() {
     clearTimeout(this.#timers.silence);
     if (this.state === "connecting" || this.#unanswered.length || this.#closing) {
@@ -622,7 +622,7 @@ export class Stream extends Emitter {
   }
 }
 
-// Times since 1970: they go on when the page is loaded again.
+// A keystroke as it is sent, with times since 1970, which continue when the page is reloaded.
 function asSent({ name, press, release }) {
   const time = (ms) => rounded(performance.timeOrigin + ms);
   return [name, time(press), release === null ? null : time(release)];

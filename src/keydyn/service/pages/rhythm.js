@@ -1,4 +1,4 @@
-// Your own densities beside everybody's.
+// Densities of a person's times, compared with everybody's.
 
 import { userPath } from "./calling.js";
 import { element, find } from "./elements.js";

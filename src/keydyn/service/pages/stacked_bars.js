@@ -5,7 +5,7 @@ import { drawn } from "./elements.js";
 const HEIGHT = 220;
 const MARGIN = { top: 12, right: 8, bottom: 28, left: 44 };
 
-/** The step between lines of a scale: 1, 2 or 5 times a power of ten, at most `lines` of them. */
+/** The step between lines of a scale with at most `lines` of them: 1, 2, 5 or 10 times a power of ten. */
 export function step(most, lines = 4) {
   const rough = Math.max(most / lines, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -14,7 +14,7 @@ export function step(most, lines = 4) {
 
 /**
  * A chart of `bars`, each `{label, title, values}`, whose values are stacked in the order of `classes`.
- * `width` is that of the place it is drawn in, so that its text has the size of text.
+ * `width` is that of the place it is drawn in, so that its text is not scaled.
  */
 export function stackedBars(bars, classes, description, width) {
   const total = (bar) => bar.values.reduce((sum, value) => sum + value, 0);
@@ -54,7 +54,7 @@ export function stackedBars(bars, classes, description, width) {
   return chart;
 }
 
-/** Lines at a slant, so that colours alone do not tell bars apart. */
+/** Slanted lines, so that bars differ not only in colour. */
 function hatching() {
   const defs = drawn("defs", {});
   const pattern = drawn("pattern", { id: "hatching", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });

@@ -1,4 +1,4 @@
-// What the service stores about a person; export and erase.
+// What the service stores about a person, with export and erasure.
 
 import { userPath } from "./calling.js";
 import { element, find } from "./elements.js";
@@ -13,7 +13,7 @@ export class StoredData {
   #export = null;
   #facts = {};
 
-  /** `erased` is called with what was erased when a person is gone; `guarded` runs what may go wrong. */
+  /** `erased` is called with a message after erasure; `guarded` runs actions and shows their problems. */
   constructor(call, erased, guarded) {
     this.#call = call;
     this.#erased = erased;

@@ -1,8 +1,8 @@
 // Texts to copy, in several languages: three or more to enrol with, sixty to eighty keystrokes each, and longer
-// ones to be recognised by. Or none: people write something of their own.
+// ones for recognition. With "My own words", people write something of their own instead.
 
 export const LANGUAGES = { en: "English", de: "Deutsch", es: "Español", fr: "Français", own: "My own words" };
-/** So many keystrokes are asked for where people write something of their own, as often as there are texts. */
+/** The keystrokes asked for when people write something of their own instead of a text. */
 export const OWN = { enrol: 70, recognise: 100 };
 
 const TEXTS = {
@@ -72,7 +72,7 @@ const TEXTS = {
 
 const LANGUAGE = "keydyn.language";
 
-/** The language of the texts: the one that was chosen in this browser, or else the browser's own. */
+/** The language of the texts: the one chosen in this browser, or else the browser's own. */
 export function language() {
   const known = [localStorage.getItem(LANGUAGE), ...navigator.languages.map((each) => each.slice(0, 2))];
   return known.find((each) => Object.hasOwn(LANGUAGES, each ?? "")) ?? "en";
@@ -82,7 +82,7 @@ export function choose(chosen) {
   localStorage.setItem(LANGUAGE, chosen);
 }
 
-/** The text of this number to "enrol" or "recognise" by, from the beginning again after the last; null for one's own. */
+/** The text with this number to "enrol" or "recognise" by, starting over after the last; null for own words. */
 export function textFor(purpose, number) {
   const texts = TEXTS[language()]?.[purpose];
   return texts ? texts[number % texts.length] : null;

@@ -1,4 +1,4 @@
-// A text to copy, or to make up; the field to type it in; and what is seen of the typing meanwhile.
+// A text to copy or to make up, the field to type it in, and remarks on the typing meanwhile.
 
 import { compared, isCopy, marked, plain } from "./copying.js";
 import { element } from "./elements.js";
@@ -6,7 +6,7 @@ import { Recorder } from "./recorder.js";
 import { LANGUAGES, OWN, choose, language, textFor } from "./texts.js";
 
 const ANYTHING = "Write something of your own: your way to work, what you ate yesterday, what you can see from here.";
-// A share of the text that was not typed key by key, or more, was not typed.
+// The least number of keystrokes per character; with fewer, part of the text was not typed.
 const TYPED = 0.85;
 let boxes = 0;
 
@@ -21,8 +21,8 @@ export class TypingBox {
   #send;
 
   /**
-   * Texts are those for this `purpose`. `send` is called with a sample, and what it throws is shown; it fills
-   * `result`, which is emptied with every attempt.
+   * Texts are those for this `purpose`. `send` is called with a sample, and errors that it throws are shown; it
+   * fills `result`, which is emptied before every attempt.
    */
   constructor(place, { purpose, button, result = element("div"), send }) {
     const id = `typing-${boxes += 1}`;
@@ -47,11 +47,11 @@ export class TypingBox {
     this.#purpose = purpose;
     this.#result = result;
     this.#send = send;
-    // Whatever else the machine has: only a physical keyboard is recorded.
+    // Only a physical keyboard is recorded, whatever else the machine has.
     this.#recorder = new Recorder(this.field, { device: "keyboard" });
     this.#recorder.on("quality", () => this.#show());
     this.field.addEventListener("input", () => {
-      // Who empties the field begins again.
+      // Emptying the field starts over.
       if (this.field.value === "") this.#recorder.clear();
       this.say(null);
       this.#show();
@@ -76,7 +76,7 @@ export class TypingBox {
     this.field.focus({ preventScroll: true });
   }
 
-  /** Say what went wrong, or nothing any more. */
+  /** Show what went wrong, or nothing. */
   say(words) {
     this.problem.textContent = words ?? "";
     this.problem.hidden = !words;
@@ -115,7 +115,7 @@ export class TypingBox {
     const trouble = this.#trouble();
     if (trouble) return this.say(trouble);
     const sample = this.#recorder.sample();
-    // The key that sends the text is no part of it.
+    // The key that sends the text is not part of it.
     if (sample.keystrokes.at(-1)?.keyname === "enter") sample.keystrokes.pop();
     this.#busy = true;
     this.button.disabled = true;
@@ -143,7 +143,7 @@ export class TypingBox {
     if (this.#text === null) return "Please write a little more.";
     const { right, mistakes } = this.#copy;
     if (mistakes > right.length / 2) return "This is not the text above. Please copy that one, or choose another language.";
-    return mistakes > right.length / 5 ? "There are too many mistakes. Please mend some of them." : "Please type the whole text.";
+    return mistakes > right.length / 5 ? "There are too many mistakes. Please correct some of them." : "Please type the whole text.";
   }
 }
 

@@ -1,4 +1,4 @@
-// Verify yourself, or let another person try.
+// Verification of the claimed person, typing themselves or imitated by another person.
 
 import { userPath } from "./calling.js";
 import { find, say } from "./elements.js";

@@ -1,4 +1,4 @@
-// A session that is watched live: the stream, and what is shown of it.
+// A session that is watched live: its stream, and the view of it.
 
 import { userPath } from "./calling.js";
 import { bars, TrustChart } from "./charts.js";
@@ -8,11 +8,11 @@ import { KeyTiles } from "./key_tiles.js";
 import { Recorder } from "./recorder.js";
 
 const SESSION = "keydyn.watched";
-// How often trust is spoken, milliseconds, and how many keys are listed.
+// The least time between announcements of trust, milliseconds, and the number of keys listed.
 const SPOKEN = 6000, LISTED = 6;
-// Whether a hand types, by what the service answers; it leaves out what it cannot tell.
+// What is shown for each answer to whether a hand types; the service leaves "unsure" out.
 const BY_HAND = { yes: "Yes", no: "No: it looks made up by a machine", unsure: "Not known: it takes a hundred keys" };
-// Before the first key, whatever the connection does.
+// Shown before the first key, whatever the state of the connection.
 const READY = "Start typing";
 const STATES = {
   connecting: "Connecting…",
@@ -27,7 +27,7 @@ export class Watching {
   #name = null;
   #recorder = null;
   #stream = null;
-  // Settled when the stream before has said goodbye: until then, the session is its own.
+  // A promise that resolves when the last stream is closed; until then, the session belongs to it.
   #left = null;
   #chart;
   #tiles;
@@ -117,7 +117,7 @@ export class Watching {
     } catch (error) {
       const gone = error.kind === "no-such-session" && !session;
       if (!gone && error.kind !== "session-locked") throw error;
-      // Another session that is locked has to be unlocked before there is a new one.
+      // If another session is locked, it must be unlocked before a new one can begin.
       made = await asked(error.fields.session ?? null);
     }
     sessionStorage.setItem(place, made.session);

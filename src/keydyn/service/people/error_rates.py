@@ -127,8 +127,8 @@ def _counted(context: Context, write: Write, text: Text, device: Device) -> Coun
         own = _population(connection, place)
         if own is not None and own.learnt_here:
             detail = (
-                "It knows them already. Its own calibration was measured among them, with each left out: "
-                "see the rates that it states."
+                "Its calibration was measured among these people already, with each left out: see the rates "
+                "that it states."
             )
             raise Problem(409, "learnt-from-them", "The population was learnt from these people", detail)
         kept = _kept_samples(connection, context, place)

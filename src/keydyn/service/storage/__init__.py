@@ -1,1 +1,1 @@
-"""Storage of the service: tables, transactions, encryption, the audit log."""
+"""Storage of the service: tables, transactions, encryption and the audit log."""

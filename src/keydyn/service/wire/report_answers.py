@@ -50,7 +50,7 @@ class PeriodAnswer(Answer, frozen=True):
     at: Annotated[int, about(f"When it began, {DATE}.")]
     verified: Annotated[LevelsCount, about("Claims verified, by level and answer.")]
     identified: Annotated[int, about("Samples identified.")]
-    nobody: Annotated[int, about("How many of these samples none of the enrolled people had typed.")]
+    nobody: Annotated[int, about("How many of these samples were typed by none of the people enrolled.")]
     sessions: Annotated[int, about("Watched sessions that were opened.")]
     locked: Annotated[int, about("How often one was locked.")]
     samples: Annotated[int, about("Samples that were enrolled.")]

@@ -128,14 +128,14 @@ class TokenBody(Request, frozen=True):
         Annotated[str, about(pattern=r"^[0-9a-f]{32}$")] | None,
         about("The session to resume, or to unlock; by default a new one."),
     ] = None
-    text: Annotated[TypedText, about("What is typed: the token is good for nothing else.")] = TypedText()
-    device: Annotated[Device, about("What it is typed on: the token is good for nothing else.")] = "keyboard"
+    text: Annotated[TypedText, about("What is typed; the token is valid for nothing else.")] = TypedText()
+    device: Annotated[Device, about("What it is typed on; the token is valid for nothing else.")] = "keyboard"
     level: Annotated[Level, about("The level at which samples are judged.")] = "standard"
     uses: Annotated[
         Annotated[int, about(ge=1, le=50)] | None,
         about(
             "How many samples may be sent with it: by default the samples that an enrolment needs, or 5 to "
-            "verify. A token to watch is good for one session."
+            "verify. A token to watch is valid for one session."
         ),
     ] = None
 

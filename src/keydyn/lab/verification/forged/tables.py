@@ -32,7 +32,7 @@ def forgeries_table(forged: pd.DataFrame, seed: int) -> Table:
     """The success rate of each attack, by the attacker's knowledge and the number of keys sent."""
     labels, shares = ("dataset", "attack", "knowledge", "keys"), ("accepted", "noticed", "passed")
     note = (
-        f"{JUDGED} The detector never met the attack that it judges, nor its near relatives. Shares of "
+        f"{JUDGED} The detector was not trained on the attack that it judges, nor on similar ones. Shares of "
         f"forgeries, mean over people: accepted by the score at a target of {TARGET}; noticed as a copy, as "
         "too regular or as forged, or unsure for bursts of keys; and accepted without being noticed. "
         "Attackers have this many samples that were not enrolled, or the enrolled ones, and forge other "
@@ -53,9 +53,9 @@ def false_alarms_table(hands: pd.DataFrame, seed: int) -> Table:
     """How often typed samples are called forged, and what that costs their owners."""
     note = (
         f"{JUDGED} Shares of people's own samples that were not enrolled, mean over people: called forged, a "
-        "copy or too regular; unsure because keys come in bursts and look forged; accepted by the score; and "
-        "accepted by the score, but not in the end, for one of these. "
-        "The detector has met all attacks."
+        "copy or too regular; unsure because keys come in bursts and look forged; accepted by the score; "
+        "and accepted by the score, but not in the end, for one of these. The detector was trained on all "
+        "attacks."
     )
     columns = [
         *(DATASET, Column("Keys", "keys", lambda keys: f"{WHOLE} or more" if keys == WHOLE else str(keys))),

@@ -89,7 +89,7 @@ def unblock_user(
     call: Call,
     id: Id,
     restore_budget: Annotated[
-        bool, Query(description="Also forget what failed attempts have cost; this resets the promise.")
+        bool, Query(description="Also forget the cost of failed attempts, which weakens `takeover_chance`.")
     ] = False,
 ) -> User:
     """Reset a user's count of failed attempts in a row, so that the next attempt need not wait.
