@@ -38,7 +38,8 @@ PACKAGES = (
     *("keydyn.detectors", "keydyn.evaluation", "keydyn.decisions", "keydyn.figures", "keydyn.client"),
 )
 DIRECTIVE = re.compile(r"^\.\. auto(\w+):: ([\w.]+)\n((?:   :.*\n)*)", re.MULTILINE)
-SHOWN = re.compile(r"^\| `(keydyn[\w.]+)` \| `(keydyn[\w.]+)` \|$", re.MULTILINE)
+# Names, separated by commas, and the name whose example shows them.
+SHOWN = re.compile(r"^\| ((?:`keydyn[\w.]+`(?:, )?)+) \| `(keydyn[\w.]+)` \|$", re.MULTILINE)
 NAME = re.compile(r"`(keydyn(?:\.\w+)+)`")
 # What changed names things that are gone.
 NAMING = [
@@ -76,7 +77,8 @@ def public_classes() -> set[type]:
 def shown_elsewhere() -> dict[str, str]:
     """Names without an example of their own, and whose example shows them."""
     pages = [path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")]
-    return {name: shown for page in pages for name, shown in SHOWN.findall(page)}
+    rows = (row for page in pages for row in SHOWN.findall(page))
+    return {name: shown for names, shown in rows for name in NAME.findall(names)}
 
 
 @cache

@@ -93,5 +93,5 @@ print(done)
 #
 # Look at the report before you look at any result. A copy that is in the training data
 # and in the test data makes every detector look good. Two people with different clocks
-# can be told apart by their clocks, which has nothing to do with their typing. A sample
-# in another unit has to be corrected at its source.
+# can be distinguished by their clocks, which has nothing to do with their typing. A
+# sample in another unit has to be corrected at its source.

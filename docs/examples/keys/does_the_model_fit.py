@@ -1,9 +1,9 @@
 """Check whether a model fits
 ==========================
 
-One model can be better than another and still be wrong. Two checks say whether a model
+One model can be better than another and still be wrong. Two checks show whether a model
 describes the data: residuals, which show what it fails to explain, and a test, which
-says how surprising the data would be if the model were true.
+shows how surprising the data would be if the model were true.
 
 The typist is simulated with two hidden states and with times that depend on the key. So
 it is known which of the models is right, and whether the checks find that out.
@@ -62,8 +62,8 @@ rows[0].legend()
 # What to learn from it
 # ---------------------
 #
-# The test says *that* a model fails, the residuals say *where*: in the long intervals,
-# in this case. The two see different things, so use both; an error in the order of
-# intervals shows in the autocorrelation alone. A large p-value does not prove a model.
-# It says that these data cannot tell it from the truth. See
+# The test shows *that* a model fails, the residuals show *where*: in the long
+# intervals, in this case. The two see different things, so use both; an error in the
+# order of intervals shows in the autocorrelation alone. A large p-value does not prove
+# a model. It means that these data cannot distinguish it from the truth. See
 # :doc:`/guide/goodness-of-fit` for how far to trust a small one.

@@ -3,7 +3,7 @@
 
 Typing comes in bursts. Within a burst the fingers follow a plan; between bursts the
 typist thinks, reads or corrects. A model with two hidden states finds the two from the
-intervals alone, without being told what a pause is.
+intervals alone, without a definition of a pause.
 
 The typist is simulated, so that the true states are known and the model can be checked.
 They were drawn from a model of the same kind, which flatters it.
@@ -36,13 +36,13 @@ states.axes[0].set_ylabel("interval (ms)")
 
 # %%
 # The two states, with what was observed in each: state 0 is the flow of typing, state 1
-# the pauses. The model did not know where one ends and the other begins.
+# the pauses. Nothing in the data marks where one ends and the other begins.
 
 densities = densities_figure(model, test)
 
 # %%
 # How many states are right? Compare the model with calling every key active, with a
-# threshold at one second, and with a plain HMM, which does not know the groups.
+# threshold at one second, and with a plain HMM, which ignores the groups.
 
 rules = {
     "every key active": np.zeros(len(simulated)),

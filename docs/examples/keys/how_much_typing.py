@@ -76,6 +76,6 @@ above.legend(loc="lower right")
 # ---------------------
 #
 # Before you tune a detector, ask for more keys: most of the gain comes from the first
-# forty, whatever the detector. A detector that knows which key was pressed needs fewer
+# forty, whatever the detector. A detector that takes the key into account needs fewer
 # of them. Short texts such as a PIN can only be a hint; a sentence or two is where
 # recognition becomes useful.

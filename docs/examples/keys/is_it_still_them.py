@@ -94,8 +94,8 @@ print(f"{early.sum()} of {len(pairs)} sessions were locked before the change")
 # What to learn from it
 # ---------------------
 #
-# A takeover is not noticed at once: a single key says little about who pressed it. Most
-# are noticed within a line of text. You choose how often the right person may be
+# A takeover is not noticed at once: a single key is little evidence of who pressed it.
+# Most are noticed within a line of text. You choose how often the right person may be
 # interrupted, and the delay follows from that choice. Show the trust to people, but let
 # the suspicion decide, because it reacts soonest to a change. A locked session should
 # ask for a password, not throw anyone out.

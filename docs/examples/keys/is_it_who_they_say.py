@@ -1,12 +1,12 @@
 """Verify a claim at a known false-match rate
 ==========================================
 
-A person types and says who they are. Is it true? A score alone cannot answer that:
-a rule has to say which score is high enough. The verifier learns that from people who
-are not involved, and says with every decision how many strangers would have scored as
-high.
+A person types and claims to be somebody. Is it true? A score alone cannot answer that:
+a rule has to define which score is high enough. The verifier learns that from people
+who are not involved, and states with every decision how many strangers would have
+scored as high.
 
-All typists are simulated, so that these error rates say nothing about real people. What
+All typists are simulated, so that these error rates are not those of real people. What
 was measured with those is in :doc:`/guide/decisions`.
 """
 
@@ -21,9 +21,9 @@ user, session = typing["user"], typing["session"]
 verifier = Verifier.learn(typing[(user < 30) & (session < 4)])
 
 # %%
-# Thirty people have taught the verifier what scores mean, and take no further part. Ten
-# others enrol with three samples each. Then each of them types three more samples, and
-# twenty strangers type three samples each in the name of everyone who is enrolled.
+# The verifier was calibrated on thirty people, who take no further part. Ten others
+# enrol with three samples each. Then each of them types three more samples, and twenty
+# strangers type three samples each in the name of everyone who is enrolled.
 
 enrolled = range(30, 40)
 for number in enrolled:
@@ -85,5 +85,5 @@ rates.legend(loc="outside lower center", ncols=3)
 # translates one into the other, for people whom it has never seen. Genuine users pay
 # the price, which rises as the target falls. A stated rate can be wrong by a factor of
 # two when it rests on thirty people, and a curve from twenty strangers is no more
-# certain; ``decision.interval`` says how far to trust it. More people, not more samples
-# of each, make it better.
+# certain; ``decision.interval`` shows how far to trust it. More people, not more
+# samples of each, make it better.

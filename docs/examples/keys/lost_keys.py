@@ -21,8 +21,9 @@ data = sequences_of(typing, ["tau", "duration"], events="key")
 model = POHMM(n_states=2, tol=1e-2).fit(data[:20])
 
 # %%
-# A POHMM knows how long each key takes and which key follows which. ``predict_events``
-# turns that around: it takes the times and gives the probability of every key.
+# A POHMM contains how long each key takes and which key follows which.
+# ``predict_events`` turns that around: it takes the times and gives the probability of
+# every key.
 
 asked = data[20:]
 keys = asked.labels().astype(str)
@@ -82,7 +83,7 @@ axes.legend()
 # What to learn from it
 # ---------------------
 #
-# Times are not anonymous: with a model of the typist they say something about the text,
-# even if no key was stored. Here the model knew the typist well; one who does not
-# has a harder task. Treat recordings of times with as much care as the text itself, and
-# keep passwords out of them.
+# Times are not anonymous: with a model of the typist they reveal something of the text,
+# even if no key was stored. Here the model was learnt from much typing of the same
+# person; with less, the task is harder. Treat recordings of times with as much care as
+# the text itself, and keep passwords out of them.

@@ -4,7 +4,7 @@
 No one likes to type ten texts before a program works. How good is recognition after
 one? A POHMM learns each person from nothing. The population model has first learnt from
 other people what typing is like and how people differ, so that one sample only has to
-say where a new person stands among them.
+show where a new person stands among them.
 
 The typists are simulated, and they all come from one population. With real people the
 gain depends on how much those learnt from resemble those who enrol:
@@ -27,8 +27,8 @@ people = PopulationModel().fit(teachers)
 
 # %%
 # Thirty other people enrol with one to six samples each; everything that they type
-# later is asked about. The 50 people who taught the population model are not among
-# them.
+# later is asked about. The 50 people from whom the population model was learnt are not
+# among them.
 
 newcomers = Samples.of(typing[typing["user"] >= 50])
 detectors = {
@@ -60,9 +60,10 @@ axes.set(xticks=n_samples, ylim=(0, 1.02))
 axes.legend(loc="lower right")
 
 # %%
-# What does one sample say about a person? These are the hold times that the population
-# model expects of user 55. After a single sample most of them have moved from people in
-# general towards this person, some of them too far; the other samples put that right.
+# What does one sample reveal about a person? These are the hold times that the
+# population model expects of user 55. After a single sample most of them have moved
+# from people in general towards this person, some of them too far; the other samples
+# put that right.
 
 own = newcomers[newcomers.users == 55]
 keys = list("etaoinshrdlu")

@@ -1,9 +1,9 @@
 """See why strangers are harder than colleagues
 ============================================
 
-In many studies every impostor is enrolled as well, so that the system knows how they
-type: a *closed set*. At a real login the impostor is a stranger. How much does that
-change the error rates of one and the same detector?
+In many studies every impostor is enrolled as well, so that the system has learnt how
+they type: a *closed set*. At a real login the impostor is a stranger. How much does
+that change the error rates of one and the same detector?
 
 All typists are simulated. The size of the difference is theirs; that there is one, and
 in which direction, was found on real recordings too (:doc:`/results`).

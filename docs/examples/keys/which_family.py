@@ -80,7 +80,7 @@ axes.legend()
 # What to learn from it
 # ---------------------
 #
-# Take the log-normal for times, unless samples that were held back say otherwise. If
-# recordings contain interruptions that you cannot remove, ``logstudent`` costs little
-# and is hardly moved by them. Compare families by held-back likelihood in the same
-# unit, never by how well a curve seems to follow a histogram.
+# Take the log-normal for times, unless samples that were held back suggest otherwise.
+# If recordings contain interruptions that you cannot remove, ``logstudent`` costs
+# little and is hardly moved by them. Compare families by held-back likelihood in the
+# same unit, never by how well a curve seems to follow a histogram.

@@ -3,8 +3,8 @@
 
 A shop sees what visitors do (view, search, put into the basket, pay) and when. Some
 visitors are people, some are scripts, and some are scripts that wait for random times
-in order to look like people. A classifier made of POHMMs, one for each kind, tells them
-apart.
+in order to look like people. A classifier made of POHMMs, one for each kind,
+distinguishes them.
 
 All visits are simulated. A script that copies the rhythm of a real visit would be
 harder to find than these.
@@ -88,7 +88,7 @@ for axes, (name, found) in zip(panels, answers.items(), strict=True):
 #
 # The order of clicks is the same for all three kinds, and their times overlap. What
 # gives the disguised scripts away is that they wait as long before a search as before
-# they fill the basket. A model that knows what was clicked sees that; a model of times
+# they fill the basket. A model with the types of clicks can use that; a model of times
 # alone cannot. Anything with types and intervals can be classified in this way, and
 # everything that scikit-learn offers for choosing and testing classifiers applies
 # (:doc:`/guide/sklearn`).

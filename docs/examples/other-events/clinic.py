@@ -3,7 +3,7 @@
 
 A patient with a chronic illness comes for check-ups, for urgent visits and to a
 specialist. Is the illness stable, or is this a flare? The time since the last visit and
-a blood value both say something, but at many visits no blood was taken, and telephone
+a blood value are both evidence, but at many visits no blood was taken, and telephone
 consultations were introduced only after the model had been fitted.
 
 All patients are simulated from a model of the same kind as the one that is fitted. This
@@ -111,4 +111,4 @@ axes.legend()
 # Do not fill in missing values, and do not throw incomplete visits away: pass NaN, and
 # the model uses what there is. Its answers become less certain, but there is no point
 # at which it fails; the same holds for types that it has never seen. If an unknown type
-# should be an error in your application, say so with ``handle_unknown="error"``.
+# should be an error in your application, set ``handle_unknown="error"``.

@@ -2,9 +2,9 @@
 =====================================================
 
 When did a person work, and when did they return from a break? The time between two
-commits does not say: a merge waits for a review even in the middle of a busy day, and a
-typo is fixed within minutes. A POHMM takes the type of commit into account; an HMM
-cannot.
+commits does not show it: a merge waits for a review even in the middle of a busy day,
+and a typo is fixed within minutes. A POHMM takes the type of commit into account; an
+HMM cannot.
 
 The history is simulated from a POHMM, so that the true states are known. That makes the
 comparison clean, and the POHMM's result better than it would be on a real repository.
@@ -39,8 +39,8 @@ hours, types, simulated = developer.sample(lengths=[60] * 20, random_state=1)
 history = Sequences.from_arrays(hours, types, [60] * 20)
 
 # %%
-# Both models have two states, and know nothing about what they mean. The
-# fit starts four times, from different values, and the best result counts.
+# Both models have two states, without any meaning at first. The fit starts four times,
+# from different values, and the best result counts.
 
 model = POHMM(n_states=2, n_init=4, random_state=0).fit(history)
 hmm = HMM(n_states=2, n_init=4, random_state=0).fit(history)

@@ -121,7 +121,7 @@ axes.legend(loc="lower right")
 # ---------------------
 #
 # With ``online()`` a fitted model becomes a detector of changes: every event costs the
-# same, and the state between two events can be stored. An alarm needs a level, and a
-# level needs data in which nothing is wrong: from twenty days you cannot learn how to
-# have fewer false alarms than about one in twenty days. The HMM has to guess from the
-# time alone which kind of event it sees. That takes most of the evidence away.
+# same, however long the stream. An alarm needs a level, and a level needs data in which
+# nothing is wrong: from twenty days you cannot learn how to have fewer false alarms
+# than about one in twenty days. The HMM has to guess from the time alone which kind of
+# event it sees. That takes most of the evidence away.

@@ -3,10 +3,10 @@
 
 A person sends, answers and forwards mail, sometimes at the desk and sometimes away from
 it. How long until the next one? A single number would be wrong nearly always. The model
-gives a distribution, and what it promises can be checked.
+gives a distribution, which can be checked.
 
 The mailbox is simulated from a POHMM. With a real one, the same check would also show
-what the model does not know of: nights, weekends, holidays.
+what the model leaves out: nights, weekends, holidays.
 """
 
 import matplotlib.pyplot as plt
@@ -29,9 +29,9 @@ model = POHMM(n_states=2).fit(minutes[past], events=kinds[past])
 hmm = HMM(n_states=2).fit(minutes[past])
 
 # %%
-# Before each of the last two hundred mails, the model sees the last thirty and says
-# what to expect. The type of the next mail is not known yet: the model weighs the types
-# by how often they follow the last one.
+# Before each of the last two hundred mails, the model is given the last thirty and
+# predicts the next. The type of the next mail is not known yet: the model weighs the
+# types by how often they follow the last one.
 
 seen = [minutes[n - 30 : n] for n in later]
 events = [kinds[n - 30 : n] for n in later]
@@ -64,8 +64,8 @@ axes.set(xlabel="mail", ylabel="minutes since the last one")
 figure.legend(loc="outside lower center", ncols=4)
 
 # %%
-# Is a promise of 80 % kept, and one of 50 %? And what is it worth to know the types: of
-# the past mails, and of the next one, for instance because it is being written?
+# Do intervals of 80 % and of 50 % hold? And what is it worth to know the types: of the
+# past mails, and of the next one, for instance because it is being written?
 
 known = model.predict_next(seen, events=events, next_event=kinds[later])
 without = hmm.predict_next(seen)
@@ -101,7 +101,6 @@ right.set(title="What types are worth", ylabel="gain over the HMM (nats per mail
 # What to learn from it
 # ---------------------
 #
-# Ask for an interval, and check on later events that it holds what it promises. All
-# three forecasts keep their promises here, but they are not equally sharp: the more is
-# known about the types, the more they say. A forecast that says little and is right is
-# better than a sharp one that is wrong.
+# Ask for an interval, and check on later events that it holds. All three forecasts hold
+# here, but they are not equally sharp: the more is known about the types, the narrower
+# they are. A wide forecast that is right is better than a sharp one that is wrong.
