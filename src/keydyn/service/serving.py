@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 DEPLOYMENT, SHARED_METRICS = "KEYDYN_DEPLOYMENT", "PROMETHEUS_MULTIPROC_DIR"
 # Options of uvicorn for watched sessions. It refuses frames above `ws_max_size` by itself, with code 1009.
 UVICORN: dict[str, Any] = {
-    "ws": "keydyn.service.live.protocol:SessionProtocol",
+    "ws": "keydyn.service.live.socket_protocol:SessionProtocol",
     "ws_max_size": 4 * FRAME_BYTES,
     "ws_per_message_deflate": False,
     "ws_ping_interval": 20.0,

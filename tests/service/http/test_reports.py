@@ -12,7 +12,7 @@ from sqlalchemy import text
 from keydyn.decisions import Targets
 from keydyn.decisions.calibration.background import shipped_background
 from keydyn.decisions.calibration.error_rates import claims_among, counted_rates
-from keydyn.service.people import error_rates
+from keydyn.service.people import tenant_error_rates
 from keydyn.service.people.keystroke_payload import Typed, samples_of
 from keydyn.service.storage import audit
 from keydyn.service.wire.both_ways import Text
@@ -293,6 +293,6 @@ def typed_of(user, session):
 
 def test_one_measurement_at_a_time(client):
     client.put("/v1/settings", json=ALLOWED)
-    with error_rates._MEASURING:
+    with tenant_error_rates._MEASURING:
         busy = client.post("/v1/error-rates/measure", json={})
     assert (busy.status_code, busy.headers["retry-after"]) == (503, "5")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keydyn.service.live.protocol import SessionProtocol
+from keydyn.service.live.socket_protocol import SessionProtocol
 from tests.service.live.world import PEOPLE, Server, make_database
 from tests.waiting import wait_until
 
