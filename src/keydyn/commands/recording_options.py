@@ -37,7 +37,7 @@ CLEAN = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """The options that say how a file is read, in the order of the help."""
 
     file: Annotated[

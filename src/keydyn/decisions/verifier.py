@@ -41,7 +41,7 @@ from keydyn.decisions.folder.folder import new_secret, read_folder
 from keydyn.decisions.liveness.copies import copy_evidence
 from keydyn.decisions.liveness.hands import REJECTED_FROM, typed_in_name_of
 from keydyn.decisions.liveness.not_typed import not_typed, remarks
-from keydyn.decisions.watching.recordings import Recording
+from keydyn.decisions.watching.playback import PlaybackCheck
 from keydyn.decisions.watching.sessions import WatchedSessions, watched_sessions
 from keydyn.decisions.watching.watch import Watch
 from keydyn.decisions.watching.watched import Watching
@@ -252,7 +252,7 @@ class Verifier(EnrolledPeople):
         True
         """
         known = self.person(user).fingerprints
-        return Watch(self.watch_many([user], level), Recording(known, self.secret))
+        return Watch(self.watch_many([user], level), PlaybackCheck(known, self.secret))
 
     def watch_many(self, users: Sequence[str], level: float | None = None) -> WatchedSessions:
         """Follow many sessions, each in the name of one of these users; one call advances all of them."""

@@ -23,7 +23,7 @@ def as_arguments(arguments: Arguments) -> str:
     return f"`{', '.join(given)}`"
 
 
-class Place(NamedTuple):
+class FilePosition(NamedTuple):
     """A line of a file, or a row where there are no lines."""
 
     kind: Literal["line", "row"]
@@ -32,9 +32,9 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         return f"{self.kind} {self.number}"
 
-    def after(self, count: int) -> Place:
+    def after(self, count: int) -> FilePosition:
         """The place this many lines or rows further on."""
-        return Place(self.kind, self.number + count)
+        return FilePosition(self.kind, self.number + count)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Finding:
 
     problem: str  # what is wrong, in words
     remedies: tuple[Remedy, ...] = ()  # what helps
-    place: Place | None = None  # where it is in the file
+    place: FilePosition | None = None  # where it is in the file
     source: str = ""  # the file's name
     kind: str = ""  # a name for it where readers tell it from others
 
@@ -87,7 +87,9 @@ class ReadingError(ValueError):
     {'separator': ';'}
     """
 
-    def __init__(self, problem: str, *remedies: Remedy, place: Place | None = None, kind: str = "") -> None:
+    def __init__(
+        self, problem: str, *remedies: Remedy, place: FilePosition | None = None, kind: str = ""
+    ) -> None:
         super().__init__(problem, *remedies)
         self.finding = Finding(problem, remedies, place, kind=kind)
 

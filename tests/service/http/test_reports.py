@@ -13,7 +13,7 @@ from keydyn.decisions import Targets
 from keydyn.decisions.calibration.background import shipped_background
 from keydyn.decisions.calibration.error_rates import claims_among, counted_rates
 from keydyn.service.people import tenant_error_rates
-from keydyn.service.people.keystroke_payload import Typed, samples_of
+from keydyn.service.people.keystroke_payload import TypedKeys, samples_of
 from keydyn.service.storage import audit
 from keydyn.service.wire.both_ways import Text
 from tests.service.running import STARTED
@@ -288,7 +288,7 @@ def test_error_rates_are_measured_among_people_if_the_settings_allow_it(client):
 def typed_of(user, session):
     rows = keystrokes_of(user, session)
     columns = (tuple(row[name] for row in rows) for name in ("keyname", "timepress", "timerelease"))
-    return Typed(*columns).resolved()
+    return TypedKeys(*columns).resolved()
 
 
 def test_one_measurement_at_a_time(client):

@@ -14,7 +14,7 @@ from keydyn.decisions.folder.enrolled_bytes import background_bytes, background_
 from keydyn.service.people import populations as own_populations
 from keydyn.service.people.backgrounds import find_background
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.own_people import Place
+from keydyn.service.people.own_people import TenantPlace
 from keydyn.service.people.populations import PopulationKind
 from keydyn.service.storage.tables import populations
 from keydyn.service.wire.both_ways import Text
@@ -74,7 +74,7 @@ def test_what_cannot_be_read_is_absent_and_noted_once(service, client, caplog, l
     caplog.set_level(logging.WARNING, "keydyn.service.people.backgrounds")
     for _ in range(2):
         with service.database.reading() as connection:
-            place = Place(tenant_of(service), Text(), "keyboard")
+            place = TenantPlace(tenant_of(service), Text(), "keyboard")
             found = find_background(connection, context, place)
         assert found is shipped_background()
     (noted,) = [one.getMessage() for one in caplog.records if population in one.getMessage()]

@@ -10,8 +10,8 @@ from keydyn.decisions.liveness import copies
 from keydyn.service.accounts import find_tenant, tenant_named
 from keydyn.service.people import deciding, enrolment, registry, stored_templates
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.keystroke_payload import Typed, TypedSample
-from keydyn.service.people.own_people import Place
+from keydyn.service.people.keystroke_payload import TypedKeys, TypedSample
+from keydyn.service.people.own_people import TenantPlace
 from keydyn.service.people.rows import person_named
 from keydyn.service.wall_clock import wall_clock
 from keydyn.service.wire.both_ways import Text
@@ -25,7 +25,9 @@ def typed():
     """Samples of one person."""
     frame = make_typists(1, 20, text="free", n_keys=60, random_state=2)
     columns = ("keyname", "timepress", "timerelease")
-    typed = [Typed(*(tuple(part[name].tolist()) for name in columns)) for _, part in frame.groupby("session")]
+    typed = [
+        TypedKeys(*(tuple(part[name].tolist()) for name in columns)) for _, part in frame.groupby("session")
+    ]
     return [TypedSample(one, TEXT, "keyboard") for one in typed]
 
 
@@ -35,7 +37,7 @@ def verified(context, tenant, sample):
 
 def known(context, tenant):
     """What a process keeps of ada's fingerprints, and what is in the database."""
-    kept = deciding.subject_of(context, Place(tenant, TEXT, "keyboard"), "ada").known
+    kept = deciding.subject_of(context, TenantPlace(tenant, TEXT, "keyboard"), "ada").known
     with context.database.reading() as connection:
         person = person_named(connection, context, tenant, "ada")
         stored = stored_templates.remembered(connection, Context(context.database, KEYS, wall_clock), person)

@@ -6,7 +6,7 @@ import pytest
 
 from keydyn.service.people import enrolment, registry
 from keydyn.service.people.deciding import subject_of
-from keydyn.service.people.own_people import Place
+from keydyn.service.people.own_people import TenantPlace
 from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import Text
 from tests.service.people.conftest import typed_by
@@ -29,7 +29,7 @@ def test_a_sample_that_comes_during_a_reset_is_the_first_of_the_new_enrolment(co
 def test_a_person_with_too_few_samples_is_not_enrolled_and_is_told_how_many_there_are(context, write):
     for there in range(2):
         with pytest.raises(Problem) as caught:
-            subject_of(context, Place(write.tenant, Text(), "keyboard"), "ada")
+            subject_of(context, TenantPlace(write.tenant, Text(), "keyboard"), "ada")
         found = caught.value
         assert (found.status, found.kind, found.more["samples"]) == (409, "not-enrolled", there)
         enrolment.add_sample(context, write, "ada", typed_by(0, there))

@@ -15,7 +15,7 @@ from keydyn.service.people import own_people
 from keydyn.service.people.backgrounds import find_background
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import handlers
-from keydyn.service.people.own_people import Place, comparisons_among
+from keydyn.service.people.own_people import TenantPlace, comparisons_among
 from keydyn.service.people.rows import NOTHING, find_person
 from keydyn.service.storage.tables import comparisons, own_places, profiles, tenants, users
 from keydyn.service.wire.both_ways import Text
@@ -66,7 +66,7 @@ def tenant_of(service, name="default"):
 def background_of(service, context=None):
     """The background in use, with the names of the people in its cohort."""
     with service.database.reading() as connection:
-        place = Place(tenant_of(service), Text(), "keyboard")
+        place = TenantPlace(tenant_of(service), Text(), "keyboard")
         found = find_background(connection, context or service.app.state.context, place)
         names = dict(map(tuple, connection.execute(select(users.c.id, users.c.name))))
     return found, [names[one] for one in found.members if one]
@@ -174,7 +174,7 @@ def test_no_template_is_read_for_people_who_come_after_a_full_cohort(service, cl
     enrol(service, client, 0, 1, 2)
     # As if the cohort had grown too little since it was last learnt from.
     service.database.write(lambda c: c.execute(update(own_places).values(cohort=2)))
-    place, version = Place(tenant_of(service), Text(), "keyboard"), place_row(service).version
+    place, version = TenantPlace(tenant_of(service), Text(), "keyboard"), place_row(service).version
     before = pairs(service)
     # Each version of the cohort is read once: by the last job above, or here.
     background_of(service)
@@ -254,7 +254,7 @@ def test_the_background_is_found_with_one_query(service, client):
     found, _ = background_of(service)
     context, tenant = service.app.state.context, tenant_of(service)
     with service.database.reading() as connection, statements(connection) as seen:
-        assert find_background(connection, context, Place(tenant, Text(), "keyboard")) is found
+        assert find_background(connection, context, TenantPlace(tenant, Text(), "keyboard")) is found
     assert len([one for one in seen if one.startswith("SELECT")]) == 1
 
 
@@ -273,7 +273,7 @@ def test_texts_and_tenants_are_apart(service, client):
     other.get("/v1/users")
     with service.database.reading() as connection:
         for tenant, text in (("another", Text()), ("default", Text("fixed", "motto"))):
-            place = Place(tenant_of(service, tenant), text, "keyboard")
+            place = TenantPlace(tenant_of(service, tenant), text, "keyboard")
             found = find_background(connection, context, place)
             assert found is shipped_background()
 
@@ -346,7 +346,7 @@ def test_a_watched_session_starts_again_when_the_cohort_has_grown(service, clien
 
 def test_comparisons_with_a_population_that_is_no_longer_used_do_not_count(service, client):
     enrol(service, client, 0, 1, 2)
-    context, place = service.app.state.context, Place(tenant_of(service), Text(), "keyboard")
+    context, place = service.app.state.context, TenantPlace(tenant_of(service), Text(), "keyboard")
     shipped = shipped_background()
 
     def among():

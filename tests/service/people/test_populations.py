@@ -18,7 +18,7 @@ from keydyn.service.jobs.periodic import expire
 from keydyn.service.people import enrolment, populations, registry
 from keydyn.service.people.backgrounds import find_background
 from keydyn.service.people.context import Write
-from keydyn.service.people.own_people import Place
+from keydyn.service.people.own_people import TenantPlace
 from keydyn.service.people.populations import PopulationKind
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import populations as populations_table
@@ -199,7 +199,7 @@ def members_of(service):
     context, tenant = of(service)
     with service.database.reading() as connection:
         text = Text("positions", "password")
-        return find_background(connection, context, Place(tenant, text, "keyboard")).members
+        return find_background(connection, context, TenantPlace(tenant, text, "keyboard")).members
 
 
 def learnt_elsewhere(typed, first):

@@ -8,14 +8,14 @@ import typer
 
 from keydyn.commands.every_command import every_command
 from keydyn.commands.people.folder_options import WORDS, Delivery, Enough, Folder, exit_by_verdict, typist
-from keydyn.commands.recording_options import STANDARD_INPUT, Reading
+from keydyn.commands.recording_options import STANDARD_INPUT, ReadingOptions
 from keydyn.exit_codes import UsageError
 from keydyn.terminal import warn
 
 
 @every_command
 def watch(
-    reading: Reading,
+    reading: ReadingOptions,
     folder: Folder,
     enough: Enough,
     delivery: Delivery,

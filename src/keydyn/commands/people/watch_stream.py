@@ -24,13 +24,13 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 
 if TYPE_CHECKING:
-    from keydyn.commands.recording_options import Reading
+    from keydyn.commands.recording_options import ReadingOptions
 
 CODES = {"accept": ExitCode.DONE, "reject": ExitCode.REJECTED, "unsure": ExitCode.UNSURE}
 CHUNK = 1 << 16
 
 
-def watch_stream(reading: Reading, session: WatchedSession, as_json: bool) -> ExitCode:
+def watch_stream(reading: ReadingOptions, session: WatchedSession, as_json: bool) -> ExitCode:
     """Answer each line of standard input; the exit code at its end is as for a file.
 
     Times that are shorter or longer than hands can make them count as missing.
@@ -118,7 +118,7 @@ def _line(row: dict[str, Any]) -> str:
     return f"key {row['key']:>4}  {row['keyname']:<12} {suspected}  {verdict}"
 
 
-def _recordings(reading: Reading) -> Iterator[Recording]:
+def _recordings(reading: ReadingOptions) -> Iterator[Recording]:
     """Read what has arrived, each time something arrives; an error names the line of the whole stream."""
     # A few lines do not say the unit of their times.
     form = replace(reading.form(), unit=reading.unit or "ms")

@@ -13,7 +13,7 @@ from keydyn.detectors import Detector
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context
-from keydyn.service.people.own_people import Place, beside_people, is_learning
+from keydyn.service.people.own_people import TenantPlace, beside_people, is_learning
 from keydyn.service.people.rows import ProfileRow
 from keydyn.service.problems import Problem
 from keydyn.service.storage.prepared import Prepared
@@ -65,13 +65,13 @@ def background_of(
 
     None if there is neither, or if the template was not learnt from all samples: then it has to be learnt.
     """
-    place = Place(tenant, profile.text, profile.device)
+    place = TenantPlace(tenant, profile.text, profile.device)
     found = find_background(connection, context, place, profile.background)
     return found if found is not None and profile.is_fitted(found) else None
 
 
 def find_background(
-    connection: Connection, context: Context, place: Place, made_with: str | None = None
+    connection: Connection, context: Context, place: TenantPlace, made_with: str | None = None
 ) -> Background | None:
     """The background in use, or the one named by `made_with`, adjusted by the tenant's own people; or None.
 
@@ -85,7 +85,7 @@ def find_background(
     return beside_people(connection, context, place, found, version)
 
 
-def _earlier(connection: Connection, context: Context, place: Place, sha256: str) -> Background | None:
+def _earlier(connection: Connection, context: Context, place: TenantPlace, sha256: str) -> Background | None:
     """The background with this hash, among the tenant's and the one that comes with keydyn; or None."""
     found = _EARLIER.value(connection, tenant=place.tenant.id, on=place.device, background=sha256)
     if found is not None:
@@ -94,12 +94,12 @@ def _earlier(connection: Connection, context: Context, place: Place, sha256: str
     return shipped if shipped.sha256 == sha256 else None
 
 
-def given_background(connection: Connection, context: Context, place: Place) -> Background | None:
+def given_background(connection: Connection, context: Context, place: TenantPlace) -> Background | None:
     """The background in use as it was learnt, without adjustment by the people enrolled; or None."""
     return _with_version(connection, context, place)[0]
 
 
-def background_for(connection: Connection, context: Context, place: Place) -> Background:
+def background_for(connection: Connection, context: Context, place: TenantPlace) -> Background:
     """The background in use; raises a `Problem` that says why if there is none."""
     found = find_background(connection, context, place)
     if found is not None:
@@ -118,7 +118,7 @@ def background_for(connection: Connection, context: Context, place: Place) -> Ba
 
 
 def _with_version(
-    connection: Connection, context: Context, place: Place
+    connection: Connection, context: Context, place: TenantPlace
 ) -> tuple[Background | None, int | None]:
     """The background in use as it was learnt, and the version of its adjustment by own people, if any."""
     tenant, text, device = place

@@ -31,7 +31,7 @@ from keydyn.service.people.backgrounds import background_for, background_of
 from keydyn.service.people.context import Context, Known, Remembered, Write
 from keydyn.service.people.decision_rows import ADVICE, Answered, Decided, rounded
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
-from keydyn.service.people.own_people import Place
+from keydyn.service.people.own_people import TenantPlace
 from keydyn.service.people.rows import PersonRow, ProfileRow, Stale, person_and_profile
 from keydyn.service.people.stored_templates import (
     count_remembered,
@@ -69,7 +69,7 @@ _SEEN = Prepared(_OWN, "version")
 _FOLLOWED = Prepared(_OWN, "version", "template", "drift", "drift_reported_at")
 
 
-def subject_of(context: Context, place: Place, name: str) -> Subject:
+def subject_of(context: Context, place: TenantPlace, name: str) -> Subject:
     """A person as enrolled now; samples that were stored but not yet learnt from are learnt first."""
     tenant, text, device = place
 
@@ -106,7 +106,7 @@ def verify(context: Context, write: Write, name: str, typed: TypedSample, level:
     is a `Decision`, with scores, unless a browser asks.
     """
     sample = samples_of([typed.typed], typed.text)
-    place = Place(write.tenant, typed.text, typed.device)
+    place = TenantPlace(write.tenant, typed.text, typed.device)
 
     def attempt() -> Verdict:
         subject, now = subject_of(context, place, name), context.clock()

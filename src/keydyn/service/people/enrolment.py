@@ -23,7 +23,7 @@ from keydyn.service.people.backgrounds import background_for, find_background
 from keydyn.service.people.context import Context, Remembered, Write
 from keydyn.service.people.deciding import verify
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
-from keydyn.service.people.own_people import Place
+from keydyn.service.people.own_people import TenantPlace
 from keydyn.service.people.rows import (
     ProfileRow,
     new_profile,
@@ -66,7 +66,7 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample, to_
         person = person_named(connection, context, tenant, name)
         # A population of positions is learnt from samples that were collected before there was one.
         look = find_background if text.kind == POSITIONS else background_for
-        background = look(connection, context, Place(tenant, text, device))
+        background = look(connection, context, TenantPlace(tenant, text, device))
         before = profile_of(connection, person, text, device)
         closed = before is not None and before.complete_at is not None
         if closed and not to_complete:

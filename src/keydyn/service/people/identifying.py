@@ -23,7 +23,7 @@ from keydyn.service.people.context import Context, Crowd, Write
 from keydyn.service.people.deciding import evidence_answer, finite, subject_of
 from keydyn.service.people.decision_rows import Decided, rounded_candidates
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
-from keydyn.service.people.own_people import Place
+from keydyn.service.people.own_people import TenantPlace
 from keydyn.service.people.rows import Stale, person_row, profile_row, with_users
 from keydyn.service.people.stored_templates import fit, operating_point, settled, verifier_for
 from keydyn.service.people.templates_together import templates_of
@@ -78,7 +78,7 @@ def identify(context: Context, write: Write, typed: TypedSample, level: Level, m
     sample = samples_of([typed.typed], typed.text)
     with context.database.reading() as connection:
         _check_identified(tenant, counters.amount(connection, tenant.id, _identified(write, now)) + 1, now)
-    place = Place(tenant, typed.text, typed.device)
+    place = TenantPlace(tenant, typed.text, typed.device)
     names, found, claim = settled(lambda: _ranked(context, place, sample, level))
     nobody, best = found.nobody or not claim.accepted, found.candidates[0].user
     asked = (level, level, typed.text, typed.device)
@@ -125,7 +125,7 @@ def _check_identified(tenant: Tenant, number: int, now: int) -> None:
 
 
 def _ranked(
-    context: Context, place: Place, sample: Samples, level: Level
+    context: Context, place: TenantPlace, sample: Samples, level: Level
 ) -> tuple[Mapping[str, str], Ranked, Decision]:
     """Everyone's names, their ranking, and the decision about the first of them.
 
@@ -151,7 +151,7 @@ def _ranked(
     return crowd.names, found, verifier.verify(best, sample)
 
 
-def _crowd(context: Context, place: Place) -> Crowd:
+def _crowd(context: Context, place: TenantPlace) -> Crowd:
     """Everyone at one moment, grouped by their backgrounds, without fingerprints.
 
     Templates that are out of date are learnt first, and `Stale` is raised.

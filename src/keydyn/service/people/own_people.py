@@ -23,7 +23,7 @@ from keydyn.decisions.enrolling import beside_own, compared, learns_from_own
 from keydyn.service.accounts import Tenant, find_tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context
-from keydyn.service.people.keystroke_payload import Typed, samples_of
+from keydyn.service.people.keystroke_payload import TypedKeys, samples_of
 from keydyn.service.people.rows import (
     PersonRow,
     ProfileRow,
@@ -42,7 +42,7 @@ from keydyn.service.wire.both_ways import Device, Text, decoded
 GROWTH = 1.05
 
 
-class Place(NamedTuple):
+class TenantPlace(NamedTuple):
     """Where people are compared with each other: a tenant, a kind of text and a kind of device."""
 
     tenant: Tenant
@@ -64,7 +64,7 @@ class OwnPerson(NamedTuple):
     enrolled: Enrolled
 
 
-class Scores(msgspec.Struct, frozen=True):
+class StoredScores(msgspec.Struct, frozen=True):
     """The stored scores of a person's samples when claimed to be one other person's."""
 
     scores: tuple[float, ...]
@@ -73,7 +73,7 @@ class Scores(msgspec.Struct, frozen=True):
     enrolled: int
 
     @classmethod
-    def opened(cls, key: DataKey, profile: str, claimed: str, contents: bytes) -> Scores:
+    def opened(cls, key: DataKey, profile: str, claimed: str, contents: bytes) -> StoredScores:
         """Decrypt the contents of a row of comparisons, with the key of the person who typed."""
         return decoded(cls, key.open(contents, _sealed_at(profile, claimed)))
 
@@ -84,7 +84,7 @@ def is_learning(tenant: Tenant, background: Background | None) -> bool:
 
 
 def beside_people(
-    connection: Connection, context: Context, place: Place, background: Background, version: int
+    connection: Connection, context: Context, place: TenantPlace, background: Background, version: int
 ) -> Background:
     """The background as adjusted by the people of a place, in this version of the place's row."""
     name = f"{place.tenant.id}/{place.device}/{place.text}/{background.sha256}"
@@ -101,7 +101,7 @@ def beside_people(
 
 
 def own_people(
-    connection: Connection, context: Context, place: Place, background: Background
+    connection: Connection, context: Context, place: TenantPlace, background: Background
 ) -> dict[str, OwnPerson]:
     """The earliest people of a place whose enrolment is complete, by id; as many as a cohort takes."""
     rows = connection.execute(_those_beside(place, background).limit(LARGEST_COHORT))
@@ -111,13 +111,13 @@ def own_people(
     return {person.id: OwnPerson(person, profile, templates[person.id]) for person, profile in both}
 
 
-def _those_beside(place: Place, background: Background) -> Select[Any]:
+def _those_beside(place: TenantPlace, background: Background) -> Select[Any]:
     """Select the people of a place whose enrolment is complete and whose template rests on the background."""
     everyone = everybody(place.tenant, place.device, place.text)
     return everyone.where(profiles.c.background == background.sha256)
 
 
-def _is_late(connection: Connection, place: Place, person: PersonRow, background: Background) -> bool:
+def _is_late(connection: Connection, place: TenantPlace, person: PersonRow, background: Background) -> bool:
     """Whether the cohort was already full with people who came before this person.
 
     The query needs no order, so that it can stop as soon as it has found enough people.
@@ -138,15 +138,15 @@ def comparisons_among(
         .where(of.profile_id.in_(owners), of.claimed_id.in_(owners), of.background == background.sha256)
         .order_by(of.profile_id, of.claimed_id)
     )
-    found: dict[str, list[tuple[str, Scores]]] = {user: [] for user in people}
+    found: dict[str, list[tuple[str, StoredScores]]] = {user: [] for user in people}
     for row in rows:
         user = owners[row.profile_id]
-        scores = Scores.opened(people[user].person.key, *row)
+        scores = StoredScores.opened(people[user].person.key, *row)
         found[user].append((owners[row.claimed_id], scores))
     return {user: _together(each) for user, each in found.items()}
 
 
-def _together(each: Iterable[tuple[str, Scores]]) -> Comparisons:
+def _together(each: Iterable[tuple[str, StoredScores]]) -> Comparisons:
     values = [
         (claimed, score, keys, one.enrolled)
         for claimed, one in each
@@ -159,7 +159,7 @@ def _together(each: Iterable[tuple[str, Scores]]) -> Comparisons:
 
 
 def compare(
-    context: Context, place: Place, person: PersonRow, background: Background, typed: list[Typed]
+    context: Context, place: TenantPlace, person: PersonRow, background: Background, typed: list[TypedKeys]
 ) -> None:
     """Compare a person's samples with the templates of others and keep the scores, unless there are enough.
 
@@ -213,10 +213,10 @@ def compare(
     context.database.write(change)
 
 
-def _by_claimed(found: Comparisons) -> dict[str, Scores]:
+def _by_claimed(found: Comparisons) -> dict[str, StoredScores]:
     names = np.array(found.claimed)
     return {
-        name: Scores(
+        name: StoredScores(
             tuple(found.scores[names == name].tolist()),
             tuple(found.keys[names == name].tolist()),
             int(found.enrolled[np.argmax(names == name)]),
@@ -225,7 +225,7 @@ def _by_claimed(found: Comparisons) -> dict[str, Scores]:
     }
 
 
-def learn_place(context: Context, place: Place, background: Background, anew: bool) -> None:
+def learn_place(context: Context, place: TenantPlace, background: Background, anew: bool) -> None:
     """Learn a place's adjustment from its comparisons if the number of people has grown, or if `anew`.
 
     Raises `Stale` if the place's row changes meanwhile.
@@ -261,7 +261,7 @@ def forget(connection: Connection, tenant: Tenant, profile: ProfileRow, now: int
     """Delete a profile's comparisons; it leaves the cohort at once, and the adjustment is learnt again."""
     either = or_(comparisons.c.profile_id == profile.id, comparisons.c.claimed_id == profile.id)
     deleted = connection.execute(delete(comparisons).where(either)).rowcount
-    place = Place(tenant, profile.text, profile.device)
+    place = TenantPlace(tenant, profile.text, profile.device)
     connection.execute(update(own_places).where(*place.row).values(version=own_places.c.version + 1))
     if deleted:
         _learn_later(connection, place, now, anew=True)
@@ -287,7 +287,7 @@ def start_over(connection: Connection, tenant: Tenant) -> None:
     )
 
 
-def _learn_later(connection: Connection, place: Place, now: int, anew: bool = False) -> None:
+def _learn_later(connection: Connection, place: TenantPlace, now: int, anew: bool = False) -> None:
     payload = {"text": str(place.text), "device": place.device, "anew": anew}
     enqueue(connection, place.tenant, "own-people", payload, now=now)
 

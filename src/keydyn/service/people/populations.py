@@ -16,7 +16,7 @@ from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.keystroke_payload import Typed, samples_of_people
+from keydyn.service.people.keystroke_payload import TypedKeys, samples_of_people
 from keydyn.service.people.own_people import start_over
 from keydyn.service.people.rows import PersonRow, ProfileRow, everybody, person_row, profile_row
 from keydyn.service.people.stored_templates import drop_unneeded, stored_samples
@@ -101,10 +101,10 @@ def learn_again(context: Context, write: Write, kind: PopulationKind) -> None:
 
 def _everybody(
     context: Context, tenant: Tenant, kind: PopulationKind
-) -> tuple[list[PersonRow], dict[str, list[Typed]], Text]:
+) -> tuple[list[PersonRow], dict[str, list[TypedKeys]], Text]:
     """Everyone with stored samples in this vocabulary, the samples by person, and one of their texts."""
     people: dict[str, PersonRow] = {}
-    typed: dict[str, list[Typed]] = {}
+    typed: dict[str, list[TypedKeys]] = {}
     text = Text()
     with context.database.reading() as connection:
         for row in connection.execute(everybody(tenant, kind.device)).all():

@@ -26,8 +26,8 @@ from keydyn.evaluation.rates.confidence import Rate
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.backgrounds import background_for
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.keystroke_payload import Typed, samples_of_people
-from keydyn.service.people.own_people import Place, comparisons_among, is_learning, own_people
+from keydyn.service.people.keystroke_payload import TypedKeys, samples_of_people
+from keydyn.service.people.own_people import TenantPlace, comparisons_among, is_learning, own_people
 from keydyn.service.people.populations import list_populations
 from keydyn.service.people.rows import everybody, person_row, profile_row
 from keydyn.service.people.stored_templates import stored_samples
@@ -56,7 +56,7 @@ _MEASURING = threading.Lock()
 def stated(context: Context, tenant: Tenant, text: Text, device: Device) -> StatedAnswer:
     """The error rates that the calibration in use states for the levels of the settings."""
     with context.database.reading() as connection:
-        place = Place(tenant, text, device)
+        place = TenantPlace(tenant, text, device)
         background = background_for(connection, context, place)
         own = _population(connection, place)
         compared = _compared(connection, context, place, background)
@@ -78,7 +78,7 @@ def stated(context: Context, tenant: Tenant, text: Text, device: Device) -> Stat
 
 
 def _compared(
-    connection: Connection, context: Context, place: Place, background: Background
+    connection: Connection, context: Context, place: TenantPlace, background: Background
 ) -> OwnPeopleAnswer | None:
     """The results of comparisons among a place's own people, if they adjust this background; or None."""
     if not is_learning(place.tenant, background):
@@ -122,7 +122,7 @@ def counted(context: Context, write: Write, text: Text, device: Device) -> Count
 def _counted(context: Context, write: Write, text: Text, device: Device) -> CountedAnswer:
     tenant = write.tenant
     with context.database.reading() as connection:
-        place = Place(tenant, text, device)
+        place = TenantPlace(tenant, text, device)
         background = background_for(connection, context, place)
         own = _population(connection, place)
         if own is not None and own.learnt_here:
@@ -170,17 +170,17 @@ def _targets(tenant: Tenant, level: Level) -> Targets:
     return Targets(getattr(tenant.settings.levels, level))
 
 
-def _population(connection: Connection, place: Place) -> PopulationAnswer | None:
+def _population(connection: Connection, place: TenantPlace) -> PopulationAnswer | None:
     kind, own = (place.device, place.text.vocabulary), list_populations(connection, place.tenant)
     return next((one for one in own if (one.device, one.vocabulary) == kind), None)
 
 
-def _kept_samples(connection: Connection, context: Context, place: Place) -> dict[str, list[Typed]]:
+def _kept_samples(connection: Connection, context: Context, place: TenantPlace) -> dict[str, list[TypedKeys]]:
     """The newest samples of people with at least two; if there are too many people, an even selection."""
     number = select(func.count()).select_from(samples).where(samples.c.profile_id == profiles.c.id)
     several = everybody(place.tenant, place.device, place.text).where(number.scalar_subquery() >= 2)
     rows = connection.execute(several).all()
-    found: dict[str, list[Typed]] = {}
+    found: dict[str, list[TypedKeys]] = {}
     keystrokes = 0
     for n in spread(np.arange(len(rows)), MOST_PEOPLE).tolist():
         person, profile = person_row(context, rows[n], "user_"), profile_row(rows[n])

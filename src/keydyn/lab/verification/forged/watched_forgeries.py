@@ -1,9 +1,9 @@
 """Watched sessions: how often people are locked out as forgers, and how soon forgers are.
 
-`python -m keydyn.lab.verification.forged.watched` prints a table per place. A session is everything that a
-person typed after enrolment, one sample after the other. Each place is judged by a defence learnt elsewhere,
-and each forgery by a detector trained without its family; with the argument `shipped`, by the shipped
-detector, which was trained on fable, essay and all families.
+`python -m keydyn.lab.verification.forged.watched_forgeries` prints a table per place. A session is everything
+that a person typed after enrolment, one sample after the other. Each place is judged by a defence learnt
+elsewhere, and each forgery by a detector trained without its family; with the argument `shipped`, by the
+shipped detector, which was trained on fable, essay and all families.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from keydyn.decisions.liveness.hands import typed_beside, with_manner
 from keydyn.decisions.watching.by_hand import ByHand, Judge, looks_at
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import forgers, joined
-from keydyn.lab.frame.recordings import stream
+from keydyn.lab.frame.study_data import stream
 from keydyn.lab.transfer.places import Place, load_place
-from keydyn.lab.verification.forged.attacked import DRAWN, OWN, Detector, people_of
+from keydyn.lab.verification.forged.attacked import DRAWN, OWN, ForgeryDetector, people_of
 from keydyn.lab.verification.forged.defences import Learnt, elsewhere, shipped
 from keydyn.lab.verification.forged.measurements import SOURCES
 from keydyn.population import PopulationModel, Template
@@ -127,7 +127,7 @@ def counts_interval(count: int, confidence: float = 0.95) -> tuple[float, float]
     return low, float(gammaincinv(count + 1, 1.0 - tail))
 
 
-def _judge(detector: Detector) -> Judge:
+def _judge(detector: ForgeryDetector) -> Judge:
     assert isinstance(detector, Learnt)
 
     def judge(people: PopulationModel, template: Template, samples: Samples) -> list[Typed]:

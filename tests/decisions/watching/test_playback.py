@@ -8,7 +8,7 @@ import pytest
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.decisions.liveness.copies import Fingerprints
-from keydyn.decisions.watching.recordings import BLOCK, BLOCKS, Recording
+from keydyn.decisions.watching.playback import BLOCK, BLOCKS, PlaybackCheck
 
 SECRET = bytes(range(32))
 
@@ -26,7 +26,7 @@ def part(typed, begin, end, later=0.0):
 
 
 def new():
-    return Recording(Fingerprints.none(), SECRET)
+    return PlaybackCheck(Fingerprints.none(), SECRET)
 
 
 @pytest.mark.parametrize("length", [70, 137, 500, BLOCK * BLOCKS - BLOCK])

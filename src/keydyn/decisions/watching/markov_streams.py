@@ -12,8 +12,8 @@ from keydyn.arrays import Floats, Integers
 from keydyn.detectors import Markov
 from keydyn.files import Tensors
 from keydyn.model.watch.online_batch import OnlineBatch
-from keydyn.population.parameters import Template
 from keydyn.population.score.kernel import Asked
+from keydyn.population.shared_parameters import Template
 from keydyn.population.stream.streams import PopulationStreams, Runs, session_numbers
 
 

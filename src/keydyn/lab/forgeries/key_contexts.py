@@ -15,7 +15,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.model.data.vocabulary import translation, union
 
 
-class Contexts(NamedTuple):
+class KeyContexts(NamedTuple):
     """The contexts of recorded keys and of keys to forge, with numbers that both share.
 
     Both arrays are (L, n). Row c numbers contexts of c keys, the key itself included; −1 where fewer keys
@@ -27,7 +27,7 @@ class Contexts(NamedTuple):
     age: Integers
 
 
-class Groups(NamedTuple):
+class ValueGroups(NamedTuple):
     """The recorded values that each key is forged from."""
 
     values: Floats  # (M,) group after group, in the order recorded
@@ -37,7 +37,7 @@ class Groups(NamedTuple):
     group: Integers  # (N,) the group of each key to forge
 
 
-def contexts_of(recorded: Samples, texts: Samples, longest: int, least: int) -> Contexts:
+def contexts_of(recorded: Samples, texts: Samples, longest: int, least: int) -> KeyContexts:
     """Number the contexts of up to `longest` keys that were recorded `least` times or more."""
     if longest < 1 or least < 1:
         raise ValueError(f"contexts have 1 key or more, seen once or more, not {longest} and {least}")
@@ -62,10 +62,10 @@ def contexts_of(recorded: Samples, texts: Samples, longest: int, least: int) -> 
         found.append(numbers)
     stacked = np.stack(found)
     age = np.repeat(np.arange(len(recorded))[::-1], both[0].lengths)
-    return Contexts(stacked[:, :R], stacked[:, R:], age)
+    return KeyContexts(stacked[:, :R], stacked[:, R:], age)
 
 
-def grouped(values: Floats, contexts: Contexts, least: int) -> Groups:
+def grouped(values: Floats, contexts: KeyContexts, least: int) -> ValueGroups:
     """For each key to forge, the recorded values in the longest context that has at least `least` of them.
 
     Missing values do not count. If even the key alone was recorded too rarely, all values are used.
@@ -94,6 +94,6 @@ def grouped(values: Floats, contexts: Contexts, least: int) -> Groups:
         sizes.append(np.bincount(place[order], minlength=len(needed)))
         n_groups += len(needed)
     if n_groups == 0:
-        return Groups(values[:0], contexts.age[:0], group[:0], group[:0], group)
+        return ValueGroups(values[:0], contexts.age[:0], group[:0], group[:0], group)
     every, size = np.concatenate(rows), np.concatenate(sizes)
-    return Groups(values[every], contexts.age[every], np.cumsum(size) - size, size, group)
+    return ValueGroups(values[every], contexts.age[every], np.cumsum(size) - size, size, group)

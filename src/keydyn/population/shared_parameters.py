@@ -75,7 +75,7 @@ class Variances:
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
+class SharedParameters:
     """Everything that people share."""
 
     features: tuple[str, ...]  # names, interval and hold first

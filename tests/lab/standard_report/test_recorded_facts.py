@@ -7,7 +7,7 @@ import pandas as pd
 from keydyn.datasets import make_typists, save_recordings
 from keydyn.datasets.files.recordings import FileForm, read_recording
 from keydyn.keystrokes import CleaningRules
-from keydyn.lab.standard_report.recorded import (
+from keydyn.lab.standard_report.recorded_facts import (
     left_out_rows,
     left_out_tables,
     noticed_table,

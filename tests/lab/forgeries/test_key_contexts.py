@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keydyn.decisions.liveness.not_typed import times_of
-from keydyn.lab.forgeries.contexts import contexts_of, grouped
+from keydyn.lab.forgeries.key_contexts import contexts_of, grouped
 from tests.lab.forgeries.recordings import random_recording, typed
 
 

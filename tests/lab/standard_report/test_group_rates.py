@@ -9,7 +9,7 @@ import pytest
 from keydyn.datasets import make_typists
 from keydyn.evaluation import Scores
 from keydyn.evaluation.rates.fairness import group_differences, group_rates
-from keydyn.lab.standard_report.groups import groups_of, groups_section
+from keydyn.lab.standard_report.group_rates import groups_of, groups_section
 
 
 def test_a_group_is_a_value_of_each_user():

@@ -24,7 +24,7 @@ import pyarrow.parquet
 from keydyn.arrays import Floats, Integers
 from keydyn.datasets.files.published_logs import log_without_header
 from keydyn.keystrokes.raw_events import PRESS, RELEASE, kind_of
-from keydyn.keystrokes.reading_error import Place, ReadingError, Remedy
+from keydyn.keystrokes.reading_error import FilePosition, ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
 from keydyn.regular_files import read_unpacked
 
@@ -43,7 +43,7 @@ NO_VALUE = pa.array(["", "NA", "NaN", "nan", "null", "None"])
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """The columns of a file: text if it is CSV, with the file's types if it is Parquet."""
 
     columns: dict[str, Any]
@@ -52,12 +52,12 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def place(self, row: int) -> Place:
+    def place(self, row: int) -> FilePosition:
         """The place of a row in the file: its line, or its number if the file has no lines."""
         if self.records is None:
-            return Place("row", row + 1)
+            return FilePosition("row", row + 1)
         breaks = sum(_breaks(column.slice(0, row)) for column in self.columns.values())
-        return Place("line", int(self.records[row]) + breaks)
+        return FilePosition("line", int(self.records[row]) + breaks)
 
     def is_text(self, name: str) -> bool:
         """Whether a column holds text, as all columns of a CSV file do."""
@@ -111,14 +111,14 @@ class Table:
         raise ReadingError(f"{name} {value!r} {problem}", *remedies, place=self.place(row))
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> FileTable:
     """The columns of a file: CSV, JSON lines or Parquet, plain or gzipped."""
     return parse_table(read_unpacked(path, LARGEST_TABLE))
 
 
 def parse_table(
     contents: bytes, separator: str = ",", encoding: str = "utf-8", header: Sequence[str] | None = None
-) -> Table:
+) -> FileTable:
     """The columns in the unpacked contents of a file; `header` names them if the file does not."""
     if contents.startswith(PARQUET_MAGIC):
         return _read_parquet(contents)
@@ -132,7 +132,7 @@ def parse_table(
     return _read_csv(text, separator, header)
 
 
-def _read_parquet(contents: bytes) -> Table:
+def _read_parquet(contents: bytes) -> FileTable:
     try:
         file = pyarrow.parquet.ParquetFile(pa.BufferReader(contents))
         _refuse_large(file.metadata)
@@ -142,15 +142,15 @@ def _read_parquet(contents: bytes) -> Table:
     return _typed(table)
 
 
-def _typed(table: Any) -> Table:
+def _typed(table: Any) -> FileTable:
     """A table whose columns have types already."""
     _refuse_twice(table.column_names)
     if table.num_rows == 0:
         raise ReadingError("there are no rows in it")
-    return Table(dict(zip(table.column_names, table.columns, strict=True)), None)
+    return FileTable(dict(zip(table.column_names, table.columns, strict=True)), None)
 
 
-def _read_json(text: str) -> Table:
+def _read_json(text: str) -> FileTable:
     """Read JSON lines, one object per line, or a list of objects."""
     try:
         if text.lstrip().startswith("["):
@@ -184,11 +184,11 @@ def _decoded(contents: bytes, encoding: str) -> str:
         raise ReadingError(
             f"byte 0x{contents[error.start]:02x} is not {encoding}",
             Remedy("if it holds Western European letters, give {}", {"encoding": "latin-1"}),
-            place=Place("line", line),
+            place=FilePosition("line", line),
         ) from None
 
 
-def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> Table:
+def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> FileTable:
     if len(separator) != 1:
         raise ReadingError(f"the separator must be one character, not {separator!r}")
     header = _first_line(text)
@@ -209,7 +209,7 @@ def _read_csv(text: str, separator: str, names: Sequence[str] | None) -> Table:
         raise ReadingError("it has a header but no rows")
     all_kept = len(kept) == read.num_rows - 1
     rows = [column.slice(1) if all_kept else column.take(kept) for column in columns]
-    return Table(dict(zip(first, rows, strict=True)), kept + (1 if names is None else 0))
+    return FileTable(dict(zip(first, rows, strict=True)), kept + (1 if names is None else 0))
 
 
 def _filled(columns: list[Any]) -> Integers:
@@ -264,7 +264,7 @@ def _first_line(text: str) -> str:
 
 def _refuse_header(text: str, header: str) -> None:
     """Raise a `ReadingError` if the first line cannot be a CSV header."""
-    line = Place("line", 1)
+    line = FilePosition("line", 1)
     if not text or text.isspace():
         raise ReadingError("it is empty")
     if not header.strip():
@@ -301,7 +301,7 @@ def _refuse_values(first: list[str]) -> None:
         raise ReadingError(
             f"it holds values where the names of the columns should be ({', '.join(map(repr, first))})",
             Remedy(f"name all {len(first)} columns, for instance {{}}", {"header": names}),
-            place=Place("line", 1),
+            place=FilePosition("line", 1),
         )
 
 
@@ -350,7 +350,7 @@ def _refuse_row(row: Any, read: Any, first_line: int) -> None:
     raise ReadingError(
         f"there are {row.actual_columns} values for {row.expected_columns} columns; a value that holds a "
         'separator, a quotation mark or a line break must be in quotation marks ("," and """")',
-        place=Place("line", row.number - 1 + first_line + breaks),
+        place=FilePosition("line", row.number - 1 + first_line + breaks),
     )
 
 

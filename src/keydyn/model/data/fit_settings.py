@@ -20,7 +20,7 @@ WIDEST = 1e6
 
 
 @dataclass(frozen=True)
-class Settings:
+class FitSettings:
     """The settings of a fit; `POHMM` explains each."""
 
     n_states: int
@@ -43,7 +43,7 @@ class Settings:
     callback: Callable[..., Any] | None
 
 
-def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
+def check_settings(parameters: dict[str, Any], n_features: int) -> FitSettings:
     """Settings from the dict of `get_params()`; raises `ValueError` naming a parameter that is wrong."""
     given = parameters
     for name in ("n_states", "max_iter", "n_init"):
@@ -73,7 +73,7 @@ def check_settings(parameters: dict[str, Any], n_features: int) -> Settings:
     fixed = (given["fixed"],) if isinstance(given["fixed"], str) else given["fixed"]
     right = isinstance(fixed, (tuple, list)) and all(part in PARTS for part in fixed)
     _check(given, "fixed", right, f"a tuple of some of {', '.join(PARTS)}")
-    return Settings(
+    return FitSettings(
         n_states=int(given["n_states"]),
         smoothing=Smoothing.of(given["smoothing"], given["transition_weights"]),
         spread=float(given["spread"]),

@@ -45,15 +45,15 @@ _KEY = np.dtype([("word", "<u8"), ("press", "<f8"), ("release", "<f8")])
 _LENGTH = np.dtype("<u4")
 
 
-class Recording:
+class PlaybackCheck:
     """Detects recordings in one session; `known` are fingerprints of the person's samples.
 
     Examples
     --------
     >>> from keydyn.datasets import make_typists
     >>> from keydyn.decisions.liveness.copies import Fingerprints
-    >>> from keydyn.decisions.watching.recordings import Recording
-    >>> recording = Recording(Fingerprints.none(), bytes(range(32)))
+    >>> from keydyn.decisions.watching.playback import PlaybackCheck
+    >>> recording = PlaybackCheck(Fingerprints.none(), bytes(range(32)))
     >>> typed = make_typists(1, 1, "free", 100)
     >>> once = [typed[name].tolist() for name in ("keyname", "timepress", "timerelease")]
     >>> recording.typed(*once) is None

@@ -9,9 +9,15 @@ import pytest
 from keydyn.decisions.liveness.hands import typed_beside
 from keydyn.lab.forgeries import forgers
 from keydyn.lab.transfer.places import load_place
-from keydyn.lab.verification.forged import looking, watched
+from keydyn.lab.verification.forged import looking, watched_forgeries
 from keydyn.lab.verification.forged.attacked import OWN
-from keydyn.lab.verification.forged.watched import ATTACKS, Session, counts_interval, figures, sessions
+from keydyn.lab.verification.forged.watched_forgeries import (
+    ATTACKS,
+    Session,
+    counts_interval,
+    figures,
+    sessions,
+)
 from keydyn.population import PopulationModel
 
 
@@ -39,7 +45,7 @@ def test_rates_are_per_key_and_hour_until_the_lock():
 
 
 def test_every_person_has_a_session_and_some_have_forged_ones(monkeypatch):
-    monkeypatch.setattr(watched, "FORGED", 2)
+    monkeypatch.setattr(watched_forgeries, "FORGED", 2)
     families = {forger.family for forger in forgers().values()}
     judges = dict.fromkeys([OWN, *families], typed_beside)
     place = load_place("simulated").samples

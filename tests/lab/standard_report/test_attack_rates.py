@@ -9,8 +9,8 @@ from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.lab.forgeries import FORGERS
-from keydyn.lab.standard_report import attacked
-from keydyn.lab.standard_report.attacked import TRIES, accepted_by_person, attacks_table, forged_claims
+from keydyn.lab.standard_report import attack_rates
+from keydyn.lab.standard_report.attack_rates import TRIES, accepted_by_person, attacks_table, forged_claims
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def claims():
         victims[str(user)] = (own[:3], own[3:])
     few = {"robot": FORGERS["robot"], "drawn from the model": FORGERS["drawn from the model"]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attacked, "forgers", lambda population: few)
+        patch.setattr(attack_rates, "forgers", lambda population: few)
         yield forged_claims(verifier, victims)
 
 
@@ -49,7 +49,7 @@ def test_a_replay_is_noticed(claims):
 def test_rates_are_means_over_people():
     rows = [("robot", "robots", "x", "ann", 2, 1), ("robot", "robots", "x", "bob", 4, 0)]
     rows += [("a", "model", "y", "ann", 2, 2), ("b", "robots", "x", "ann", 1, 1)]
-    attacks = accepted_by_person(pd.DataFrame(rows, columns=attacked.COLUMNS))
+    attacks = accepted_by_person(pd.DataFrame(rows, columns=attack_rates.COLUMNS))
     assert [(one["attack"], one["attempts"], one["shares"]) for one in attacks] == [
         ("robot", 6, [0.5, 0.0]),
         ("a", 2, [1.0]),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from keydyn.evaluation import ScoredClaims, Scores
-from keydyn.lab.standard_report.limits import (
+from keydyn.lab.standard_report.standard_limits import (
     LIMITS,
     Point,
     limits_table,

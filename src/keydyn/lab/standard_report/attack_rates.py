@@ -19,7 +19,7 @@ from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import ENROLLED, KNOWLEDGE, NOTHING, forgers, replayed, stolen
 from keydyn.lab.frame.tables import Column, Table, rate_column
-from keydyn.lab.standard_report.limits import rate_over_people
+from keydyn.lab.standard_report.standard_limits import rate_over_people
 from keydyn.population import PopulationModel
 
 # Attempts per instrument and victim, and the largest number of victims.
