@@ -37,7 +37,7 @@ class _LostError(Exception):
     """The connection can no longer be used; the reason is its cause, or a problem."""
 
 
-class Watch:
+class ServiceWatch:
     """Watches one person type; use it in a `with` block, and from one thread.
 
     When a connection is lost, the next one goes on with the same session: keystrokes of which the service
@@ -74,7 +74,7 @@ class Watch:
 
     def __repr__(self) -> str:
         """The session, and how far it is; never the key."""
-        return f"<Watch of session {self.session}: {self._answered} keystrokes answered>"
+        return f"<ServiceWatch of session {self.session}: {self._answered} keystrokes answered>"
 
     def __enter__(self) -> Self:
         self._insist(lambda patience: None)

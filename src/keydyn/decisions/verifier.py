@@ -28,8 +28,8 @@ from keydyn.decisions.decision import (
     Decision,
     Evidence,
     Identification,
+    KeyEvidence,
     OperatingPoint,
-    Spoke,
     Targets,
     Typed,
     evidence,
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 # The most times of keys named as evidence for a claim, and against it.
 NAMED = 3
 
-Spokes = tuple[Spoke, ...]
 Reasons = tuple[str, ...]
 
 
@@ -384,17 +383,19 @@ def _telling(counts: list[Evidence]) -> Integers:
     return np.array([max(one.known, 1) for one in counts])
 
 
-def _loudest(template: Detector, sample: Samples, terms: Floats | None) -> tuple[Spokes, Spokes]:
+def _loudest(
+    template: Detector, sample: Samples, terms: Floats | None
+) -> tuple[tuple[KeyEvidence, ...], ...]:
     """The strongest evidence for a template and against it; none if the detector cannot attribute it."""
     if terms is None or not isinstance(template, PopulationDetector):
         return (), ()
     said = template.people.evidence(sample, terms)
     evidence = said["evidence"]
 
-    def spoke(row: int) -> Spoke:
+    def spoke(row: int) -> KeyEvidence:
         key = said["key"][row]
         name = "a key never seen" if key is None else str(key)
-        return Spoke(name, str(said["feature"][row]), float(evidence[row]))
+        return KeyEvidence(name, str(said["feature"][row]), float(evidence[row]))
 
     sides = (evidence > 0).nonzero()[0][:NAMED], (evidence < 0).nonzero()[0][:NAMED]
     return tuple(map(spoke, sides[0].tolist())), tuple(map(spoke, sides[1].tolist()))

@@ -1,4 +1,4 @@
-"""keydyn service keys, users and population: API keys, enrolled people and a tenant's own populations."""
+"""keydyn service keys, users, population and tenants: API keys, people, populations, and whole tenants."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ SCOPE_HELP = (
 )
 users_app = group("users", "Enrolled people.")
 populations_app = group("population", "A tenant's own populations.")
+tenants_app = group("tenants", "Tenants: list them, replace their keys, delete them.")
 DeviceOption = Annotated[str, typer.Option("--device", help="keyboard or phone.")]
 TextOption = Annotated[
     str, typer.Option("--text", help="keys, or positions:NAME for a text of which only positions are sent.")
 ]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the tenant.")]
 
 
 @keys_app.command("create")
@@ -280,3 +282,71 @@ def _device(device: str) -> Device:
     if device in ("keyboard", "phone"):
         return cast("Device", device)
     raise UsageError(f"--device must be keyboard or phone, not {device!r}")
+
+
+@tenants_app.command("list")
+@every_command
+def list_tenants(service: Service) -> None:
+    """List the tenants.
+
+    Example: `keydyn service tenants list`
+    """
+    with service.opened() as context:
+        from keydyn.service import accounts
+
+        with context.database.reading() as connection:
+            found = accounts.list_tenants(connection)
+    rows = [
+        {
+            "name": one.name,
+            "created": date(one.created_at),
+            "key replaced": date(one.key_since),
+            "people": one.people,
+        }
+        for one in found
+    ]
+    nothing = "there are no tenants: keydyn service keys create makes one"
+    show("Tenants", rows, service.as_json, nothing)
+
+
+@tenants_app.command("rotate-key")
+@every_command
+def rotate_key(name: NameArgument, *, service: Service) -> None:
+    """Replace a tenant's data key, for example because an old backup and its master key were stolen.
+
+    The service can keep running. Tokens of browsers are void at once: pages ask for new ones. The old key
+    opens what it encrypted for two more days, and then it is gone.
+
+    Example: `keydyn service tenants rotate-key shop`
+    """
+    with service.opened() as context:
+        from keydyn.service.people.tenancy import replace_key
+
+        replace_key(context, as_operator(context, name))
+    tell(f"{name} has another key; tokens signed with the old one are void", service.as_json, tenant=name)
+
+
+@tenants_app.command("delete")
+@every_command
+def delete_tenant(
+    name: NameArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    *,
+    service: Service,
+) -> None:
+    """Delete a tenant: its people, keys, settings, webhooks, populations and audit log.
+
+    The log of the deployment, which `keydyn service database check` shows, keeps the end of that log.
+
+    Example: `keydyn service tenants delete shop`
+    """
+    if not yes:
+        typer.confirm(f"Delete {name} and everything that is stored about its people?", abort=True)
+    with service.opened() as context:
+        from keydyn.service.people.tenancy import tenancy
+
+        done = tenancy.delete_tenant(context, find_tenant(context, name))
+    text = f"deleted {name}"
+    if not done:
+        text += "; the database's log is still being read, and a running service cuts it off later"
+    tell(text, service.as_json, deleted=name, pending=[] if done else ["log"])

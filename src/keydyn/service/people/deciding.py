@@ -10,8 +10,7 @@ from msgspec import structs
 from sqlalchemy import Connection, bindparam, update
 
 from keydyn.decisions.calibration.background import Background
-from keydyn.decisions.decision import Decision as Judged
-from keydyn.decisions.decision import Evidence as Judgeable
+from keydyn.decisions.decision import Decision, Evidence
 from keydyn.decisions.enrolled import DRIFTED
 from keydyn.decisions.folder.enrolled_bytes import template_bytes
 from keydyn.decisions.liveness import copies
@@ -46,7 +45,7 @@ from keydyn.service.problems import Problem
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import profiles
 from keydyn.service.wall_clock import SECOND
-from keydyn.service.wire.answers import Decision, Evidence, Spoke, Verdict
+from keydyn.service.wire import answers
 from keydyn.service.wire.both_ways import Level
 
 # The size of an infinite llr in an answer, because JSON has no infinity.
@@ -99,7 +98,7 @@ def not_enrolled(samples: int, tenant: Tenant) -> Problem:
     return Problem(409, "not-enrolled", title, detail, samples=samples, samples_needed=needed)
 
 
-def verify(context: Context, write: Write, name: str, typed: TypedSample, level: Level) -> Verdict:
+def verify(context: Context, write: Write, name: str, typed: TypedSample, level: Level) -> answers.Verdict:
     """Decide whether a sample was typed by a person, and store the outcome.
 
     The sample is judged at a stricter level than asked for if failed attempts have left no other. The answer
@@ -108,7 +107,7 @@ def verify(context: Context, write: Write, name: str, typed: TypedSample, level:
     sample = samples_of([typed.typed], typed.text)
     place = TenantPlace(write.tenant, typed.text, typed.device)
 
-    def attempt() -> Verdict:
+    def attempt() -> answers.Verdict:
         subject, now = subject_of(context, place, name), context.clock()
         if now < subject.counts.failed_at:
             context.database.write(lambda c: clock_set_back(c, subject.person, now))
@@ -120,7 +119,7 @@ def verify(context: Context, write: Write, name: str, typed: TypedSample, level:
 
 def _decided(
     context: Context, write: Write, subject: Subject, sample: Samples, asked: Level, level: Level
-) -> Verdict:
+) -> answers.Verdict:
     tenant, person, profile = write.tenant, subject.person, subject.profile
     verifier = verifier_for(tenant, subject.background, {person.id: subject.known.enrolled}, level)
     decision = verifier.verify(person.id, sample)
@@ -139,7 +138,7 @@ def _decided(
     drifted = drift >= DRIFTED and profile.drift_reported_at is None
     answer: Answered = decision.answer  # type: ignore[assignment]
     kept = Decided(secrets.token_hex(16), "verify", now, answer, asked, level, profile.text, profile.device)
-    verdict = Verdict(
+    verdict = answers.Verdict(
         id=kept.id,
         claimed=person.name,
         answer=answer,
@@ -154,7 +153,7 @@ def _decided(
         full = _with_scores(verdict, decision, verifier.at.false_match, sealed is not None)
         verdict = full if write.told == "everything" else rounded(full)
 
-    def change(connection: Connection) -> tuple[Verdict, int]:
+    def change(connection: Connection) -> tuple[answers.Verdict, int]:
         made = Attempt(asked, level, decision.accepted)
         wait, number = count_attempt(connection, tenant, person, made, now), 0
         if seen is not None:
@@ -188,12 +187,14 @@ def _decided(
     return done
 
 
-def _with_scores(verdict: Verdict, decision: Judged, target: float, updated: bool) -> Decision:
+def _with_scores(
+    verdict: answers.Verdict, decision: Decision, target: float, updated: bool
+) -> answers.Decision:
     spoke = (
-        tuple(Spoke(one.key, one.feature, one.nats) for one in those)
+        tuple(answers.Spoke(one.key, one.feature, one.nats) for one in those)
         for those in (decision.spoke_for, decision.spoke_against)
     )
-    return Decision(
+    return answers.Decision(
         **structs.asdict(verdict),
         llr=finite(decision.llr),
         false_match_rate=decision.false_match_rate,
@@ -206,10 +207,12 @@ def _with_scores(verdict: Verdict, decision: Judged, target: float, updated: boo
 
 
 def evidence_answer(
-    counts: Judgeable, spoke_for: tuple[Spoke, ...] = (), spoke_against: tuple[Spoke, ...] = ()
-) -> Evidence:
+    counts: Evidence, spoke_for: tuple[answers.Spoke, ...] = (), spoke_against: tuple[answers.Spoke, ...] = ()
+) -> answers.Evidence:
     """The evidence of a decision, in the form of an answer."""
-    return Evidence(counts.keystrokes, counts.known, counts.pairs, counts.familiar, spoke_for, spoke_against)
+    return answers.Evidence(
+        counts.keystrokes, counts.known, counts.pairs, counts.familiar, spoke_for, spoke_against
+    )
 
 
 def finite(llr: float) -> float:

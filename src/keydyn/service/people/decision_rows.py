@@ -19,7 +19,7 @@ from keydyn.service.people.context import Write
 from keydyn.service.problems import Problem
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import decisions, users
-from keydyn.service.wire.answers import Candidate, Decision, DecisionRecord, Evidence, Identification, Spoke
+from keydyn.service.wire import answers
 from keydyn.service.wire.both_ways import Device, Level, Moment, Text
 from keydyn.service.wire.receipts import Receipt, url_safe
 
@@ -66,7 +66,7 @@ class Decided:
         return f"{claims}.{url_safe(tenant.signing_key.sign(claims.encode()))}"
 
 
-def find_decision(connection: Connection, tenant: Tenant, decision_id: str) -> DecisionRecord:
+def find_decision(connection: Connection, tenant: Tenant, decision_id: str) -> answers.DecisionRecord:
     """Find a decision of this tenant; raise a `Problem` if there is none with this id, or it has expired."""
     row = connection.execute(
         select(decisions, users.c.name.label("user"))
@@ -76,7 +76,7 @@ def find_decision(connection: Connection, tenant: Tenant, decision_id: str) -> D
     if row is None:
         detail = "It was made by another tenant, or longer than 30 days ago, or the user was erased."
         raise Problem(404, "no-such-decision", "There is no such decision", detail)
-    return DecisionRecord(
+    return answers.DecisionRecord(
         id=row.id,
         at=Moment.at(row.created_at),
         kind=row.kind,
@@ -90,7 +90,7 @@ def find_decision(connection: Connection, tenant: Tenant, decision_id: str) -> D
     )
 
 
-def rounded(decision: Decision) -> Decision:
+def rounded(decision: answers.Decision) -> answers.Decision:
     """Round a decision's scores to the steps that programs see."""
     low, high = decision.false_match_rate_interval
     return structs.replace(
@@ -102,7 +102,7 @@ def rounded(decision: Decision) -> Decision:
     )
 
 
-def rounded_candidates(found: Identification) -> Identification:
+def rounded_candidates(found: answers.Identification) -> answers.Identification:
     """Reduce an identification to what programs see.
 
     If no one is recognised, no one is named: the name of the person whose typing is most like a stranger's
@@ -110,7 +110,7 @@ def rounded_candidates(found: Identification) -> Identification:
     out.
     """
     candidates = (
-        Candidate(
+        answers.Candidate(
             one.user,
             stepped(one.probability, PROBABILITY_STEP),
             stepped(one.llr, LLR_STEP),
@@ -141,9 +141,9 @@ def coarse_rate(rate: float, *, up: bool = True) -> float:
     return next(step for step in reversed(steps) if step <= rate)
 
 
-def _evidence(evidence: Evidence) -> Evidence:
-    def coarse(those: tuple[Spoke, ...]) -> tuple[Spoke, ...]:
-        return tuple(Spoke(one.key, one.feature, stepped(one.nats, LLR_STEP)) for one in those)
+def _evidence(evidence: answers.Evidence) -> answers.Evidence:
+    def coarse(those: tuple[answers.Spoke, ...]) -> tuple[answers.Spoke, ...]:
+        return tuple(answers.Spoke(one.key, one.feature, stepped(one.nats, LLR_STEP)) for one in those)
 
     return structs.replace(
         evidence, spoke_for=coarse(evidence.spoke_for), spoke_against=coarse(evidence.spoke_against)

@@ -42,7 +42,7 @@ from keydyn.service.people.stored_templates import (
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import profiles, samples
 from keydyn.service.wall_clock import DAY
-from keydyn.service.wire.answers import Decision, Quality, Sample
+from keydyn.service.wire import answers
 from keydyn.service.wire.both_ways import POSITIONS, Level
 
 # The level at which a sample must be accepted to be added to a complete enrolment.
@@ -51,7 +51,7 @@ TO_ADD: Level = "high"
 
 def add_sample(
     context: Context, write: Write, name: str, sample: TypedSample, to_complete: bool = False
-) -> Sample:
+) -> answers.Sample:
     """Store one sample of a person; raise a `Problem` that says why if it is refused.
 
     Once enrolment is complete, a sample is taken only with `to_complete`, and only if it is recognised as the
@@ -60,7 +60,9 @@ def add_sample(
     return settled(lambda: _attempt(context, write, name, sample, to_complete))
 
 
-def _attempt(context: Context, write: Write, name: str, sample: TypedSample, to_complete: bool) -> Sample:
+def _attempt(
+    context: Context, write: Write, name: str, sample: TypedSample, to_complete: bool
+) -> answers.Sample:
     tenant, typed, text, device = write.tenant, sample.typed, sample.text, sample.device
     with context.database.reading() as connection:
         person = person_named(connection, context, tenant, name)
@@ -77,13 +79,13 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample, to_
             own = select(func.count()).select_from(samples).where(samples.c.profile_id == before.id)
             _check_kept(before, connection.execute(own).scalar_one())
     quality, seen = _checked(tenant, sample, background, known)
-    told = Quality(quality.keystrokes, quality.known, quality.tick, tuple(quality.remarks))
+    told = answers.Quality(quality.keystrokes, quality.known, quality.tick, tuple(quality.remarks))
     if closed:
         return _followed(context, write, name, sample, told)
     now, sample_id = context.clock(), secrets.token_hex(16)
     sealed = person.key.seal(typed.to_bytes(), f"samples/{sample_id}/contents")
 
-    def change(connection: Connection) -> Sample:
+    def change(connection: Connection) -> answers.Sample:
         count_remembered(connection, person)
         if before is None:
             # If two requests create it at the same time, one violates a constraint and is attempted again.
@@ -120,29 +122,31 @@ def _attempt(context: Context, write: Write, name: str, sample: TypedSample, to_
             write.note(connection, now, "enrolment.complete", person.key)
             body = {"user": person.name, "text": str(text), "device": device, "samples": number}
             announce(connection, tenant, "enrolment.complete", body, now=now, user_id=person.id)
-        done = Sample(sample_id, profile_answer(replace(profile, **changed), tenant, now), told)
+        done = answers.Sample(sample_id, profile_answer(replace(profile, **changed), tenant, now), told)
         write.finish(connection, done, person.id)
         return done
 
     return context.database.write(change)
 
 
-def _followed(context: Context, write: Write, name: str, sample: TypedSample, quality: Quality) -> Sample:
+def _followed(
+    context: Context, write: Write, name: str, sample: TypedSample, quality: answers.Quality
+) -> answers.Sample:
     """Let a template follow a sample that is recognised as its owner's; raise a `Problem` if it is not.
 
     This is an attempt like any other, and counted as one.
     """
     # The caller wants the template to follow this sample, whatever the settings say about other samples.
     tenant = replace(write.tenant, settings=structs.replace(write.tenant.settings, updating=True))
-    added: list[Sample] = []
+    added: list[answers.Sample] = []
 
     def finish(connection: Connection, decision: Struct, user_id: str | None) -> None:
-        if isinstance(decision, Decision) and decision.updated:
+        if isinstance(decision, answers.Decision) and decision.updated:
             now, person = context.clock(), person_named(connection, context, tenant, name)
             profile = profile_of(connection, person, sample.text, sample.device)
             assert profile is not None
             write.note(connection, now, "sample.added", person.key)
-            added.append(Sample(decision.id, profile_answer(profile, tenant, now), quality))
+            added.append(answers.Sample(decision.id, profile_answer(profile, tenant, now), quality))
             write.finish(connection, added[-1], user_id)
 
     verify(context, replace(write, tenant=tenant, finish=finish), name, sample, TO_ADD)

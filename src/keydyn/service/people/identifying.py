@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
-from keydyn.decisions.decision import Decision, together
-from keydyn.decisions.decision import Identification as Ranked
+from keydyn.decisions.decision import Decision, Identification, together
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.backgrounds import background_for, find_background
@@ -32,7 +31,7 @@ from keydyn.service.storage import counters
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import profiles, users
 from keydyn.service.wall_clock import DAY, SECOND
-from keydyn.service.wire.answers import Candidate, Identification
+from keydyn.service.wire import answers
 from keydyn.service.wire.both_ways import Level
 
 # The largest number of people to compare with one sample; beyond it, claims can still be verified.
@@ -68,7 +67,9 @@ _EVERYBODY = Prepared(
 )
 
 
-def identify(context: Context, write: Write, typed: TypedSample, level: Level, most: int) -> Identification:
+def identify(
+    context: Context, write: Write, typed: TypedSample, level: Level, most: int
+) -> answers.Identification:
     """Rank everyone whose enrolment in this kind of text is complete.
 
     The number of samples that one key may identify per day is limited, because each answer says something
@@ -93,11 +94,11 @@ def identify(context: Context, write: Write, typed: TypedSample, level: Level, m
 
     # Tried again if the person was erased meanwhile.
     settled(lambda: context.database.write(change))
-    answer = Identification(
+    answer = answers.Identification(
         id=kept.id,
         receipt=kept.receipt(tenant, None if first is None else names[first]),
         candidates=tuple(
-            Candidate(names[one.user], one.probability, finite(one.llr), one.false_match_rate)
+            answers.Candidate(names[one.user], one.probability, finite(one.llr), one.false_match_rate)
             for one in found.candidates[:most]
         ),
         nobody=nobody,
@@ -126,7 +127,7 @@ def _check_identified(tenant: Tenant, number: int, now: int) -> None:
 
 def _ranked(
     context: Context, place: TenantPlace, sample: Samples, level: Level
-) -> tuple[Mapping[str, str], Ranked, Decision]:
+) -> tuple[Mapping[str, str], Identification, Decision]:
     """Everyone's names, their ranking, and the decision about the first of them.
 
     Fingerprints are read only for the first: whether the sample is a copy is checked for that person alone.
