@@ -385,7 +385,7 @@ def _telling(counts: list[Evidence]) -> Integers:
 
 def _loudest(
     template: Detector, sample: Samples, terms: Floats | None
-) -> tuple[tuple[KeyEvidence, ...], ...]:
+) -> tuple[tuple[KeyEvidence, ...], tuple[KeyEvidence, ...]]:
     """The strongest evidence for a template and against it; none if the detector cannot attribute it."""
     if terms is None or not isinstance(template, PopulationDetector):
         return (), ()

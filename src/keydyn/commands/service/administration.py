@@ -343,7 +343,7 @@ def delete_tenant(
     if not yes:
         typer.confirm(f"Delete {name} and everything that is stored about its people?", abort=True)
     with service.opened() as context:
-        from keydyn.service.people.tenancy import tenancy
+        from keydyn.service.people import tenancy
 
         done = tenancy.delete_tenant(context, find_tenant(context, name))
     text = f"deleted {name}"
