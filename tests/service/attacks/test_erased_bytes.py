@@ -10,16 +10,16 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from keydyn.service.people.background.own_people import TenantPlace
 from keydyn.service.people.context import Context
-from keydyn.service.people.deciding import subject_of
 from keydyn.service.people.job_handlers import CaughtUp
-from keydyn.service.people.own_people import TenantPlace
+from keydyn.service.people.recognition.deciding import subject_of
 from keydyn.service.storage import sqlite
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import idempotency, users
 from keydyn.service.wall_clock import HOUR
 from keydyn.service.wire.both_ways import Text
-from tests.service.people.test_populations import of
+from tests.service.people.background.test_populations import of
 from tests.service.running import KEYS
 from tests.service.typists import enrol
 from tests.waiting import PATIENCE

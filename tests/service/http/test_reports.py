@@ -12,7 +12,7 @@ from sqlalchemy import text
 from keydyn.decisions import Targets
 from keydyn.decisions.calibration.background import shipped_background
 from keydyn.decisions.calibration.error_rates import claims_among, counted_rates
-from keydyn.service.people import tenant_error_rates
+from keydyn.service.people.background import tenant_error_rates
 from keydyn.service.people.keystroke_payload import TypedKeys, samples_of
 from keydyn.service.storage import audit
 from keydyn.service.wire.both_ways import Text

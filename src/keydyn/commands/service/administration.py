@@ -220,7 +220,7 @@ def install_population(
     with service.opened() as context:
         from keydyn.decisions.calibration.background import read_background
         from keydyn.population import PopulationModel
-        from keydyn.service.people import populations
+        from keydyn.service.people.background import populations
 
         background = read_background(file, PopulationModel.load(file))
         if background is None:
@@ -244,7 +244,7 @@ def learn_population(
     Example: `keydyn service population learn --tenant shop`
     """
     with service.opened() as context:
-        from keydyn.service.people import populations
+        from keydyn.service.people.background import populations
 
         write, kind = as_operator(context, tenant), populations.PopulationKind(_device(device), text)
         with working("learning"):
@@ -260,7 +260,7 @@ def list_populations(tenant: TenantOption = "default", *, service: Service) -> N
     Example: `keydyn service population list --tenant shop`
     """
     with service.opened() as context:
-        from keydyn.service.people import populations
+        from keydyn.service.people.background import populations
 
         owner = find_tenant(context, tenant)
         with context.database.reading() as connection:

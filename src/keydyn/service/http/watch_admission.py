@@ -14,11 +14,11 @@ from keydyn.service.http.access import Caller, Door, forbidden, token_holder
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.live.session import Admitted
 from keydyn.service.live.session_rows import SessionEvent, lock_id, lock_of, new_id, open_session
-from keydyn.service.people.attempts import STRICTEST, allowed_level, count_lock
+from keydyn.service.people.background.own_people import TenantPlace
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.deciding import Subject, subject_of
-from keydyn.service.people.decision_rows import Decided
-from keydyn.service.people.own_people import TenantPlace
+from keydyn.service.people.recognition.attempts import STRICTEST, allowed_level, count_lock
+from keydyn.service.people.recognition.deciding import Subject, subject_of
+from keydyn.service.people.recognition.decision_rows import Decided
 from keydyn.service.people.rows import PersonRow, person_named
 from keydyn.service.people.stored_templates import secret_of, verifier_for
 from keydyn.service.problems import Problem

@@ -10,10 +10,10 @@ from keydyn.service.accounts import Tenant, find_tenant, note_altered
 from keydyn.service.jobs.periodic import expire
 from keydyn.service.jobs.queue import Job
 from keydyn.service.jobs.runner import Handler
-from keydyn.service.people.backgrounds import background_of, given_background
+from keydyn.service.people.background.backgrounds import background_of, given_background
+from keydyn.service.people.background.own_people import TenantPlace, compare, is_learning, learn_place
+from keydyn.service.people.background.populations import PopulationKind, learn, learn_again
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.own_people import TenantPlace, compare, is_learning, learn_place
-from keydyn.service.people.populations import PopulationKind, learn, learn_again
 from keydyn.service.people.rows import person_row, profile_row, with_users
 from keydyn.service.people.stored_templates import fit, settled, stored_samples
 from keydyn.service.people.tenancy import finish_replacing

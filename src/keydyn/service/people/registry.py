@@ -12,9 +12,9 @@ from sqlalchemy.exc import IntegrityError
 
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
-from keydyn.service.people.attempts import UNIT, counts_of, forgive
+from keydyn.service.people.background.own_people import StoredScores, forget
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.own_people import StoredScores, forget
+from keydyn.service.people.recognition.attempts import UNIT, counts_of, forgive
 from keydyn.service.people.rows import (
     PersonRow,
     ProfileRow,

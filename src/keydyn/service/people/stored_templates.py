@@ -19,9 +19,9 @@ from keydyn.decisions.liveness import copies
 from keydyn.decisions.liveness.copies import Fingerprints, fingerprints_bytes, fingerprints_of
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
+from keydyn.service.people.background.own_people import forget
 from keydyn.service.people.context import Context, Known, Remembered, Write
 from keydyn.service.people.keystroke_payload import TypedKeys, samples_of
-from keydyn.service.people.own_people import forget
 from keydyn.service.people.rows import NOTHING, PersonRow, ProfileRow, Stale, unchanged
 from keydyn.service.problems import Problem
 from keydyn.service.storage.prepared import Prepared

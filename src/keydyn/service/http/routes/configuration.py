@@ -14,9 +14,9 @@ from keydyn.service.http.idempotency import change_once
 from keydyn.service.http.routing import Call, Routes
 from keydyn.service.jobs import webhooks
 from keydyn.service.jobs.queue import enqueue
+from keydyn.service.people.background.own_people import forget_everyone
+from keydyn.service.people.background.populations import list_populations
 from keydyn.service.people.context import Write
-from keydyn.service.people.own_people import forget_everyone
-from keydyn.service.people.populations import list_populations
 from keydyn.service.people.stored_templates import keep_shorter
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import tenants

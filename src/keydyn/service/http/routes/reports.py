@@ -8,8 +8,9 @@ from fastapi import Path, Query
 
 from keydyn.service.http.access import Rule
 from keydyn.service.http.routing import CURSOR_HASH, CURSOR_NUMBER, Call, Routes, cursor_at, cursor_values
-from keydyn.service.people import activity, tenant_error_rates
-from keydyn.service.people.decision_rows import find_decision
+from keydyn.service.people import activity
+from keydyn.service.people.background import tenant_error_rates
+from keydyn.service.people.recognition.decision_rows import find_decision
 from keydyn.service.people.rows import person_named
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from keydyn.service.people import enrolment, registry
-from keydyn.service.people.deciding import subject_of
-from keydyn.service.people.own_people import TenantPlace
+from keydyn.service.people import registry
+from keydyn.service.people.background.own_people import TenantPlace
+from keydyn.service.people.recognition import enrolment
+from keydyn.service.people.recognition.deciding import subject_of
 from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import Text
 from tests.service.people.conftest import typed_by

@@ -12,8 +12,8 @@ from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.detectors import Detector
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
+from keydyn.service.people.background.own_people import TenantPlace, beside_people, is_learning
 from keydyn.service.people.context import Context
-from keydyn.service.people.own_people import TenantPlace, beside_people, is_learning
 from keydyn.service.people.rows import ProfileRow
 from keydyn.service.problems import Problem
 from keydyn.service.storage.prepared import Prepared

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keydyn.service.people import attempts
-from keydyn.service.people.attempts import LEVELS, UNIT, Counts, Spent
+from keydyn.service.people.recognition import attempts
+from keydyn.service.people.recognition.attempts import LEVELS, UNIT, Counts, Spent
 from keydyn.service.wall_clock import DAY, SECOND
 from keydyn.service.wire.requests import TenantLevels, TenantSettings
 

@@ -17,12 +17,12 @@ from sqlalchemy import Connection, bindparam, select
 from keydyn.decisions.decision import Decision, Identification, together
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
-from keydyn.service.people.backgrounds import background_for, find_background
+from keydyn.service.people.background.backgrounds import background_for, find_background
+from keydyn.service.people.background.own_people import TenantPlace
 from keydyn.service.people.context import Context, Crowd, Write
-from keydyn.service.people.deciding import evidence_answer, finite, subject_of
-from keydyn.service.people.decision_rows import Decided, rounded_candidates
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
-from keydyn.service.people.own_people import TenantPlace
+from keydyn.service.people.recognition.deciding import evidence_answer, finite, subject_of
+from keydyn.service.people.recognition.decision_rows import Decided, rounded_candidates
 from keydyn.service.people.rows import Stale, person_row, profile_row, with_users
 from keydyn.service.people.stored_templates import fit, operating_point, settled, verifier_for
 from keydyn.service.people.templates_together import templates_of

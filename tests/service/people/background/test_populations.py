@@ -15,11 +15,13 @@ from keydyn.decisions.calibration.trials import LEAST_PEOPLE
 from keydyn.keystrokes import Samples, one_sample
 from keydyn.service.accounts import find_tenant
 from keydyn.service.jobs.periodic import expire
-from keydyn.service.people import enrolment, populations, registry
-from keydyn.service.people.backgrounds import find_background
+from keydyn.service.people import registry
+from keydyn.service.people.background import populations
+from keydyn.service.people.background.backgrounds import find_background
+from keydyn.service.people.background.own_people import TenantPlace
+from keydyn.service.people.background.populations import PopulationKind
 from keydyn.service.people.context import Write
-from keydyn.service.people.own_people import TenantPlace
-from keydyn.service.people.populations import PopulationKind
+from keydyn.service.people.recognition import enrolment
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import populations as populations_table
 from keydyn.service.storage.tables import profiles, tenants, users

@@ -24,11 +24,16 @@ from keydyn.decisions.calibration.error_rates import (
 from keydyn.decisions.calibration.trials import spread
 from keydyn.evaluation.rates.confidence import Rate
 from keydyn.service.accounts import Tenant
-from keydyn.service.people.backgrounds import background_for
+from keydyn.service.people.background.backgrounds import background_for
+from keydyn.service.people.background.own_people import (
+    TenantPlace,
+    comparisons_among,
+    is_learning,
+    own_people,
+)
+from keydyn.service.people.background.populations import list_populations
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import TypedKeys, samples_of_people
-from keydyn.service.people.own_people import TenantPlace, comparisons_among, is_learning, own_people
-from keydyn.service.people.populations import list_populations
 from keydyn.service.people.rows import everybody, person_row, profile_row
 from keydyn.service.people.stored_templates import stored_samples
 from keydyn.service.problems import Problem

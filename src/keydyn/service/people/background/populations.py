@@ -15,9 +15,9 @@ from keydyn.decisions.folder.enrolled_bytes import background_bytes, template_by
 from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
+from keydyn.service.people.background.own_people import start_over
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import TypedKeys, samples_of_people
-from keydyn.service.people.own_people import start_over
 from keydyn.service.people.rows import PersonRow, ProfileRow, everybody, person_row, profile_row
 from keydyn.service.people.stored_templates import drop_unneeded, stored_samples
 from keydyn.service.problems import Problem

@@ -19,11 +19,11 @@ from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.jobs.webhooks import announce
-from keydyn.service.people.backgrounds import background_for, find_background
+from keydyn.service.people.background.backgrounds import background_for, find_background
+from keydyn.service.people.background.own_people import TenantPlace
 from keydyn.service.people.context import Context, Remembered, Write
-from keydyn.service.people.deciding import verify
 from keydyn.service.people.keystroke_payload import TypedSample, samples_of
-from keydyn.service.people.own_people import TenantPlace
+from keydyn.service.people.recognition.deciding import verify
 from keydyn.service.people.rows import (
     ProfileRow,
     new_profile,

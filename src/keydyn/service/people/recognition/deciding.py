@@ -18,7 +18,11 @@ from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.keystrokes.samples import Samples
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.webhooks import announce
-from keydyn.service.people.attempts import (
+from keydyn.service.people.background.backgrounds import background_for, background_of
+from keydyn.service.people.background.own_people import TenantPlace
+from keydyn.service.people.context import Context, Known, Remembered, Write
+from keydyn.service.people.keystroke_payload import TypedSample, samples_of
+from keydyn.service.people.recognition.attempts import (
     Attempt,
     Counts,
     allowed_level,
@@ -26,11 +30,7 @@ from keydyn.service.people.attempts import (
     count_attempt,
     counts_of,
 )
-from keydyn.service.people.backgrounds import background_for, background_of
-from keydyn.service.people.context import Context, Known, Remembered, Write
-from keydyn.service.people.decision_rows import ADVICE, Answered, Decided, rounded
-from keydyn.service.people.keystroke_payload import TypedSample, samples_of
-from keydyn.service.people.own_people import TenantPlace
+from keydyn.service.people.recognition.decision_rows import ADVICE, Answered, Decided, rounded
 from keydyn.service.people.rows import PersonRow, ProfileRow, Stale, person_and_profile
 from keydyn.service.people.stored_templates import (
     count_remembered,

@@ -11,15 +11,15 @@ from sqlalchemy import select, update
 from keydyn import files
 from keydyn.decisions import shipped_background
 from keydyn.decisions.folder.enrolled_bytes import background_bytes, background_of
-from keydyn.service.people import populations as own_populations
-from keydyn.service.people.backgrounds import find_background
+from keydyn.service.people.background import populations as own_populations
+from keydyn.service.people.background.backgrounds import find_background
+from keydyn.service.people.background.own_people import TenantPlace
+from keydyn.service.people.background.populations import PopulationKind
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.own_people import TenantPlace
-from keydyn.service.people.populations import PopulationKind
 from keydyn.service.storage.tables import populations
 from keydyn.service.wire.both_ways import Text
 from tests.fuzz.fuzzed_models import unpacked
-from tests.service.people.test_own_people import enrol, tenant_of, verified
+from tests.service.people.background.test_own_people import enrol, tenant_of, verified
 from tests.service.running import KEYS
 
 KIND = PopulationKind("keyboard", "keys")
@@ -71,7 +71,7 @@ def test_what_cannot_be_read_is_absent_and_noted_once(service, client, caplog, l
     population = stored(service, learnt_here)
     # A process that starts with this version.
     context = Context(service.database, KEYS, service.clock)
-    caplog.set_level(logging.WARNING, "keydyn.service.people.backgrounds")
+    caplog.set_level(logging.WARNING, "keydyn.service.people.background.backgrounds")
     for _ in range(2):
         with service.database.reading() as connection:
             place = TenantPlace(tenant_of(service), Text(), "keyboard")

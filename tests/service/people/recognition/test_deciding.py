@@ -8,10 +8,11 @@ import pytest
 from keydyn.datasets import make_typists
 from keydyn.decisions.liveness import copies
 from keydyn.service.accounts import find_tenant, tenant_named
-from keydyn.service.people import deciding, enrolment, registry, stored_templates
+from keydyn.service.people import registry, stored_templates
+from keydyn.service.people.background.own_people import TenantPlace
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import TypedKeys, TypedSample
-from keydyn.service.people.own_people import TenantPlace
+from keydyn.service.people.recognition import deciding, enrolment
 from keydyn.service.people.rows import person_named
 from keydyn.service.wall_clock import wall_clock
 from keydyn.service.wire.both_ways import Text

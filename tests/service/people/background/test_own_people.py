@@ -11,11 +11,11 @@ from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier, shipped_background
 from keydyn.service.accounts import find_tenant, tenant_named
 from keydyn.service.jobs.queue import Job
-from keydyn.service.people import own_people
-from keydyn.service.people.backgrounds import find_background
+from keydyn.service.people.background import own_people
+from keydyn.service.people.background.backgrounds import find_background
+from keydyn.service.people.background.own_people import TenantPlace, comparisons_among
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import handlers
-from keydyn.service.people.own_people import TenantPlace, comparisons_among
 from keydyn.service.people.rows import NOTHING, find_person
 from keydyn.service.storage.tables import comparisons, own_places, profiles, tenants, users
 from keydyn.service.wire.both_ways import Text

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keydyn.service.people.decision_rows import coarse_rate, stepped
+from keydyn.service.people.recognition.decision_rows import coarse_rate, stepped
 
 FEW = {f"{digit}e{power}" for digit in (1, 2, 5) for power in range(-13, 1)}
 
