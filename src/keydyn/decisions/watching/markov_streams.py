@@ -64,22 +64,6 @@ class MarkovStreams:
             self._refuse()
         self._batch.restart(sessions)
 
-    def update(
-        self,
-        values: ArrayLike,
-        keys: Any = None,
-        sessions: ArrayLike | None = None,
-        *,
-        codes: ArrayLike | None = None,
-        states: Floats | None = None,
-    ) -> Floats:
-        """(B, 1 + C) terms of B events; events of one session must be in the order of typing."""
-        which = self.numbers(sessions, distinct=False)
-        rows, typed = self.given(values, keys, codes, len(which))
-        if states is not None:
-            states[:] = np.nan
-        return self._terms(which, rows, typed)
-
     def given(self, values: ArrayLike, keys: Any, codes: ArrayLike | None, n: int) -> tuple[Floats, Integers]:
         """The values of n events and the codes of their keys; a `ValueError` if they do not fit."""
         rows = np.asarray(values, dtype=np.float64)

@@ -154,14 +154,14 @@ def ranks_of(enrolled: list[FittedSplit], samples: Samples, n_jobs: int | None =
 
 
 def scores_and_ranks(
-    protocol: Protocol, enrolled: list[FittedSplit], samples: Samples, n_jobs: int | None = None
+    protocol: Protocol, enrolled: list[FittedSplit], samples: Samples
 ) -> tuple[Scores, EventRanks]:
     """Both in one pass, for detectors whose score is the sum of their events' scores."""
     ranks, raw = [], []
     for fold, one in enumerate(enrolled):
-        ranked, events = _event_ranks(fold, one, samples, n_jobs)
+        ranked, events = _event_ranks(fold, one, samples)
         ranks.append(ranked)
-        raw.append(np.add.reduceat(events, ranked.offsets[:-1], axis=0))
+        raw.append(sums_after(events, ranked.offsets))
     return _scores(protocol, enrolled, samples, raw), EventRanks.joined(ranks)
 
 
@@ -222,7 +222,7 @@ def _scores(
 
 
 def _event_ranks(
-    fold: int, one: FittedSplit, samples: Samples, n_jobs: int | None
+    fold: int, one: FittedSplit, samples: Samples, n_jobs: int | None = None
 ) -> tuple[EventRanks, Floats]:
     """The ranks of a split, and the event scores (N, u) that they come from."""
     _, users = samples.people
