@@ -25,9 +25,9 @@ from keydyn.evaluation.rates.verification import recognition, verification
 from keydyn.keystrokes.cleaning import CleaningRules, clean
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.schema import sample_lengths, sample_starts
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts, run_pieces
 from keydyn.lab.frame.score_datasets import score_rows, scored_of
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.verification.measurements import pairs, strangers_piece
 from keydyn.lab.verification.tables import decisions_table, whole
 

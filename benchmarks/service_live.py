@@ -63,7 +63,7 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
     import uvicorn
     from fastapi import FastAPI
 
-    from keydyn.decisions.watching import recordings
+    from keydyn.decisions.watching import playback
     from keydyn.service.live.endpoint import watch_router
     from keydyn.service.live.live_sessions import LiveSessions
     from keydyn.service.live.peer import LiveLimits
@@ -75,7 +75,7 @@ def serve(port: int, url: str, ws: str, tick: float) -> None:
     from keydyn.service.wall_clock import wall_clock
 
     # The load repeats itself: recordings are looked for, but lock nothing.
-    recordings.LIMIT = math.inf
+    playback.LIMIT = math.inf
     verifier, database, key = known_people(), Database(url), DataKey.new()
     metadata.create_all(database.engine)
 

@@ -70,8 +70,9 @@ def clocks() -> Iterator[Clocks]:
     from keydyn.service.http import routing
     from keydyn.service.http.access import Rule
     from keydyn.service.http.routes import recognition
-    from keydyn.service.people import deciding, stored_templates
-    from keydyn.service.people.decision_rows import Decided
+    from keydyn.service.people import stored_templates
+    from keydyn.service.people.recognition import deciding
+    from keydyn.service.people.recognition.decision_rows import Decided
     from keydyn.service.storage.database import Database
     from keydyn.service.storage.sealing import DataKey
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from keydyn.cli import app
 from keydyn.lab.frame.outputs import read_values
-from keydyn.lab.frame.study import PageRun, ResultsPage, Study
+from keydyn.lab.frame.study import LabStudy, PageRun, ResultsPage
 from keydyn.lab.run_study import STUDIES
 
 DOCS = Path(__file__).parent
@@ -54,7 +54,7 @@ other work may have run, without the compiling that each installation does once.
 """
 
 
-def finished(out: Path, study: Study, run: PageRun) -> Path | None:
+def finished(out: Path, study: LabStudy, run: PageRun) -> Path | None:
     """The folder of a run, if it is there and complete."""
     folder = out / (run.folder or study.name)
     if (folder / "run.json").exists():
@@ -79,7 +79,7 @@ def answered(folder: Path, page: ResultsPage) -> str:
     return page.answer(read_values(folder / "tables", page.values))
 
 
-def page_of(out: Path, study: Study, page: ResultsPage) -> str:
+def page_of(out: Path, study: LabStudy, page: ResultsPage) -> str:
     """A study's page; empty if the study is not finished."""
     found = [(run, folder) for run in page.runs if (folder := finished(out, study, run)) is not None]
     if not found or found[0][0] is not page.runs[0]:
@@ -147,7 +147,7 @@ def figures_of(folder: Path, run: PageRun) -> list[str]:
     return shown
 
 
-def made_by(study: Study, run: PageRun, folder: Path) -> str:
+def made_by(study: LabStudy, run: PageRun, folder: Path) -> str:
     """The command, the version, the day and how long it took."""
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     data = ["--data", "FOLDER"] if "data" in study.options else []

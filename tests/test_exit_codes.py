@@ -32,16 +32,16 @@ COMMANDS = {
     "data list": "keydyn.datasets.published.fetching.data_folders",
     "data fetch fable": "keydyn.datasets.published.fetching.fetch_dataset",
     "data check": "keydyn.datasets.published.fetching.check_files",
-    "study all": "keydyn.lab.frame.recordings.load_row",
+    "study all": "keydyn.lab.frame.study_data.load_row",
     **{
-        f"study {name}": "keydyn.lab.frame.recordings.load_row"
+        f"study {name}": "keydyn.lab.frame.study_data.load_row"
         for name in (
             *("recognition", "continuous", "recommended", "relatives", "population"),
             *("verification", "open-questions"),
         )
     },
     **{
-        f"study {name}": "keydyn.lab.frame.recordings.load_text"
+        f"study {name}": "keydyn.lab.frame.study_data.load_text"
         for name in ("goodness-of-fit", "calibration", "model-choice")
     },
     "study transfer": "keydyn.lab.transfer.places.load_place",

@@ -9,7 +9,7 @@ import pytest
 
 from keydyn import load
 from keydyn.datasets import load_recordings
-from keydyn.datasets.files import tables
+from keydyn.datasets.files import file_tables
 from keydyn.model import ModelFileError
 from keydyn.regular_files import UnusableFileError, opened, read_regular, read_unpacked
 
@@ -107,7 +107,7 @@ def test_a_parquet_file_is_bounded_by_what_it_describes(tmp_path, monkeypatch):
     )
     frame.to_parquet(path)
     assert len(load_recordings(path)) == 10**5
-    monkeypatch.setattr(tables, "LARGEST_TABLE", 10**6)
+    monkeypatch.setattr(file_tables, "LARGEST_TABLE", 10**6)
     assert path.stat().st_size < 10**5
     with pytest.raises(
         ValueError, match="it would take 4,000,000 bytes of memory; at most 1,000,000 are read"

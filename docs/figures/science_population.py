@@ -16,7 +16,7 @@ from keydyn.datasets import make_typists
 from keydyn.figures.style import COLOURS, GREY, drawing, label_log_axis
 from keydyn.keystrokes import Samples, one_sample
 from keydyn.population import PopulationModel
-from keydyn.population.parameters import Template
+from keydyn.population.shared_parameters import Template
 
 KEYS, NUMBERS, SHOWN, PEOPLE = 60, (1, 2, 3, 5, 10, 20), (1, 3, 10), 20
 INTERVAL = 0

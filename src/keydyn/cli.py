@@ -20,7 +20,7 @@ COMMANDS = {
     "score": "keydyn.commands.people.recognise:score",
     "identify": "keydyn.commands.people.recognise:identify",
     "verify": "keydyn.commands.people.recognise:verify",
-    "watch": "keydyn.commands.people.watch:watch",
+    "watch": "keydyn.commands.people.watch_command:watch",
     "evaluate": "keydyn.lab.run_study:evaluation",
     "report": "keydyn.lab.run_study:report",
     "demo": "keydyn.commands.demonstration:demo",

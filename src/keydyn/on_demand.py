@@ -14,10 +14,10 @@ def on_demand(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], A
     Examples
     --------
     >>> from keydyn.on_demand import on_demand
-    >>> names = {".parameters": "Template", ".model": "PopulationModel"}
+    >>> names = {".shared_parameters": "Template", ".model": "PopulationModel"}
     >>> find, listed = on_demand("keydyn.population", names)
     >>> find("Template").__module__, listed()
-    ('keydyn.population.parameters', ['PopulationModel', 'Template'])
+    ('keydyn.population.shared_parameters', ['PopulationModel', 'Template'])
     """
     homes = {name: module for module, listed in names.items() for name in listed.split()}
 

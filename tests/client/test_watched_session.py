@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from keydyn.client import NotEnrolled, NotFound, ServiceProblem, ServiceUnreachable, Watch
+from keydyn.client import NotEnrolled, NotFound, ServiceProblem, ServiceUnreachable, ServiceWatch
 from tests.client.conftest import Client, Running
 from tests.client.flaky_proxy import ANSWER_CUT, ANSWER_LOST, LOST, PASS, flaky, planned
 from tests.waiting import PATIENCE
@@ -196,7 +196,7 @@ def test_raw_events_cannot_be_watched(fake: Running) -> None:
 
 
 def test_an_error_in_the_block_is_raised_as_it_is(fake: Running) -> None:
-    def fail(watch: Watch) -> None:
+    def fail(watch: ServiceWatch) -> None:
         raise KeyError
 
     with Client(fake.url, "key") as client, pytest.raises(KeyError), client.watch("ada") as watch:

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 from keydyn.decisions.folder.folder import read_manifest
-from keydyn.decisions.folder.manifest import Manifest, Member, Person
+from keydyn.decisions.folder.manifest import Manifest, Member, PersonEntry
 from tests.fuzz.changes import changed_bytes, changed_json, pick
 from tests.fuzz.targets import Generator, Target
 
 KEY = b"a key of no consequence"
 DIGESTS = [f"{n:064x}" for n in range(7)]
-PEOPLE = tuple(Person(user, 5, 60, DIGESTS[n], DIGESTS[3]) for n, user in enumerate(("ann", "bob", "é")))
+PEOPLE = tuple(PersonEntry(user, 5, 60, DIGESTS[n], DIGESTS[3]) for n, user in enumerate(("ann", "bob", "é")))
 COHORT = (Member("ann", DIGESTS[0]), Member("zoe", DIGESTS[4]))
 MANIFEST = Manifest("pohmm", ("pressure",), "", COHORT, DIGESTS[4], DIGESTS[5], DIGESTS[6], PEOPLE)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from keydyn.commands.recording_options import Reading
+from keydyn.commands.recording_options import ReadingOptions
 from keydyn.datasets import load_recordings
 from keydyn.keystrokes import ReadingError
-from keydyn.keystrokes.reading_error import Finding, Place, Remedy
+from keydyn.keystrokes.reading_error import FilePosition, Finding, Remedy
 
 
 def caught(folder, text):
@@ -24,14 +24,14 @@ def test_fields_say_what_is_wrong_where_and_what_helps(tmp_path):
     path, error = caught(tmp_path, "user,session,keyname,timepress,timerelease\n" + rows)
     found = error.finding
     assert found.problem == "timepress is before the press above it"
-    assert (found.source, found.place) == (str(path), Place("line", 4))
+    assert (found.source, found.place) == (str(path), FilePosition("line", 4))
     assert [remedy.arguments for remedy in found.remedies] == [{"sort": True}]
 
 
 def test_two_wordings(tmp_path):
     path, error = caught(tmp_path, "user\tsession\tkeyname\ttimepress\ttimerelease\nann\t0\ta\t0\t80\n")
     assert str(error) == f"{path}: its columns are separated by tabs; give `separator='\\t'`"
-    options = error.finding.worded(Reading(path).as_options)
+    options = error.finding.worded(ReadingOptions(path).as_options)
     assert options == f"{path}: its columns are separated by tabs; give `--separator '\\t'`"
 
 
@@ -46,7 +46,7 @@ def test_each_side_leaves_out_what_it_cannot_do():
     assert finding.worded() == (
         "it is wrong; `others` names the other columns to keep; look at the clock; `sort=True` sorts"
     )
-    as_options = Reading(Path("mine.csv")).as_options
+    as_options = ReadingOptions(Path("mine.csv")).as_options
     assert finding.worded(as_options) == (
         "it is wrong; `--clean` leaves such rows out; look at the clock; `--sort` sorts"
     )
@@ -55,7 +55,7 @@ def test_each_side_leaves_out_what_it_cannot_do():
 
 def test_a_copy_says_the_same():
     """Other processes hand errors over by the same protocol."""
-    error = ReadingError("it is wrong", Remedy("give {}", {"unit": "s"}), place=Place("row", 3)).changed(
-        source="mine.csv"
-    )
+    error = ReadingError(
+        "it is wrong", Remedy("give {}", {"unit": "s"}), place=FilePosition("row", 3)
+    ).changed(source="mine.csv")
     assert str(copy.copy(error)) == "mine.csv: row 3: it is wrong; give `unit='s'`"

@@ -7,9 +7,9 @@ import pytest
 
 from keydyn.evaluation.continuous.lockout import RankPenalty
 from keydyn.evaluation.continuous.penalty import first_above
-from keydyn.lab.frame.recordings import load_row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import rank_rows, ranked_of
+from keydyn.lab.frame.study_data import load_row
 
 
 @pytest.mark.slow

@@ -10,9 +10,9 @@ import pytest
 
 from keydyn.evaluation.continuous.rejection import continuous
 from keydyn.lab.frame import published
-from keydyn.lab.frame.recordings import load_row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import rank_rows, ranked_of, score_rows, scored_of
+from keydyn.lab.frame.study_data import load_row
 from keydyn.lab.recognition.tables import best_of, recognition_figures
 
 SLOW = ("password", "mobile", "mobile+", "essay")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.lab import run_study
 from keydyn.lab.frame.chosen import SeedOption
-from keydyn.lab.frame.study import Plan, ResultsPage, Study, study
+from keydyn.lab.frame.study import LabStudy, Plan, ResultsPage, study
 from keydyn.lab.frame.tables import plain_table
 from keydyn.lab.run_study import STUDIES, RunOptions, command_of
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("sketched")
 runner = CliRunner()
 
 
-def made_up(name="made-up", leaves=("numbers",), page=None) -> Study:
+def made_up(name="made-up", leaves=("numbers",), page=None) -> LabStudy:
     """A study that writes one table, of which its option is the number."""
 
     def write(outputs, result, facts):

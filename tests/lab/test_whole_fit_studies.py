@@ -9,7 +9,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.lab.frame.recordings import load_text
+from keydyn.lab.frame.study_data import load_text
 from keydyn.lab.goodness_of_fit.measurements import SurrogateTest, goodness_calls
 from keydyn.lab.simulation.measurements import N_VALUES, true_model
 from tests.lab.rows import called

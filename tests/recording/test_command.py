@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from keydyn.cli import app
 from keydyn.exit_codes import UsageError
 from keydyn.recording import server
-from keydyn.recording.participants import COUNTS, Attempt, Participants
+from keydyn.recording.participants import COUNTS, Participants, TypedAttempt
 from keydyn.recording.prompts import read_study
 from keydyn.recording.recorded import opened
 from keydyn.recording.server import opening, serve
@@ -183,4 +183,4 @@ def test_a_recording_that_an_earlier_version_began_goes_on(tmp_path):
 
 def attempt_of(place):
     """A sample of the participant ann."""
-    return msgspec.convert({"user": "ann", "place": place, **typed(place)}, Attempt)
+    return msgspec.convert({"user": "ann", "place": place, **typed(place)}, TypedAttempt)

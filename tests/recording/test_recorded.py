@@ -18,7 +18,7 @@ from keydyn.cli import app
 from keydyn.datasets import load_recordings
 from keydyn.decisions.folder.folder import InUseError
 from keydyn.exit_codes import UsageError
-from keydyn.recording.participants import Attempt
+from keydyn.recording.participants import TypedAttempt
 from keydyn.service.problems import Problem
 from tests.recording.studies import participants_of, typed
 
@@ -32,7 +32,7 @@ def consenting(participants, user="ann"):
 
 
 def take(participants, place, seed, user="ann", **more):
-    return participants.take(convert({"user": user, "place": place, **typed(seed, **more)}, Attempt))
+    return participants.take(convert({"user": user, "place": place, **typed(seed, **more)}, TypedAttempt))
 
 
 def as_sent(frame, user, session):

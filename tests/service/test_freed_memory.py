@@ -11,7 +11,7 @@ from tests.waiting import PATIENCE
 # Threads that all allocate before any of them frees: each takes a heap of its own if it may.
 PROGRAM = """
 import ctypes, sys, threading
-from keydyn.service.freed_memory import return_freed_memory
+from keydyn.service.serving import return_freed_memory
 if sys.argv[1] == "returned":
     return_freed_memory()
 all_there = threading.Barrier(8)

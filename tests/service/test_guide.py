@@ -8,7 +8,7 @@ import re
 import pytest
 
 from keydyn.service.http.problem_answers import HTTP_KINDS, OTHER_KIND
-from keydyn.service.people.attempts import failures_allowed
+from keydyn.service.people.recognition.attempts import failures_allowed
 from keydyn.service.storage.tables import metadata
 from keydyn.service.wire.requests import TenantSettings
 from tests.documents import ROOT

@@ -14,7 +14,7 @@ from keydyn.client.received import (
     check_receipt,
     verify_signature,
 )
-from keydyn.client.watched_session import Watch
+from keydyn.client.watched_session import ServiceWatch
 from keydyn.service.wire.answers import (
     Candidate,
     Decision,
@@ -54,6 +54,7 @@ __all__ = [
     "Sample",
     "ServiceProblem",
     "ServiceUnreachable",
+    "ServiceWatch",
     "Settings",
     "Spoke",
     "Text",
@@ -62,7 +63,6 @@ __all__ = [
     "Trust",
     "UnexpectedAnswerError",
     "User",
-    "Watch",
     "Webhook",
     "check_receipt",
     "verify_signature",

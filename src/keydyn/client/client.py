@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from msgspec import structs
 
 from keydyn.client.calls import Calls, Connecting, Keystrokes, sample
-from keydyn.client.watched_session import Watch
+from keydyn.client.watched_session import ServiceWatch
 from keydyn.service.wire.answers import (
     Decision,
     DecisionRecord,
@@ -259,12 +259,12 @@ class Client:
 
     def watch(
         self, id: str, *, text: str = "free", device: str = "keyboard", session: str | None = None
-    ) -> Watch:
+    ) -> ServiceWatch:
         """Watch a person type, in a `with` block; `session` continues an earlier one."""
         address = "ws" + self._url.removeprefix("http") + _path(id, "watch")
         kind, name = structs.astuple(TypedText.parse(text))
         hello = Hello(text={"kind": kind, "name": name} if name else {"kind": kind}, device=device)
-        return Watch(address, self._key, hello, session, self._connecting)
+        return ServiceWatch(address, self._key, hello, session, self._connecting)
 
     def settings(self) -> Settings:
         """Fetch the tenant's settings."""

@@ -37,7 +37,7 @@ class _LostError(Exception):
     """The connection can no longer be used; the reason is the cause of the exception."""
 
 
-class Watch:
+class ServiceWatch:
     """Watches one person type; use it in a `with` block, and from one thread.
 
     If a connection is lost, the next one continues the session: keystrokes that the service has not confirmed
@@ -74,7 +74,7 @@ class Watch:
 
     def __repr__(self) -> str:
         """The session and its progress, without the key."""
-        return f"<Watch of session {self.session}: {self._answered} keystrokes answered>"
+        return f"<ServiceWatch of session {self.session}: {self._answered} keystrokes answered>"
 
     def __enter__(self) -> Self:
         self._insist(lambda patience: None)

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.recording_options import Reading
+from keydyn.commands.recording_options import ReadingOptions
 from keydyn.exit_codes import UsageError
 from keydyn.terminal import JsonOption, print_json, say, warn
 
 
 @dataclass(frozen=True)
-class EventReading(Reading):
+class EventReading(ReadingOptions):
     """The options for reading a file of events."""
 
     file: Annotated[

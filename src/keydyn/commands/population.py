@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.commands.every_command import every_command, group
-from keydyn.commands.recording_options import Reading, listed
+from keydyn.commands.recording_options import ReadingOptions, listed
 from keydyn.commands.shared_options import EngineOption, JobsOption
 from keydyn.progress import progress_bar, share_bar
 from keydyn.terminal import JsonOption, heading, print_json, show_table, warn
@@ -26,7 +26,7 @@ app = group("population", "Learn from many people what they share and how they d
 @app.command()
 @every_command
 def fit(
-    reading: Reading,
+    reading: ReadingOptions,
     out: Annotated[Path, typer.Option("--out", help="File for the population.")],
     also: Annotated[
         list[Path] | None,

@@ -37,7 +37,7 @@ CLEAN = (
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """The options for reading a file, in the order of the help."""
 
     file: Annotated[

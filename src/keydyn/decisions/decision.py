@@ -227,7 +227,7 @@ def _counted(n: int) -> str:
 
 
 @dataclass(frozen=True)
-class Spoke:
+class KeyEvidence:
     """The evidence for a claim, in nats, from one time of a key; negative if it speaks against the claim."""
 
     key: str
@@ -279,8 +279,8 @@ class Decision:
     interval: tuple[float, float]
     evidence: Evidence
     reasons: tuple[str, ...]
-    spoke_for: tuple[Spoke, ...]
-    spoke_against: tuple[Spoke, ...]
+    spoke_for: tuple[KeyEvidence, ...]
+    spoke_against: tuple[KeyEvidence, ...]
     score: float
     typed: Typed = NOT_JUDGED
 

@@ -23,8 +23,8 @@ from keydyn.detectors.population_detector import PopulationDetector
 from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Samples
 from keydyn.population.model import PopulationModel
-from keydyn.population.parameters import Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
+from keydyn.population.shared_parameters import Template
 from keydyn.short_repr import short_repr
 
 # Variance of the drift between two samples, in units of that between people.

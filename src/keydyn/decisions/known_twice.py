@@ -115,15 +115,13 @@ def find_twice(
     return pd.DataFrame(dict(zip(COLUMNS, (*pair, score[named], apart[named]), strict=True)))
 
 
-def twice_noticed(
-    keystrokes: pd.DataFrame, population: PopulationModel | None = None, n_jobs: int | None = None
-) -> tuple[pd.DataFrame, list[str]]:
+def twice_noticed(keystrokes: pd.DataFrame, n_jobs: int | None = None) -> tuple[pd.DataFrame, list[str]]:
     """Return the pairs that `find_twice` names and remarks about them; very many users are not compared."""
     n = keystrokes["user"].nunique()
     if n > MOST_COMPARED:
         nobody = pd.DataFrame([], columns=COLUMNS)
         return nobody, [f"{n:,} users are too many to look for people who are known twice"]
-    pairs = find_twice(keystrokes, population, n_jobs)
+    pairs = find_twice(keystrokes, n_jobs=n_jobs)
     texts = twice_in_words(pairs.head(SHOWN))
     if len(pairs) > SHOWN:
         texts.append(f"{len(pairs) - SHOWN} further pairs of users are likely the same person")

@@ -28,8 +28,8 @@ from keydyn.decisions.decision import (
     Decision,
     Evidence,
     Identification,
+    KeyEvidence,
     OperatingPoint,
-    Spoke,
     Targets,
     Typed,
     evidence,
@@ -41,7 +41,7 @@ from keydyn.decisions.folder.folder import new_secret, read_folder
 from keydyn.decisions.liveness.copies import copy_evidence
 from keydyn.decisions.liveness.hands import REJECTED_FROM, typed_in_name_of
 from keydyn.decisions.liveness.not_typed import not_typed, remarks
-from keydyn.decisions.watching.recordings import Recording
+from keydyn.decisions.watching.playback import PlaybackCheck
 from keydyn.decisions.watching.sessions import WatchedSessions, watched_sessions
 from keydyn.decisions.watching.watch import Watch
 from keydyn.decisions.watching.watched import Watching
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 # The most times of keys named as evidence for a claim, and against it.
 NAMED = 3
 
-Spokes = tuple[Spoke, ...]
 Reasons = tuple[str, ...]
 
 
@@ -252,7 +251,7 @@ class Verifier(EnrolledPeople):
         True
         """
         known = self.person(user).fingerprints
-        return Watch(self.watch_many([user], level), Recording(known, self.secret))
+        return Watch(self.watch_many([user], level), PlaybackCheck(known, self.secret))
 
     def watch_many(self, users: Sequence[str], level: float | None = None) -> WatchedSessions:
         """Follow many sessions, each in the name of one of these users; one call advances all of them."""
@@ -384,17 +383,19 @@ def _telling(counts: list[Evidence]) -> Integers:
     return np.array([max(one.known, 1) for one in counts])
 
 
-def _loudest(template: Detector, sample: Samples, terms: Floats | None) -> tuple[Spokes, Spokes]:
+def _loudest(
+    template: Detector, sample: Samples, terms: Floats | None
+) -> tuple[tuple[KeyEvidence, ...], tuple[KeyEvidence, ...]]:
     """The strongest evidence for a template and against it; none if the detector cannot attribute it."""
     if terms is None or not isinstance(template, PopulationDetector):
         return (), ()
     said = template.people.evidence(sample, terms)
     evidence = said["evidence"]
 
-    def spoke(row: int) -> Spoke:
+    def spoke(row: int) -> KeyEvidence:
         key = said["key"][row]
         name = "a key never seen" if key is None else str(key)
-        return Spoke(name, str(said["feature"][row]), float(evidence[row]))
+        return KeyEvidence(name, str(said["feature"][row]), float(evidence[row]))
 
     sides = (evidence > 0).nonzero()[0][:NAMED], (evidence < 0).nonzero()[0][:NAMED]
     return tuple(map(spoke, sides[0].tolist())), tuple(map(spoke, sides[1].tolist()))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         Protocol,
     )
     from keydyn.evaluation.protocols.running import (
-        Enrolled,
+        FittedSplit,
         enrolments,
         ranks_of,
         score_protocol,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from keydyn.evaluation.rates.detection_cost import DetectionCost, min_dcf
     from keydyn.evaluation.rates.error_curve import ErrorCurve
     from keydyn.evaluation.rates.fairness import error_rates_by
-    from keydyn.evaluation.rates.identification import Identification, identification
+    from keydyn.evaluation.rates.identification import IdentificationRates, identification
     from keydyn.evaluation.rates.likelihood_ratios import min_cllr
     from keydyn.evaluation.rates.requirements import limit_shown, people_needed
     from keydyn.evaluation.rates.system_figures import SystemFigures
@@ -47,13 +47,14 @@ if TYPE_CHECKING:
     from keydyn.evaluation.scored_claims import ScoredClaims
     from keydyn.evaluation.scores import Scores
 
-__all__ = ["TITLES", "Chronological", "Continuous", "DetectionCost", "Enrolled", "Enrolment", "ErrorCurve"]
-__all__ += ["EventRanks", "Failures", "Identification", "LeaveOneOut", "MeanCurve", "MonacoTappert"]
-__all__ += ["OpenSet", "PenaltyAndReward", "Protocol", "RankPenalty", "Rate", "ScoredClaims", "Scores"]
-__all__ += ["SystemFigures", "TrustSettings", "Verification", "compare_with_best", "enrolments"]
-__all__ += ["error_rates_by", "find_failures", "identification", "limit_shown", "mean_curve", "min_cllr"]
-__all__ += ["min_dcf", "nearest_eer", "people_needed", "ranks", "ranks_of", "read_scores", "recognition"]
-__all__ += ["score_protocol", "scores_after", "trials_needed", "verification", "write_scores"]
+__all__ = ["TITLES", "Chronological", "Continuous", "DetectionCost", "Enrolment", "ErrorCurve"]
+__all__ += ["EventRanks", "Failures", "FittedSplit", "IdentificationRates", "LeaveOneOut", "MeanCurve"]
+__all__ += ["MonacoTappert", "OpenSet", "PenaltyAndReward", "Protocol", "RankPenalty", "Rate"]
+__all__ += ["ScoredClaims", "Scores", "SystemFigures", "TrustSettings", "Verification"]
+__all__ += ["compare_with_best", "enrolments", "error_rates_by", "find_failures", "identification"]
+__all__ += ["limit_shown", "mean_curve", "min_cllr", "min_dcf", "nearest_eer", "people_needed", "ranks"]
+__all__ += ["ranks_of", "read_scores", "recognition", "score_protocol", "scores_after", "trials_needed"]
+__all__ += ["verification", "write_scores"]
 __getattr__, __dir__ = on_demand(
     __name__,
     {
@@ -63,13 +64,13 @@ __getattr__, __dir__ = on_demand(
         ".continuous.rejection": "Continuous",
         ".protocols.failures": "Failures find_failures",
         ".protocols.protocol": "Chronological Enrolment LeaveOneOut MonacoTappert OpenSet Protocol",
-        ".protocols.running": "Enrolled enrolments ranks_of score_protocol scores_after",
+        ".protocols.running": "FittedSplit enrolments ranks_of score_protocol scores_after",
         ".rates.confidence": "Rate compare_with_best trials_needed",
         ".rates.conventions": "nearest_eer",
         ".rates.detection_cost": "DetectionCost min_dcf",
         ".rates.error_curve": "ErrorCurve",
         ".rates.fairness": "error_rates_by",
-        ".rates.identification": "Identification identification",
+        ".rates.identification": "IdentificationRates identification",
         ".rates.likelihood_ratios": "min_cllr",
         ".rates.requirements": "limit_shown people_needed",
         ".rates.system_figures": "SystemFigures",

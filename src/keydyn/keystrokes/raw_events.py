@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
 from keydyn.arrays import Floats, Integers
-from keydyn.keystrokes.reading_error import Place, ReadingError
+from keydyn.keystrokes.reading_error import FilePosition, ReadingError
 from keydyn.keystrokes.schema import (
     COLUMNS,
     SAMPLE,
@@ -43,7 +43,7 @@ def kind_of(name: Any) -> int:
     return TYPES.get(re.sub(r"[^a-z0-9]", "", str(whole).lower()), -1)
 
 
-FIRST = Place("row", 0)
+FIRST = FilePosition("row", 0)
 UNIDENTIFIED = -1
 NOT_REPEATED, REPEATED, NO_FLAG = 0, 1, 2
 

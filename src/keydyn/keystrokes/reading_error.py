@@ -23,7 +23,7 @@ def as_arguments(arguments: Arguments) -> str:
     return f"`{', '.join(given)}`"
 
 
-class Place(NamedTuple):
+class FilePosition(NamedTuple):
     """A line of a file, or a row of data without lines."""
 
     kind: Literal["line", "row"]
@@ -32,9 +32,9 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         return f"{self.kind} {self.number}"
 
-    def after(self, count: int) -> Place:
+    def after(self, count: int) -> FilePosition:
         """The place this many lines or rows further on."""
-        return Place(self.kind, self.number + count)
+        return FilePosition(self.kind, self.number + count)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Finding:
 
     problem: str  # a description of the error
     remedies: tuple[Remedy, ...] = ()
-    place: Place | None = None  # its place in the file
+    place: FilePosition | None = None  # its place in the file
     source: str = ""  # the file's name
     kind: str = ""  # a name for it, if readers of files treat it specially
 
@@ -87,7 +87,9 @@ class ReadingError(ValueError):
     {'separator': ';'}
     """
 
-    def __init__(self, problem: str, *remedies: Remedy, place: Place | None = None, kind: str = "") -> None:
+    def __init__(
+        self, problem: str, *remedies: Remedy, place: FilePosition | None = None, kind: str = ""
+    ) -> None:
         super().__init__(problem, *remedies)
         self.finding = Finding(problem, remedies, place, kind=kind)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
-from keydyn.keystrokes.reading_error import Place, ReadingError
+from keydyn.keystrokes.reading_error import FilePosition, ReadingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ COLUMNS = ("user", "session", "keyname", "timepress", "timerelease")
 SAMPLE = ["user", "session"]
 # The largest time in any unit, so that differences of 64-bit integers do not overflow.
 LATEST = 2**62
-FIRST_LINE = Place("line", 0)
+FIRST_LINE = FilePosition("line", 0)
 # Kinds of findings for which readers of files offer remedies.
 SCATTERED, UNORDERED, NEGATIVE_HOLD = "scattered sample", "unordered presses", "negative hold"
 # Units in a millisecond. Dividing by a whole number rounds once, so that 149100 µs are exactly 149.1 ms.
@@ -106,7 +106,7 @@ def beyond(numbers: NDArray[Any]) -> NDArray[np.bool_]:
     return (numbers > LATEST) | (numbers < -LATEST)
 
 
-def refuse_unhashable(values: pd.Series[Any], column: str, first: Place = FIRST_LINE) -> None:
+def refuse_unhashable(values: pd.Series[Any], column: str, first: FilePosition = FIRST_LINE) -> None:
     """Raise a `ReadingError` at the first value that cannot be a label, such as a list."""
     for n, value in enumerate(values.tolist()):
         try:
@@ -211,7 +211,7 @@ def check_times(press: Floats, release: Floats, starts: Integers, negative_holds
         refuse(release < press, "timerelease", "is before the press", kind=NEGATIVE_HOLD)
 
 
-def refuse(bad: Any, column: str, problem: str, first: Place = FIRST_LINE, kind: str = "") -> None:
+def refuse(bad: Any, column: str, problem: str, first: FilePosition = FIRST_LINE, kind: str = "") -> None:
     """Raise a `ReadingError` at the first bad row, if any; `first` is the place of row 0."""
     if bad.any():
         raise ReadingError(f"{column} {problem}", place=first.after(int(np.argmax(bad))), kind=kind)

@@ -16,7 +16,6 @@ from keydyn.evaluation.protocols.running import score_protocol
 from keydyn.evaluation.rates.error_curve import equal_error_rate, zero_miss_rate
 from keydyn.keystrokes.fixed_text import fixed_text_vectors
 from keydyn.keystrokes.samples import Samples
-from keydyn.parallel import Progress
 
 TIMINGS = ("duration", "tau", "release_press")
 
@@ -52,9 +51,7 @@ def password_samples(keystrokes: pd.DataFrame) -> Samples:
     return replace(samples, feature_table=fixed_text_vectors(keystrokes, TIMINGS) / 1000.0)
 
 
-def killourhy_maxion(
-    detector: str | Detector, samples: Samples, n_jobs: int | None = None, progress: Progress | None = None
-) -> pd.DataFrame:
+def killourhy_maxion(detector: str | Detector, samples: Samples) -> pd.DataFrame:
     """Equal error rate and zero-miss rate of each user.
 
     `manhattan-scaled` and `svm` given by name scale by the training samples, as the authors do.
@@ -70,7 +67,7 @@ def killourhy_maxion(
     """
     if isinstance(detector, str) and detector in ("manhattan-scaled", "svm"):
         detector = make_detector(detector, scale="template")
-    scores = score_protocol(KillourhyMaxion(), detector, samples, n_jobs, progress)
+    scores = score_protocol(KillourhyMaxion(), detector, samples)
     trials = [scores.trials_of(u) for u in range(len(scores.users))]
     rows = [
         (user, equal_error_rate(*one), zero_miss_rate(*one))

@@ -17,7 +17,7 @@ from keydyn.commands.shared_options import EngineOption, JobsOption
 from keydyn.lab.calibration.study import calibration
 from keydyn.lab.continuous.study import continuous
 from keydyn.lab.frame.chosen import DataOption, ExportOption, FreshOption, OutOption, SeedOption, check_export
-from keydyn.lab.frame.study import Facts, Study
+from keydyn.lab.frame.study import Facts, LabStudy
 from keydyn.lab.goodness_of_fit.study import goodness_of_fit
 from keydyn.lab.model_choice.study import model_choice
 from keydyn.lab.open_questions.study import open_questions
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 # All studies by name, in the order of the help and of the pages of results.
-STUDIES: dict[str, Study] = {
+STUDIES: dict[str, LabStudy] = {
     study.name: study
     for study in (
         *(transfer, recognition, recommended, continuous, relatives, population, verification),
@@ -58,7 +58,7 @@ class RunOptions:
     as_json: JsonOption = False
 
 
-def run_study(study: Study, options: dict[str, Any], run: RunOptions) -> Facts:
+def run_study(study: LabStudy, options: dict[str, Any], run: RunOptions) -> Facts:
     """Run a study: the work, part by part; then tables, figures and report; run.json last.
 
     `options` are the study's own. Returns the facts that --json prints.
@@ -131,7 +131,7 @@ def results_of(study: str, tables: Sequence[Table], folder: Path, began: float) 
     }
 
 
-def command_of(study: Study) -> Callable[..., None]:
+def command_of(study: LabStudy) -> Callable[..., None]:
     """The command that runs a study, with the options of the study's plan and those of every run.
 
     Typer reads a command's signature, which is therefore assembled here.

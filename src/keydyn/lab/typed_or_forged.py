@@ -27,7 +27,7 @@ from keydyn.lab.forgeries.replays import displaced
 from keydyn.lab.shipped import published_people
 from keydyn.model.data.sequences import Sequences
 from keydyn.population.model import PopulationModel
-from keydyn.population.parameters import Template
+from keydyn.population.shared_parameters import Template
 
 # Lengths of the samples to learn from, which are also the lengths that have levels.
 LENGTHS = (40, 70, 100, 200, 400)

@@ -14,7 +14,7 @@ from keydyn import files
 from keydyn.arrays import Integers
 from keydyn.files import Field, Kind, Tensor, Tensors, Values, many, probabilities, record, truth, whole
 from keydyn.model.data import vocabulary
-from keydyn.model.data.settings import Smoothing, check_settings
+from keydyn.model.data.fit_settings import Smoothing, check_settings
 from keydyn.model.families.family import Emission, Family, families_of, family
 from keydyn.model.fit.estimator import ModelState
 from keydyn.model.fit.result import FitResult

@@ -11,11 +11,13 @@ from keydyn.arrays import Floats, Integers
 from keydyn.model.data.vocabulary import as_labels
 from keydyn.population.cells import Contexts, Observations
 from keydyn.population.features import CLIP, HOLD, INTERVAL
-from keydyn.population.parameters import Parameters, Template
 from keydyn.population.score.kernel import FORGET
+from keydyn.population.shared_parameters import SharedParameters, Template
 
 
-def drawn_people(known: Parameters, population: str, n: int, random: np.random.Generator) -> list[Template]:
+def drawn_people(
+    known: SharedParameters, population: str, n: int, random: np.random.Generator
+) -> list[Template]:
     """Draw n people who differ as those of the population do; uncertainty widens none of their scales.
 
     A cell's noise is drawn around its key's, that around the person's, and that around the population's. Each
@@ -45,7 +47,7 @@ def drawn_people(known: Parameters, population: str, n: int, random: np.random.G
 
 
 def drawn(
-    known: Parameters,
+    known: SharedParameters,
     templates: Sequence[Template],
     events: Sequence[Any],
     random: np.random.Generator | None,
@@ -75,7 +77,7 @@ def drawn(
 
 
 def _residuals(
-    known: Parameters, templates: Sequence[Template], classes: Integers, random: np.random.Generator
+    known: SharedParameters, templates: Sequence[Template], classes: Integers, random: np.random.Generator
 ) -> Floats:
     """Draw (U, N, F) residuals, in units of people's scales, of keys of these classes."""
     chain, parents, tempo_variance = known.chain, known.parents, known.variances.tempo

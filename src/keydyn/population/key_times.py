@@ -9,7 +9,7 @@ import numpy as np
 from keydyn.arrays import Floats
 from keydyn.population.features import HOLD, INTERVAL
 from keydyn.population.model import PopulationModel
-from keydyn.population.parameters import Template
+from keydyn.population.shared_parameters import Template
 
 # The number of times scored together; a copy of the whole template is kept for each.
 AT_A_TIME = 128

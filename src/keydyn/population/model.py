@@ -15,14 +15,13 @@ from keydyn.arrays import Floats, Integers
 from keydyn.datasets.simulated.keyboard import KEYS
 from keydyn.datasets.simulated.typed_keys import copied_keys
 from keydyn.keystrokes.samples import Names, Samples, families_of
+from keydyn.model.data.fit_settings import generator_of
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import generator_of
 from keydyn.model.data.vocabulary import as_labels
 from keydyn.population.chain import posteriors
 from keydyn.population.drawing import drawn, drawn_people
 from keydyn.population.learn.groups import Progress
 from keydyn.population.learn.rounds import check_parts, learn, learn_more
-from keydyn.population.parameters import Parameters, Template
 from keydyn.population.saved import (
     MOST_STATES,
     PEOPLE,
@@ -36,6 +35,7 @@ from keydyn.population.saved import (
 )
 from keydyn.population.score.fitted import Fitted, Ready, SideBySide
 from keydyn.population.score.kernel import Asked
+from keydyn.population.shared_parameters import SharedParameters, Template
 from keydyn.population.stream.streams import PopulationStream, PopulationStreams
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ SHIPPED_PEOPLE = Path(__file__).parent / "shipped_people.keydyn"
 class PopulationModel:
     """Model of the typing of many people: what they share and how they differ.
 
-    Parameters
+    SharedParameters
     ----------
     hidden_states : whether a chain of two states, active and pause, which all people share, tells slow keys
         from pauses; or its number of states, all but the first being pauses. Scoring takes longer with it.
@@ -88,7 +88,7 @@ class PopulationModel:
     ) -> Self:
         """Learn from the samples of two or more people; if interrupted, the model stays as it was.
 
-        Parameters
+        SharedParameters
         ----------
         samples
             The samples of all people; or parts, each with all samples of some people, which are read one
@@ -133,7 +133,7 @@ class PopulationModel:
             raise ValueError(f"hidden_states must be True, False or {most}, not {self.hidden_states!r}")
         return self.hidden_states
 
-    def _take(self, parameters: Parameters) -> None:
+    def _take(self, parameters: SharedParameters) -> None:
         # One assignment: other threads see all of it or nothing.
         self.fitted_ = Fitted(parameters, fingerprint(parameters))
 
@@ -144,7 +144,7 @@ class PopulationModel:
         return self.fitted_
 
     @property
-    def parameters(self) -> Parameters:
+    def parameters(self) -> SharedParameters:
         """The fitted parameters."""
         return self._fitted.parameters
 
@@ -389,7 +389,7 @@ class PopulationModel:
         return cls._of(parsed(contents, path))
 
     @classmethod
-    def _of(cls, parameters: Parameters) -> Self:
+    def _of(cls, parameters: SharedParameters) -> Self:
         n_states = parameters.chain.n_states
         model = cls(hidden_states=n_states if n_states > 2 else n_states == 2)
         model._take(parameters)

@@ -16,7 +16,7 @@ from keydyn.model.data import vocabulary
 from keydyn.population.cells import N_CONTEXTS, Cells, WideEffects
 from keydyn.population.chain import CLASSES, Chain
 from keydyn.population.features import HOLD, INTERVAL
-from keydyn.population.parameters import Parameters, Template, Variances
+from keydyn.population.shared_parameters import SharedParameters, Template, Variances
 
 MOST_FACTORS, MOST_STATES, MOST_DEGREES = 1000, 8, 100
 # Bounds of numbers of order one, and of variances; larger ones could overflow in computations.
@@ -25,27 +25,27 @@ bounded = within(-LARGEST_VARIANCE, LARGEST_VARIANCE)
 positive = within(1 / LARGEST_VARIANCE**2, LARGEST_VARIANCE)
 
 
-def packed(known: Parameters) -> bytes:
+def packed(known: SharedParameters) -> bytes:
     """The contents of a file with a population's parameters."""
     return POPULATION.packed(_fields(known), _tensors(known))
 
 
-def read(path: str | PathLike[str]) -> Parameters:
+def read(path: str | PathLike[str]) -> SharedParameters:
     """Read a population's parameters from a file; a `ModelFileError` says what is wrong with it."""
     return POPULATION.parsed(files.read(path), path)
 
 
-def parsed(contents: bytes, path: str | PathLike[str]) -> Parameters:
+def parsed(contents: bytes, path: str | PathLike[str]) -> SharedParameters:
     """Read a population's parameters from a file's contents; `path` is for messages."""
     return POPULATION.parsed(contents, path)
 
 
-def fingerprint(known: Parameters) -> str:
+def fingerprint(known: SharedParameters) -> str:
     """SHA-256 of a population's parameters."""
     return POPULATION.digest(_fields(known), _tensors(known))
 
 
-def _fields(known: Parameters) -> Values:
+def _fields(known: SharedParameters) -> Values:
     return {
         "event_types": known.cells.vocabulary.tolist(),
         "features": list(known.features),
@@ -54,7 +54,7 @@ def _fields(known: Parameters) -> Values:
     }
 
 
-def _tensors(known: Parameters) -> Tensors:
+def _tensors(known: SharedParameters) -> Tensors:
     tensors: Tensors = {
         "pairs.before": known.cells.before,
         "pairs.after": known.cells.after,
@@ -140,7 +140,7 @@ def _declared(values: Values) -> dict[str, Tensor]:
     return tensors
 
 
-def _built(values: Values, tensors: Tensors) -> Parameters:
+def _built(values: Values, tensors: Tensors) -> SharedParameters:
     features = values["features"]
     cells = Cells(values["event_types"], len(features), tensors["pairs.before"], tensors["pairs.after"])
     if len(cells.key) and cells.key.max() >= cells.n_keys:
@@ -152,7 +152,7 @@ def _built(values: Values, tensors: Tensors) -> Parameters:
     variances = Variances(**{one.name: tensors[f"strengths.{one.name}"] for one in fields(Variances)})
     chain = Chain(**{one.name: tensors[f"chain.{one.name}"] for one in fields(Chain)})
     wide = _wide(tensors, len(features))
-    return Parameters(features, cells, wide=wide, variances=variances, chain=chain, **own)
+    return SharedParameters(features, cells, wide=wide, variances=variances, chain=chain, **own)
 
 
 def _wide(tensors: Tensors, n_features: int) -> WideEffects:

@@ -72,7 +72,7 @@ REFUSED = {
 CORRECTED = "The text was corrected. It must be typed in one go."
 
 
-class Attempt(Request, frozen=True, kw_only=True):
+class TypedAttempt(Request, frozen=True, kw_only=True):
     """An attempt of a participant at the sample at this place of their course."""
 
     user: User
@@ -172,7 +172,7 @@ class Participants:
                 self._recorded.write_about(changed)
                 self._about = changed
 
-    def take(self, attempt: Attempt) -> list[str]:
+    def take(self, attempt: TypedAttempt) -> list[str]:
         """Keep a sample, or return the reasons why it must be typed again."""
         user = attempt.user
         self._check(user)
@@ -262,7 +262,7 @@ class Participants:
         return max(0, min(pause, pause - (self._clock() - self._last[user]) // 1000))
 
 
-def _frame(attempt: Attempt, task: Task, session: int, prompt: Prompt) -> pd.DataFrame:
+def _frame(attempt: TypedAttempt, task: Task, session: int, prompt: Prompt) -> pd.DataFrame:
     """Convert the sample to the schema; a `Problem` if times are impossible or keys of a password named."""
     columns = structs.asdict(attempt.keystrokes)
     if len({len(column) for column in columns.values()}) > 1:
@@ -277,7 +277,7 @@ def _frame(attempt: Attempt, task: Task, session: int, prompt: Prompt) -> pd.Dat
         raise _unusable(str(error)) from None
 
 
-def _reasons(attempt: Attempt, prompt: Prompt) -> list[str]:
+def _reasons(attempt: TypedAttempt, prompt: Prompt) -> list[str]:
     reasons = [words for name, words in REFUSED.items() if getattr(attempt.quality, name)]
     if prompt.kind in ("fixed", "password") and attempt.quality.corrections:
         reasons.append(CORRECTED)

@@ -16,7 +16,7 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 
 from keydyn.exit_codes import UsageError
-from keydyn.recording.participants import Attempt, Participants, User
+from keydyn.recording.participants import Participants, TypedAttempt, User
 from keydyn.service.http.gate import Gate, HttpProtocol
 from keydyn.service.http.limits import Bodies
 from keydyn.service.http.problem_answers import add_handlers, answered
@@ -88,7 +88,7 @@ def create_app(
         return participants.state(body.user)
 
     @routes.route("POST", "/samples", allowed)
-    def samples(call: Call, body: Attempt) -> dict[str, Any]:
+    def samples(call: Call, body: TypedAttempt) -> dict[str, Any]:
         """Take a sample, or return the reasons why it must be typed again."""
         reasons = participants.take(body)
         if not reasons:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import gc
 import http.client
@@ -23,7 +24,6 @@ from uvicorn.supervisors import Multiprocess
 
 from keydyn.exit_codes import UsageError
 from keydyn.service.accounts import ALL, PAGE, new_key, new_link
-from keydyn.service.freed_memory import return_freed_memory
 from keydyn.service.http.gate import HttpProtocol, is_loopback
 from keydyn.service.settings import Deployment
 from keydyn.service.storage.database import Database
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 DEPLOYMENT, SHARED_METRICS = "KEYDYN_DEPLOYMENT", "PROMETHEUS_MULTIPROC_DIR"
 # Options of uvicorn for watched sessions. It refuses frames above `ws_max_size` by itself, with code 1009.
 UVICORN: dict[str, Any] = {
-    "ws": "keydyn.service.live.protocol:SessionProtocol",
+    "ws": "keydyn.service.live.socket_protocol:SessionProtocol",
     "ws_max_size": 4 * FRAME_BYTES,
     "ws_per_message_deflate": False,
     "ws_ping_interval": 20.0,
@@ -54,6 +54,10 @@ COMPILING = (
     "from keydyn.service.serving import warm; warm()"
 )
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
+# The numbers of options in glibc's malloc.h.
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
+# The size in bytes from which a freed block, or the free end of the heap, is returned to the system at once.
+RETURNED = 128 << 10
 
 
 def check_deployment(deployment: Deployment) -> None:
@@ -140,6 +144,21 @@ def worker() -> FastAPI:
     gc.collect()
     gc.freeze()
     return app
+
+
+def return_freed_memory() -> None:
+    """Let all threads share one heap, and return large blocks to the system when they are freed.
+
+    Otherwise each thread has a heap of its own, which never shrinks. This has no effect if the C library is
+    not glibc. It must be called before threads are started.
+    """
+    if sys.platform != "linux":
+        return
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        set_option(ARENA_MAX, 1)
+        set_option(MMAP_THRESHOLD, RETURNED)
+        set_option(TRIM_THRESHOLD, RETURNED)
 
 
 @contextmanager

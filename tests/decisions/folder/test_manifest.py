@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keydyn.decisions.folder.manifest import Manifest, Member, Person, read_key
+from keydyn.decisions.folder.manifest import Manifest, Member, PersonEntry, read_key
 from tests.examples import examples
 
 SHA = [f"{n:064x}" for n in range(8)]
-PEOPLE = tuple(Person(user, 5, 60, SHA[n], SHA[3]) for n, user in enumerate(("ann", "bob", "é")))
+PEOPLE = tuple(PersonEntry(user, 5, 60, SHA[n], SHA[3]) for n, user in enumerate(("ann", "bob", "é")))
 COHORT = (Member("ann", SHA[0]), Member("zoe", SHA[4]))
 MANIFEST = Manifest("pohmm", ("pressure",), "", COHORT, "", SHA[5], SHA[6], PEOPLE)
 

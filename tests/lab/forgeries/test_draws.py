@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from keydyn.lab.forgeries.contexts import Groups
 from keydyn.lab.forgeries.draws import (
     LEAST_WEIGHT,
     MEMORY,
@@ -17,6 +16,7 @@ from keydyn.lab.forgeries.draws import (
     resampled,
     uniform,
 )
+from keydyn.lab.forgeries.key_contexts import ValueGroups
 
 VALUES = [[80.0, 95.0, 100.0, 160.0], [50.0], [70.0, 70.0, 90.0]]
 AGES = [[9, 4, 0, 2], [3], [1, 0, 0]]
@@ -26,7 +26,7 @@ DRAWS = 20_000
 
 def groups(draws=DRAWS):
     sizes = np.array([len(values) for values in VALUES])
-    return Groups(
+    return ValueGroups(
         np.concatenate(VALUES),
         np.concatenate(AGES),
         np.cumsum(sizes) - sizes,
@@ -112,5 +112,5 @@ def test_resampled_times_are_those_recorded():
 @pytest.mark.parametrize("method", [averages, uniform, normal, histograms, recent_histograms, resampled])
 def test_no_keys_have_no_times(method):
     nothing = np.empty(0, dtype=np.int64)
-    empty = Groups(np.empty(0), nothing, nothing, nothing, nothing)
+    empty = ValueGroups(np.empty(0), nothing, nothing, nothing, nothing)
     assert len(method(empty, np.random.default_rng(0))) == 0

@@ -7,7 +7,7 @@ import pytest
 
 from keydyn import HMM, POHMM
 from keydyn.lab.frame.chosen import chosen_rows, chosen_texts
-from keydyn.lab.frame.recordings import intervals_by_user, pattern, stream
+from keydyn.lab.frame.study_data import intervals_by_user, pattern, stream
 
 
 @pytest.mark.parametrize("here", [chosen_rows, chosen_texts])

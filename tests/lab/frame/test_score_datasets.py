@@ -11,9 +11,9 @@ from keydyn.detectors.detector import _DETECTORS
 from keydyn.evaluation.protocols.protocol import LeaveOneOut
 from keydyn.keystrokes import Samples
 from keydyn.lab.frame.outputs import Outputs
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import rank_rows, score_rows, scored_of
+from keydyn.lab.frame.study_data import Row
 
 
 class Counting(Detector):

@@ -9,7 +9,7 @@ from scipy import stats
 
 from keydyn.datasets import make_typists
 from keydyn.figures.residuals import draw_residual_rows
-from keydyn.lab.frame.recordings import intervals_by_user, pattern, stream
+from keydyn.lab.frame.study_data import intervals_by_user, pattern, stream
 from keydyn.lab.goodness_of_fit import report as figures
 from keydyn.lab.goodness_of_fit.measurements import (
     PUBLISHED,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from keydyn import POHMM
-from keydyn.lab.frame.recordings import intervals_by_user, pattern
+from keydyn.lab.frame.study_data import intervals_by_user, pattern
 from keydyn.lab.goodness_of_fit.readings import (
     READINGS,
     Reading,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keydyn.lab.frame.recordings import intervals_by_user, pattern
+from keydyn.lab.frame.study_data import intervals_by_user, pattern
 from keydyn.lab.model_choice.measurements import (
     MAX_ITERATIONS,
     TOLERANCE,

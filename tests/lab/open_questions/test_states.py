@@ -9,7 +9,7 @@ import pytest
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import enrolments, score_protocol
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.recordings import Row
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.open_questions.state_scores import (
     MEANT,
     RECOGNISED,

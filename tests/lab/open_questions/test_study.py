@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.lab.frame import recordings
+from keydyn.lab.frame import study_data
 from keydyn.lab.open_questions import state_scores, text_recovery, trained_scores
 from keydyn.lab.open_questions.report import QUESTIONS
 from keydyn.lab.run_study import STUDIES
@@ -23,7 +23,7 @@ STUDY = STUDIES["open-questions"]
 def arguments(tmp_path_factory):
     """A few people, who type a password."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recordings, "TYPISTS", 6)
+        patched.setattr(study_data, "TYPISTS", 6)
         patched.setattr(text_recovery, "PEOPLE", 2)
         patched.setattr(trained_scores, "STRENGTHS", trained_scores.STRENGTHS[:1])
         patched.setattr(trained_scores, "MACHINES", trained_scores.MACHINES[::4])

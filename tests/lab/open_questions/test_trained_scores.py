@@ -15,7 +15,7 @@ from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import enrolments, score_protocol, scores_of
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.recordings import FirstFolds, Row
+from keydyn.lab.frame.study_data import FirstFolds, Row
 from keydyn.lab.open_questions.trained import CRITERION, compared
 from keydyn.lab.open_questions.trained_scores import (
     ALL,

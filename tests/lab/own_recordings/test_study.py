@@ -13,14 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from keydyn.cli import app
-from keydyn.commands.recording_options import Reading
+from keydyn.commands.recording_options import ReadingOptions
 from keydyn.datasets import make_typists, save_recordings
 from keydyn.detectors import detector_names, make_detector
 from keydyn.evaluation.protocols.protocol import LeaveOneOut
 from keydyn.keystrokes import Samples
 from keydyn.lab.frame import chosen as study_options
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.score_datasets import inputs_of
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.own_recordings.report import PROTOCOLS, learnt_from
 
 pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
@@ -50,11 +50,12 @@ def typing(tmp_path_factory):
 
 def test_recordings_that_the_shipped_population_was_learnt_from_are_noticed(recordings, typing):
     names = {
-        name: Reading(recordings / f"{name}.csv").recording()[0] for name in ("fable", "essay", "keypad")
+        name: ReadingOptions(recordings / f"{name}.csv").recording()[0]
+        for name in ("fable", "essay", "keypad")
     }
     found = {name: learnt_from(recording) for name, recording in names.items()}
     assert found == {"fable": True, "essay": True, "keypad": False}
-    assert not learnt_from(Reading(typing).recording()[0])
+    assert not learnt_from(ReadingOptions(typing).recording()[0])
 
 
 @pytest.mark.parametrize(("detector", "warned"), [("population", True), ("manhattan", False)])

@@ -16,9 +16,9 @@ from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes import Samples
 from keydyn.lab.frame.names import OPEN
-from keydyn.lab.frame.recordings import Row, load_row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import scored_of
+from keydyn.lab.frame.study_data import Row, load_row
 from keydyn.lab.population import measurements
 from keydyn.lab.population.measurements import (
     DETECTORS,
@@ -53,8 +53,8 @@ def study(tmp_path_factory):
     """The command on a few simulated typists."""
     out = tmp_path_factory.mktemp("population")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keydyn.lab.frame.recordings.TYPISTS", USERS)
-        patch.setattr("keydyn.lab.frame.recordings.REPETITIONS", SAMPLES)
+        patch.setattr("keydyn.lab.frame.study_data.TYPISTS", USERS)
+        patch.setattr("keydyn.lab.frame.study_data.REPETITIONS", SAMPLES)
         options = ["--dataset", "simulated", "--out", str(out), "--jobs", "1"]
         result = runner.invoke(app, ["study", "population", *options])
         assert result.exit_code == 0, result.output

@@ -7,9 +7,9 @@ import pytest
 
 from keydyn.detectors import make_detector
 from keydyn.detectors.markov import RecommendedPOHMM
-from keydyn.lab.frame.recordings import load_row
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import CHOSEN, detector_for
+from keydyn.lab.frame.study_data import load_row
 from keydyn.lab.recommended.report import candidates, choices, try_candidates
 
 # What all recordings choose together, and therefore the library's default.

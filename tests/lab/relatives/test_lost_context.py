@@ -10,7 +10,7 @@ import pytest
 from keydyn.datasets import make_typists
 from keydyn.detectors import make_detector
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame.recordings import stream
+from keydyn.lab.frame.study_data import stream
 from keydyn.lab.relatives.measurements import (
     NEW_NAME,
     WithholdingContext,

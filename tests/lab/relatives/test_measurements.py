@@ -14,8 +14,8 @@ from keydyn.datasets import make_typists
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.evaluation.protocols.running import enrolments, ranks_of, scores_and_ranks, scores_of
 from keydyn.keystrokes import Samples
-from keydyn.lab.frame.recordings import FirstFolds, Row
 from keydyn.lab.frame.resuming import Parts
+from keydyn.lab.frame.study_data import FirstFolds, Row
 from keydyn.lab.relatives.measurements import DETECTORS, FOLDS, run_relatives
 
 pytestmark = pytest.mark.usefixtures("sketched", "sketched_set_up")
@@ -40,8 +40,8 @@ def study(samples, tmp_path_factory):
     """The command on a few simulated typists."""
     out = tmp_path_factory.mktemp("relatives")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("keydyn.lab.frame.recordings.TYPISTS", USERS)
-        patch.setattr("keydyn.lab.frame.recordings.REPETITIONS", 4)
+        patch.setattr("keydyn.lab.frame.study_data.TYPISTS", USERS)
+        patch.setattr("keydyn.lab.frame.study_data.REPETITIONS", 4)
         options = ["--dataset", "simulated", "--out", str(out), "--jobs", "1"]
         result = runner.invoke(app, ["study", "relatives", *options])
         assert result.exit_code == 0, result.output

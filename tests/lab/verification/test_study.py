@@ -14,7 +14,7 @@ from keydyn.cli import app
 from keydyn.decisions import Targets
 from keydyn.detectors import PopulationDetector
 from keydyn.lab.frame.outputs import Outputs
-from keydyn.lab.frame.recordings import load_row
+from keydyn.lab.frame.study_data import load_row
 from keydyn.lab.verification import measurements
 from keydyn.lab.verification.measurements import (
     ALL,

@@ -11,8 +11,8 @@ from keydyn.decisions.calibration.learning import locked_at, lockout_level
 from keydyn.evaluation.protocols.protocol import MonacoTappert
 from keydyn.keystrokes.one_sample import recorded_samples, without_impossible
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts, run_pieces
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.verification.measurements import FOLDS, folds_of
 from keydyn.lab.verification.watching_measurements import (
     FIGURES,

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from keydyn.service.people.background.own_people import TenantPlace
 from keydyn.service.people.context import Context
-from keydyn.service.people.deciding import subject_of
 from keydyn.service.people.job_handlers import CaughtUp
-from keydyn.service.people.own_people import Place
+from keydyn.service.people.recognition.deciding import subject_of
 from keydyn.service.storage import sqlite
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import idempotency, users
 from keydyn.service.wall_clock import HOUR
 from keydyn.service.wire.both_ways import Text
-from tests.service.people.test_populations import of
+from tests.service.people.background.test_populations import of
 from tests.service.running import KEYS
 from tests.service.typists import enrol
 from tests.waiting import PATIENCE
@@ -73,7 +73,7 @@ def test_another_process_forgets_the_template_within_seconds(service, client):
     with closing(Database(str(service.database.url))) as database:
         other = Context(database, KEYS, service.clock)
         look = CaughtUp(other)
-        subject = subject_of(other, Place(tenant, Text(), "keyboard"), "ada")
+        subject = subject_of(other, TenantPlace(tenant, Text(), "keyboard"), "ada")
         look()
         assert other.people.names() == [subject.profile.id]
         assert client.delete("/v1/users/ada").status_code == 200

@@ -12,7 +12,7 @@ from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import populations, profiles
 from keydyn.service.wall_clock import DAY
 from keydyn.service.wire.requests import TenantSettings
-from tests.service.people.test_populations import TEXT, enrol_everybody, positions_of, verify
+from tests.service.people.background.test_populations import TEXT, enrol_everybody, positions_of, verify
 from tests.service.storage.rows import add_tenant, add_user
 
 PEOPLE = 12

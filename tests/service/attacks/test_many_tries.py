@@ -7,7 +7,7 @@ from itertools import cycle
 
 import pytest
 
-from keydyn.service.people.attempts import WINDOW, failures_allowed
+from keydyn.service.people.recognition.attempts import WINDOW, failures_allowed
 from keydyn.service.wall_clock import DAY, SECOND
 from keydyn.service.wire.requests import TenantSettings
 from tests.service.attacks.conftest import with_ada

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from keydyn.cli import app
 from keydyn.service import accounts
-from keydyn.service.people.attempts import FREE_FAILURES
+from keydyn.service.people.recognition.attempts import FREE_FAILURES
 from keydyn.service.storage.backup import back_up
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.master_keys import VARIABLE, open_master_keys

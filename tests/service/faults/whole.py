@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from keydyn.service.accounts import find_tenant
 from keydyn.service.live.session_rows import place
-from keydyn.service.people.keystroke_payload import Typed
+from keydyn.service.people.keystroke_payload import TypedKeys
 from keydyn.service.storage import audit
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.sealing import MasterKeys
@@ -107,7 +107,7 @@ def assert_everything_opens(connection, tenant, people):
         assert owners[row.id].open(row.template, f"profiles/{row.id}/template")
     for row in connection.execute(select(samples)):
         contents = owners[row.profile_id].open(row.contents, f"samples/{row.id}/contents")
-        assert len(Typed.from_bytes(contents)) == row.keystrokes
+        assert len(TypedKeys.from_bytes(contents)) == row.keystrokes
     for row in connection.execute(select(fingerprints)):
         assert owners[row.profile_id].open(row.contents, f"fingerprints/{row.profile_id}/contents")
     for row in connection.execute(select(comparisons)):

@@ -12,8 +12,8 @@ from sqlalchemy import text
 from keydyn.decisions import Targets
 from keydyn.decisions.calibration.background import shipped_background
 from keydyn.decisions.calibration.error_rates import claims_among, counted_rates
-from keydyn.service.people import error_rates
-from keydyn.service.people.keystroke_payload import Typed, samples_of
+from keydyn.service.people.background import tenant_error_rates
+from keydyn.service.people.keystroke_payload import TypedKeys, samples_of
 from keydyn.service.storage import audit
 from keydyn.service.wire.both_ways import Text
 from tests.service.running import STARTED
@@ -288,11 +288,11 @@ def test_error_rates_are_measured_among_people_if_the_settings_allow_it(client):
 def typed_of(user, session):
     rows = keystrokes_of(user, session)
     columns = (tuple(row[name] for row in rows) for name in ("keyname", "timepress", "timerelease"))
-    return Typed(*columns).resolved()
+    return TypedKeys(*columns).resolved()
 
 
 def test_one_measurement_at_a_time(client):
     client.put("/v1/settings", json=ALLOWED)
-    with error_rates._MEASURING:
+    with tenant_error_rates._MEASURING:
         busy = client.post("/v1/error-rates/measure", json={})
     assert (busy.status_code, busy.headers["retry-after"]) == (503, "5")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from keydyn.decisions.watching import recordings
+from keydyn.decisions.watching import playback
 from keydyn.decisions.watching.watch import WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.jobs.periodic import expire
@@ -177,7 +177,7 @@ def test_who_sends_nothing_is_let_go(database):
 
 def test_who_does_not_read_is_let_go_and_nobody_else_notices(database, monkeypatch):
     # What is sent repeats itself: locked, it would hardly be answered.
-    monkeypatch.setattr(recordings, "LIMIT", math.inf)
+    monkeypatch.setattr(playback, "LIMIT", math.inf)
     rows = session_of(PEOPLE[1])
     with (
         Server(database, replace(QUICK, slow_s=0.5, keystrokes_per_s=1e9)) as server,

@@ -13,7 +13,7 @@ import socket
 import sys
 from dataclasses import replace
 
-from keydyn.decisions.watching import recordings
+from keydyn.decisions.watching import playback
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.live.live_sessions import LiveSessions
 from keydyn.service.serving import warm
@@ -30,7 +30,7 @@ def never_locked(*arrival):
 def main():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # What is sent repeats itself.
-    recordings.LIMIT = math.inf
+    playback.LIMIT = math.inf
     verifier()
     warm()
     print("ready", flush=True)

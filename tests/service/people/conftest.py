@@ -7,7 +7,7 @@ import pytest
 from keydyn.service.accounts import Tenant, find_tenant, tenant_named
 from keydyn.service.people import registry
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.keystroke_payload import Typed, TypedSample
+from keydyn.service.people.keystroke_payload import TypedKeys, TypedSample
 from keydyn.service.storage.database import Database
 from keydyn.service.wire.both_ways import Text
 from tests.service.running import KEYS, MovedClock
@@ -28,7 +28,7 @@ def tenant_of(context: Context, name: str) -> Tenant:
 def typed_by(user: int, session: int) -> TypedSample:
     """A sample of free text."""
     columns = (tuple(frame_of(user, session)[name].tolist()) for name in COLUMNS)
-    return TypedSample(Typed(*columns), Text(), "keyboard")
+    return TypedSample(TypedKeys(*columns), Text(), "keyboard")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import random
 from keydyn import __version__
 from keydyn.service.accounts import Tenant
 from keydyn.service.people.activity import COUNTED, over_time, standing
-from keydyn.service.people.attempts import UNIT, cost_of, fitting
+from keydyn.service.people.recognition.attempts import UNIT, cost_of, fitting
 from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey
 from keydyn.service.storage.tables import counters

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from keydyn.service.people.deciding import LARGEST_LLR, finite
+from keydyn.service.people.recognition.deciding import LARGEST_LLR, finite
 
 
 @pytest.mark.parametrize(

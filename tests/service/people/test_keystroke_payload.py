@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keydyn.service.people.keystroke_payload import LARGEST_SAMPLE, Typed, TypedSample, samples_of
+from keydyn.service.people.keystroke_payload import LARGEST_SAMPLE, TypedKeys, TypedSample, samples_of
 from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import Text, decoded
 from keydyn.service.wire.requests import SampleBody
@@ -25,10 +25,10 @@ def received(**body):
 def test_what_is_stored_is_what_was_typed_without_the_time_of_day(rows):
     press = [1e12 + sum(one[1] for one in rows[: n + 1]) for n in range(len(rows))]
     release = [None if held is None else at + held for at, (_, _, held) in zip(press, rows, strict=True)]
-    typed = Typed(tuple(one[0] for one in rows), tuple(press), tuple(release))
+    typed = TypedKeys(tuple(one[0] for one in rows), tuple(press), tuple(release))
     if not rows:
         return
-    stored = Typed.from_bytes(typed.to_bytes())
+    stored = TypedKeys.from_bytes(typed.to_bytes())
     assert stored.keys == typed.keys
     assert stored.press == tuple(at - press[0] for at in press)
     assert stored.release == tuple(None if at is None else at - press[0] for at in release)
@@ -81,11 +81,11 @@ def test_times_of_nothing_are_resolved():
         {"keyname": "b", "timepress": 0, "timerelease": 50},
         {"keyname": "c", "timepress": 100},
     ]
-    assert received(keystrokes=rows).typed == Typed(("a", "c"), (0.0, 100.0), (None, None))
+    assert received(keystrokes=rows).typed == TypedKeys(("a", "c"), (0.0, 100.0), (None, None))
 
 
 def test_positions_are_whole_numbers():
-    typed = Typed(("1", "x"), (0.0, 100.0), (50.0, 150.0))
+    typed = TypedKeys(("1", "x"), (0.0, 100.0), (50.0, 150.0))
     with pytest.raises(Problem) as caught:
         samples_of([typed], Text("positions", "pin"))
     assert caught.value.kind == "unusable-keystrokes"
@@ -94,7 +94,7 @@ def test_positions_are_whole_numbers():
 def test_a_stored_sample_unpacks_to_no_more_than_its_limit():
     """A few bytes could stand for gigabytes: what is beyond the limit is not unpacked, and is no sample."""
     fits = json.dumps([["a" * 1_000], [1.0], [None]]).encode()
-    assert Typed.from_bytes(zlib.compress(fits)).keys == ("a" * 1_000,)
+    assert TypedKeys.from_bytes(zlib.compress(fits)).keys == ("a" * 1_000,)
     too_large = json.dumps([["a" * LARGEST_SAMPLE], [1.0], [None]]).encode()
     with pytest.raises(ValueError, match="Unterminated string"):
-        Typed.from_bytes(zlib.compress(too_large))
+        TypedKeys.from_bytes(zlib.compress(too_large))

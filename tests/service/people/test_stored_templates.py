@@ -9,7 +9,7 @@ from msgspec import structs
 from sqlalchemy import delete
 
 from keydyn.decisions import shipped_background
-from keydyn.service.people import enrolment
+from keydyn.service.people.recognition import enrolment
 from keydyn.service.people.rows import person_and_profile
 from keydyn.service.people.stored_templates import fit
 from keydyn.service.storage.tables import samples

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keydyn.commands.every_command import every_command
-from keydyn.commands.recording_options import Reading, listed
+from keydyn.commands.recording_options import ReadingOptions, listed
 from keydyn.commands.shared_options import KeyFileOption, ModelsOption, PopulationOption, key_of
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.progress import progress_bar
@@ -77,7 +77,7 @@ class Enrolling:
 
 
 @every_command
-def fit(reading: Reading, options: Enrolling) -> None:
+def fit(reading: ReadingOptions, options: Enrolling) -> None:
     """Enrol people: learn a template from each user's samples, for verify, identify and watch.
 
     People are added to those in the folder; those who are enrolled already are enrolled again. The folder

@@ -18,7 +18,7 @@ from keydyn.commands.people.folder_options import (
     samples_in,
     typist,
 )
-from keydyn.commands.recording_options import Reading
+from keydyn.commands.recording_options import ReadingOptions
 from keydyn.exit_codes import ExitCode, UsageError, checking_options
 from keydyn.progress import working
 from keydyn.terminal import say, warn
@@ -31,7 +31,7 @@ MOST_WARNINGS = 5
 
 
 @every_command
-def score(reading: Reading, folder: Folder, delivery: Delivery) -> None:
+def score(reading: ReadingOptions, folder: Folder, delivery: Delivery) -> None:
     """Compute the log-likelihood of every sample under every user's model.
 
     Example: `keydyn score typing.csv --models models/ --out scores.csv`
@@ -63,7 +63,7 @@ def score(reading: Reading, folder: Folder, delivery: Delivery) -> None:
 
 @every_command
 def identify(
-    reading: Reading,
+    reading: ReadingOptions,
     folder: Folder,
     enough: Enough,
     delivery: Delivery,
@@ -165,7 +165,7 @@ class Claim:
 
 @every_command
 def verify(
-    reading: Reading,
+    reading: ReadingOptions,
     folder: Folder,
     enough: Enough,
     delivery: Delivery,

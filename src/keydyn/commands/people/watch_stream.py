@@ -24,13 +24,13 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE, sample_starts
 
 if TYPE_CHECKING:
-    from keydyn.commands.recording_options import Reading
+    from keydyn.commands.recording_options import ReadingOptions
 
 CODES = {"accept": ExitCode.DONE, "reject": ExitCode.REJECTED, "unsure": ExitCode.UNSURE}
 CHUNK = 1 << 16
 
 
-def watch_stream(reading: Reading, session: WatchedSession, as_json: bool) -> ExitCode:
+def watch_stream(reading: ReadingOptions, session: WatchedSession, as_json: bool) -> ExitCode:
     """Answer each line of standard input; return the exit code, which is that for a file."""
     final: dict[tuple[Any, Any], str] = {}
     for recording in _recordings(reading):
@@ -115,7 +115,7 @@ def _line(row: dict[str, Any]) -> str:
     return f"key {row['key']:>4}  {row['keyname']:<12} {suspected}  {verdict}"
 
 
-def _recordings(reading: Reading) -> Iterator[Recording]:
+def _recordings(reading: ReadingOptions) -> Iterator[Recording]:
     """Read lines as they arrive; an error names the line in the whole stream."""
     # A few lines are not enough to guess the unit of their times.
     form = replace(reading.form(), unit=reading.unit or "ms")

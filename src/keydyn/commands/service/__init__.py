@@ -10,7 +10,7 @@ import typer
 
 from keydyn.atomic import write_bytes, write_text
 from keydyn.commands.every_command import every_command, group
-from keydyn.commands.service import administration, tenants, upkeep
+from keydyn.commands.service import administration, upkeep
 from keydyn.commands.service.service_options import Service, TenantOption, tell
 from keydyn.exit_codes import checking_options
 from keydyn.terminal import JsonOption
@@ -20,7 +20,7 @@ for part in (
     administration.keys_app,
     administration.users_app,
     administration.populations_app,
-    tenants.app,
+    administration.tenants_app,
     upkeep.app,
 ):
     app.add_typer(part)

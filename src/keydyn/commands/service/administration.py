@@ -1,4 +1,4 @@
-"""keydyn service keys, users and population: manage API keys, people and a tenant's own populations."""
+"""keydyn service keys, users, population and tenants: manage keys, people, populations and tenants."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ SCOPE_HELP = (
 )
 users_app = group("users", "Enrolled people.")
 populations_app = group("population", "A tenant's own populations.")
+tenants_app = group("tenants", "Tenants: list them, replace their keys, delete them.")
 DeviceOption = Annotated[str, typer.Option("--device", help="keyboard or phone.")]
 TextOption = Annotated[
     str, typer.Option("--text", help="keys, or positions:NAME for a text of which only positions are sent.")
 ]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the tenant.")]
 
 
 @keys_app.command("create")
@@ -218,7 +220,7 @@ def install_population(
     with service.opened() as context:
         from keydyn.decisions.calibration.background import read_background
         from keydyn.population import PopulationModel
-        from keydyn.service.people import populations
+        from keydyn.service.people.background import populations
 
         background = read_background(file, PopulationModel.load(file))
         if background is None:
@@ -242,7 +244,7 @@ def learn_population(
     Example: `keydyn service population learn --tenant shop`
     """
     with service.opened() as context:
-        from keydyn.service.people import populations
+        from keydyn.service.people.background import populations
 
         write, kind = as_operator(context, tenant), populations.PopulationKind(_device(device), text)
         with working("learning"):
@@ -258,7 +260,7 @@ def list_populations(tenant: TenantOption = "default", *, service: Service) -> N
     Example: `keydyn service population list --tenant shop`
     """
     with service.opened() as context:
-        from keydyn.service.people import populations
+        from keydyn.service.people.background import populations
 
         owner = find_tenant(context, tenant)
         with context.database.reading() as connection:
@@ -280,3 +282,71 @@ def _device(device: str) -> Device:
     if device in ("keyboard", "phone"):
         return cast("Device", device)
     raise UsageError(f"--device must be keyboard or phone, not {device!r}")
+
+
+@tenants_app.command("list")
+@every_command
+def list_tenants(service: Service) -> None:
+    """List the tenants.
+
+    Example: `keydyn service tenants list`
+    """
+    with service.opened() as context:
+        from keydyn.service import accounts
+
+        with context.database.reading() as connection:
+            found = accounts.list_tenants(connection)
+    rows = [
+        {
+            "name": one.name,
+            "created": date(one.created_at),
+            "key replaced": date(one.key_since),
+            "people": one.people,
+        }
+        for one in found
+    ]
+    nothing = "there are no tenants: create one with keydyn service keys create"
+    show("Tenants", rows, service.as_json, nothing)
+
+
+@tenants_app.command("rotate-key")
+@every_command
+def rotate_key(name: NameArgument, *, service: Service) -> None:
+    """Replace a tenant's data key, for example because an old backup and its master key were stolen.
+
+    The service can keep running. Tokens of browsers are void at once, and pages request new ones. The old key
+    is kept for two more days, to decrypt what it encrypted, and then deleted.
+
+    Example: `keydyn service tenants rotate-key shop`
+    """
+    with service.opened() as context:
+        from keydyn.service.people.tenancy import replace_key
+
+        replace_key(context, as_operator(context, name))
+    tell(f"{name} has a new key; tokens signed with the old one are void", service.as_json, tenant=name)
+
+
+@tenants_app.command("delete")
+@every_command
+def delete_tenant(
+    name: NameArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    *,
+    service: Service,
+) -> None:
+    """Delete a tenant: its people, keys, settings, webhooks, populations and audit log.
+
+    The end of the tenant's log is kept in the deployment's log, which `keydyn service database check` shows.
+
+    Example: `keydyn service tenants delete shop`
+    """
+    if not yes:
+        typer.confirm(f"Delete {name} and everything that is stored about its people?", abort=True)
+    with service.opened() as context:
+        from keydyn.service.people import tenancy
+
+        done = tenancy.delete_tenant(context, find_tenant(context, name))
+    text = f"deleted {name}"
+    if not done:
+        text += "; the database's log is still being read, and a running service cuts it off later"
+    tell(text, service.as_json, deleted=name, pending=[] if done else ["log"])

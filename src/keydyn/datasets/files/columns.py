@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from keydyn.arrays import Floats, Integers
 from keydyn.datasets.files.file_form import ONLY, UNKNOWN, FileForm
-from keydyn.datasets.files.tables import NO_VALUE, NUMBER, Table
+from keydyn.datasets.files.file_tables import NO_VALUE, NUMBER, FileTable
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE, milliseconds, unit_of_stamps
 
@@ -33,7 +33,7 @@ LIKELY = {
 DURATIONS = re.compile(r"hold|dwell|flight|latenc|interval|duration|delay|elapsed", re.IGNORECASE)
 
 
-def renamed(table: Table, columns: Mapping[str, str], others: Collection[str] | None) -> Table:
+def renamed(table: FileTable, columns: Mapping[str, str], others: Collection[str] | None) -> FileTable:
     """Rename columns to the schema's names, and keep the other columns that are wanted."""
     there = table.columns
     for ours, theirs in columns.items():
@@ -53,10 +53,10 @@ def renamed(table: Table, columns: Mapping[str, str], others: Collection[str] | 
                 Remedy("{} names the other columns to keep", {"others": ...}),
             )
         chosen[name] = there[name]
-    return Table(chosen, table.records)
+    return FileTable(chosen, table.records)
 
 
-def refuse_absent(table: Table, constants: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+def refuse_absent(table: FileTable, constants: Mapping[str, Any], columns: Mapping[str, str]) -> None:
     """Raise a `ReadingError` that lists the absent columns, with a remedy that provides all of them."""
     absent = [name for name in COLUMNS if name not in table.columns and constants.get(name) is None]
     if not absent:
@@ -102,7 +102,7 @@ def there_are(columns: Collection[str]) -> str:
     return f"there are {', '.join(map(repr, columns))}"
 
 
-def samples_in(table: Table, form: FileForm, anonymous: bool) -> tuple[pd.DataFrame, dict[str, str]]:
+def samples_in(table: FileTable, form: FileForm, anonymous: bool) -> tuple[pd.DataFrame, dict[str, str]]:
     """User and session of each row, and their columns: those that were named, or the likeliest.
 
     With `anonymous`, a file without such columns is one sample of an unknown user.
@@ -123,7 +123,7 @@ def samples_in(table: Table, form: FileForm, anonymous: bool) -> tuple[pd.DataFr
     return frame, names
 
 
-def labels(table: Table, name: str) -> Any:
+def labels(table: FileTable, name: str) -> Any:
     """Users or sessions: in CSV, whole numbers if all values are, otherwise text; Parquet has types."""
     column = table.columns[name]
     if not table.is_text(name):
@@ -147,7 +147,7 @@ def _typed_labels(column: Any, name: str) -> Any:
     raise ReadingError(f"{name} holds {column.type}, not text or numbers")
 
 
-def key_names(table: Table, name: str = "keyname") -> Any:
+def key_names(table: FileTable, name: str = "keyname") -> Any:
     """The names of keys as text."""
     column = table.columns[name]
     if table.is_text(name):
@@ -158,7 +158,7 @@ def key_names(table: Table, name: str = "keyname") -> Any:
     raise ReadingError(f"{name} holds {column.type}, not text")
 
 
-def press_and_release(table: Table, unit: str | None, decimal: str) -> tuple[Floats, Floats, str]:
+def press_and_release(table: FileTable, unit: str | None, decimal: str) -> tuple[Floats, Floats, str]:
     """Press and release times in milliseconds, NaN where missing, and the unit of the file.
 
     Times are numbers, or dates, which are counted from the first press. By default, the unit follows from the
@@ -177,7 +177,7 @@ def press_and_release(table: Table, unit: str | None, decimal: str) -> tuple[Flo
     return milliseconds(press, unit), milliseconds(release, unit), unit
 
 
-def dates_of(table: Table, name: str) -> pd.Series[Any] | None:
+def dates_of(table: FileTable, name: str) -> pd.Series[Any] | None:
     """A column of dates with times of day; None if it holds anything else."""
     column = table.columns[name]
     if not (table.is_text(name) or pa.types.is_timestamp(column.type)):
@@ -198,13 +198,13 @@ def dates_of(table: Table, name: str) -> pd.Series[Any] | None:
     return dates
 
 
-def _refuse_empty(table: Table, name: str) -> None:
+def _refuse_empty(table: FileTable, name: str) -> None:
     empty = pc.equal(table.columns[name].cast(pa.string()), "").fill_null(True).to_numpy()
     if empty.any():
         raise ReadingError(f"{name} is empty", place=table.place(int(np.argmax(empty))))
 
 
-def further(table: Table, name: str, decimal: str, lenient: bool = False) -> Any:
+def further(table: FileTable, name: str, decimal: str, lenient: bool = False) -> Any:
     """A column of numbers, or of text without any number; a mixture is an error, or text if `lenient`."""
     column = table.columns[name]
     if not table.is_text(name) or table.records is None:
@@ -225,7 +225,7 @@ def further(table: Table, name: str, decimal: str, lenient: bool = False) -> Any
         raise error.changed(problem=problem, remedies=(*error.finding.remedies, leave_out)) from None
 
 
-def whole_numbers(table: Table, name: str, decimal: str) -> Any:
+def whole_numbers(table: FileTable, name: str, decimal: str) -> Any:
     """A column of numbers, exact if all are whole: nanoseconds since 1970 exceed a float's precision."""
     column = table.columns[name]
     whole = _all_match(column, WHOLE) if table.is_text(name) else pa.types.is_integer(column.type)
@@ -241,7 +241,7 @@ def _all_match(column: Any, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(column.cast(pa.string()), pattern)).as_py())
 
 
-def numbers_of(table: Table, names: list[str], decimal: str = ".") -> Floats:
+def numbers_of(table: FileTable, names: list[str], decimal: str = ".") -> Floats:
     """Columns of numbers, none of them missing, as an array (n, d)."""
     values: Floats = np.column_stack([table.numbers(name, decimal) for name in names])
     missing = np.argwhere(np.isnan(values))
@@ -251,7 +251,7 @@ def numbers_of(table: Table, names: list[str], decimal: str = ".") -> Floats:
     return values
 
 
-def integers_of(table: Table, name: str) -> Integers:
+def integers_of(table: FileTable, name: str) -> Integers:
     """A column of whole numbers."""
     values: Integers = numbers_of(table, [name])[:, 0].astype(np.int64)
     return values

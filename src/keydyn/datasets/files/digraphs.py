@@ -17,9 +17,9 @@ import pandas as pd
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.datasets.files.columns import further, key_names, samples_in
 from keydyn.datasets.files.file_form import AsRead, FileForm
+from keydyn.datasets.files.file_tables import FileTable
 from keydyn.datasets.files.holds_and_flights import unit_of_holds
 from keydyn.datasets.files.latency_tables import DOWN_DOWN, DOWN_UP, UP_DOWN, UP_UP, contradicts
-from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.key_names import in_our_names
 from keydyn.keystrokes.quality import count_by_user
 from keydyn.keystrokes.reading_error import ReadingError
@@ -30,14 +30,14 @@ HOLD = f"{DOWN_UP}{FIRST}.{FIRST}"
 BETWEEN = {kind: f"{kind}{FIRST}.{SECOND}" for kind in (DOWN_DOWN, UP_DOWN, DOWN_UP, UP_UP)}
 
 
-def is_digraph_table(table: Table, form: FileForm) -> bool:
+def is_digraph_table(table: FileTable, form: FileForm) -> bool:
     """Whether a table has one row per pair of keys, with the hold of the first."""
     return {FIRST, SECOND} <= set(table.columns) and any(
         name in table.columns for name in (HOLD, *BETWEEN.values())
     )
 
 
-def read_digraphs(table: Table, form: FileForm, anonymous: bool) -> AsRead:
+def read_digraphs(table: FileTable, form: FileForm, anonymous: bool) -> AsRead:
     """Read keystrokes from chains of pairs; a broken chain begins a new sample, because it hides the time.
 
     A pair whose second key was pressed first has a negative DD, and its keys are put in order of press. The

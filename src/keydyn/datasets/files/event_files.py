@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from keydyn.arrays import Integers
 from keydyn.datasets.files.columns import dates_of, further, labels, likely_names, there_are, whole_numbers
+from keydyn.datasets.files.file_tables import FileTable
 from keydyn.datasets.files.published_logs import (
     FEWEST_TICKS,
     NANOSECONDS_PER_TICK,
@@ -22,7 +23,6 @@ from keydyn.datasets.files.published_logs import (
     Log,
     log_with_columns,
 )
-from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.key_names import (
     SCAN_CODES,
     VIRTUAL_KEYS,
@@ -93,7 +93,7 @@ class EventFile:
     left_out: dict[str, int]
 
 
-def is_event_table(table: Table) -> bool:
+def is_event_table(table: FileTable) -> bool:
     """Whether a table has a column of presses and releases, and none of the schema's times."""
     if "timepress" in table.columns or "timerelease" in table.columns:
         return False
@@ -101,7 +101,7 @@ def is_event_table(table: Table) -> bool:
 
 
 def events_in(
-    table: Table, columns: Mapping[str, str], unit: str | None, decimal: str, constants: Mapping[str, Any]
+    table: FileTable, columns: Mapping[str, str], unit: str | None, decimal: str, constants: Mapping[str, Any]
 ) -> EventFile:
     """Read the events of a table; `columns` gives the file's names of time, type, key, keyname and others."""
     names = {role: name for role, name in _found(table).items() if role not in columns} | dict(columns)
@@ -142,7 +142,7 @@ def events_in(
     return _without_others(events, unit)
 
 
-def _refuse_types(types: pd.Series[Any], table: Table) -> None:
+def _refuse_types(types: pd.Series[Any], table: FileTable) -> None:
     """Raise a `ReadingError` at the first event of an unknown type."""
     known = (*BESIDE, REPEATED)
     strange = [value for value in types.unique() if _kind(value) == -1 and plain(value) not in known]
@@ -152,7 +152,7 @@ def _refuse_types(types: pd.Series[Any], table: Table) -> None:
         raise ReadingError(problem, place=table.place(row))
 
 
-def _found(table: Table) -> dict[str, str]:
+def _found(table: FileTable) -> dict[str, str]:
     """The columns recognised by their names, and the column of types recognised by its values."""
     own = {plain(name): name for name in reversed(table.columns)}
     found = {role: next((own[name] for name in names if name in own), None) for role, names in NAMES.items()}
@@ -164,7 +164,7 @@ def _found(table: Table) -> dict[str, str]:
     return {role: name for role, name in found.items() if name is not None}
 
 
-def _name_column(table: Table, own: Mapping[str, str], key: str) -> str | None:
+def _name_column(table: FileTable, own: Mapping[str, str], key: str) -> str | None:
     """The column of key names: any known one if the column of keys holds numbers, else only `keyname`."""
     wanted = (
         KEY_NAMES
@@ -174,7 +174,7 @@ def _name_column(table: Table, own: Mapping[str, str], key: str) -> str | None:
     return next((own[name] for name in wanted if name in own), None)
 
 
-def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str], log: Log | None) -> None:
+def _name_keys(events: pd.DataFrame, table: FileTable, names: Mapping[str, str], log: Log | None) -> None:
     """Add `key`, which pairs presses with releases, and `keyname`, keydyn's name of the key.
 
     A key given by its character is paired by its name, because Shift may be released before "A" is.
@@ -197,14 +197,14 @@ def _name_keys(events: pd.DataFrame, table: Table, names: Mapping[str, str], log
     events["key"] = key
 
 
-def _values(table: Table, name: str) -> pd.Series[Any]:
+def _values(table: FileTable, name: str) -> pd.Series[Any]:
     """The values of a column; text is stored once per distinct value, because logs have few."""
     column = table.columns[name]
     values: pd.Series[Any] = (column.dictionary_encode() if table.is_text(name) else column).to_pandas()
     return values
 
 
-def _type_column(table: Table) -> str | None:
+def _type_column(table: FileTable) -> str | None:
     """The column of presses and releases, which is named as one or holds nothing else."""
     named = [name for name in table.columns if plain(name) in NAMES["type"]]
     for name in [*named, *(name for name in table.columns if name not in named)]:
@@ -234,7 +234,7 @@ def plain(value: Any) -> str:
     return re.sub(r"[^a-z0-9]", "", str(value).lower())
 
 
-def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any, str]:
+def _times(table: FileTable, name: str, unit: str | None, decimal: str) -> tuple[Any, str]:
     """The times and their unit, by default guessed from the times; whole numbers stay whole."""
     try:
         # A number may begin with a minus sign; a minus sign further on is part of a date.
@@ -252,7 +252,7 @@ def _times(table: Table, name: str, unit: str | None, decimal: str) -> tuple[Any
     return times, unit or TIME_UNITS.get(plain(name)) or unit_of_stamps(times) or "ms"
 
 
-def _refuse_date(table: Table, name: str) -> None:
+def _refuse_date(table: FileTable, name: str) -> None:
     """Raise a `ReadingError` at a column's first value that is not a date, if its very first value is."""
     texts = table.columns[name].to_pandas().astype(object)
     wrong = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").isna().to_numpy()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from keydyn.arrays import Integers
-from keydyn.datasets.files.tables import Table
+from keydyn.datasets.files.file_tables import FileTable
 from keydyn.keystrokes.quality import nothing_impossible
 
 # The user of samples in a file without users, and the session of a single sample.
@@ -40,7 +40,7 @@ class AsRead:
 
     frame: pd.DataFrame
     rows: Integers
-    table: Table
+    table: FileTable
     unit: str
     names_users: bool = True
     has_sessions: bool = True

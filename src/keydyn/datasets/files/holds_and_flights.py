@@ -15,7 +15,7 @@ from keydyn.arrays import Floats, Integers
 from keydyn.datasets.files.columns import further, key_names, likely_names, samples_in, there_are
 from keydyn.datasets.files.event_files import CODES, plain
 from keydyn.datasets.files.file_form import AsRead, FileForm
-from keydyn.datasets.files.tables import Table
+from keydyn.datasets.files.file_tables import FileTable
 from keydyn.keystrokes.key_names import in_our_names, names_of_codes
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, milliseconds, sample_lengths, sample_starts
@@ -35,7 +35,7 @@ TIMES = ("timepress", "timerelease")
 SHORTEST, LONGEST = 20.0, 1000.0
 
 
-def holds_and_gaps(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
+def holds_and_gaps(table: FileTable, columns: Mapping[str, str]) -> dict[str, str]:
     """The columns of holds and of times between keys; empty if there are none, or if there are presses."""
     given = {role: name for role, name in columns.items() if role in NAMES}
     own = {plain(name): name for name in table.columns if name not in columns.values()}
@@ -52,12 +52,12 @@ def holds_and_gaps(table: Table, columns: Mapping[str, str]) -> dict[str, str]:
     return roles if not there & set(TIMES) and "hold" in roles and len(roles) > 1 else {}
 
 
-def has_holds(table: Table, form: FileForm) -> bool:
+def has_holds(table: FileTable, form: FileForm) -> bool:
     """Whether a table has a row per keystroke, with holds and times between keys instead of times."""
     return bool(holds_and_gaps(table, form.columns))
 
 
-def read_holds(table: Table, form: FileForm, anonymous: bool) -> AsRead:
+def read_holds(table: FileTable, form: FileForm, anonymous: bool) -> AsRead:
     """Read keystrokes in the order of the file; times begin at 0 in each sample."""
     columns, roles = form.columns, holds_and_gaps(table, form.columns)
     frame, names = samples_in(table, form, anonymous)
@@ -117,7 +117,7 @@ def _led(gap: Floats, starts: Integers, name: str) -> Floats:
     )
 
 
-def _key_names(table: Table, given: str | None) -> Any:
+def _key_names(table: FileTable, given: str | None) -> Any:
     own = {plain(name): name for name in reversed(table.columns)}
     name = given or next((own[key] for key in KEYS if key in own), None)
     if name is None:

@@ -18,8 +18,8 @@ import pandas as pd
 from keydyn.arrays import Floats, Truths
 from keydyn.datasets.files.columns import labels, numbers_of
 from keydyn.datasets.files.file_form import AsRead, FileForm
+from keydyn.datasets.files.file_tables import FileTable
 from keydyn.datasets.files.holds_and_flights import unit_of_holds
-from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.key_names import in_our_names
 from keydyn.keystrokes.quality import count_by_user
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
@@ -33,13 +33,13 @@ FURTHER = {"sessionIndex": "sitting", "rep": "repetition", "session": "sitting",
 SLACK = 2.0
 
 
-def is_latency_table(table: Table, form: FileForm) -> bool:
+def is_latency_table(table: FileTable, form: FileForm) -> bool:
     """Whether a table has a row per sample, with columns of holds and of times from key to key."""
     steps = any(name.startswith((DOWN_DOWN, UP_DOWN)) for name in table.columns)
     return steps and len(_holds(table)) > 1
 
 
-def read_latencies(table: Table, form: FileForm, anonymous: bool = False) -> AsRead:
+def read_latencies(table: FileTable, form: FileForm, anonymous: bool = False) -> AsRead:
     """Read the keystrokes of a table of holds and latencies; samples are numbered within their user.
 
     DD is the time from press to press. If there is only UD, from release to press, DD follows from UD and the
@@ -93,7 +93,7 @@ def contradicts(hold: Floats, next_hold: Floats, step: Floats, given: dict[str, 
     return wrong
 
 
-def _users(table: Table, form: FileForm) -> pd.Series[Any]:
+def _users(table: FileTable, form: FileForm) -> pd.Series[Any]:
     column = form.columns.get("user") or next((name for name in USERS if name in table.columns), None)
     if form.user is None and column is None:
         raise ReadingError(
@@ -104,7 +104,7 @@ def _users(table: Table, form: FileForm) -> pd.Series[Any]:
     return pd.Series(labels(table, str(column)) if form.user is None else [form.user] * len(table))
 
 
-def _holds(table: Table) -> dict[str, str]:
+def _holds(table: FileTable) -> dict[str, str]:
     """The columns of holds in the order of the keys, with the key of each: H.KEY, or DU.KEY.KEY.
 
     A repeated key is followed by a number, as pandas writes it: H.l, H.l.1.
@@ -121,7 +121,7 @@ def _holds(table: Table) -> dict[str, str]:
     return bases
 
 
-def _pairs(table: Table, keys: list[str], kind: str) -> list[str] | None:
+def _pairs(table: FileTable, keys: list[str], kind: str) -> list[str] | None:
     """The columns of a kind of time, one for each pair of keys; None if any is absent."""
     seen: Counter[str] = Counter()
     names = []
@@ -131,7 +131,7 @@ def _pairs(table: Table, keys: list[str], kind: str) -> list[str] | None:
     return names if all(name in table.columns for name in names) else None
 
 
-def _steps(table: Table, keys: list[str], hold: Floats, given: dict[str, Floats | None]) -> Floats:
+def _steps(table: FileTable, keys: list[str], hold: Floats, given: dict[str, Floats | None]) -> Floats:
     kind = DOWN_DOWN if any(name.startswith(DOWN_DOWN) for name in table.columns) else UP_DOWN
     times = given[kind]
     if times is None:

@@ -24,9 +24,9 @@ from keydyn.datasets.files.columns import (
 from keydyn.datasets.files.digraphs import is_digraph_table, read_digraphs
 from keydyn.datasets.files.event_files import is_event_table
 from keydyn.datasets.files.file_form import ONLY, UNKNOWN, AsRead, FileForm
+from keydyn.datasets.files.file_tables import FileTable
 from keydyn.datasets.files.holds_and_flights import has_holds, read_holds
 from keydyn.datasets.files.latency_tables import is_latency_table, read_latencies
-from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.key_names import in_our_names
 from keydyn.keystrokes.reading_error import ReadingError, Remedy
 from keydyn.keystrokes.schema import COLUMNS, SAMPLE
@@ -36,17 +36,17 @@ class Layout(NamedTuple):
     """A layout of tables: the content of a row, a test that recognises it, and its reader."""
 
     row: str
-    recognises: Callable[[Table, FileForm], bool]
+    recognises: Callable[[FileTable, FileForm], bool]
     # Its last argument says whether a file without people is accepted.
-    read: Callable[[Table, FileForm, bool], AsRead]
+    read: Callable[[FileTable, FileForm, bool], AsRead]
 
 
-def layout_of(table: Table, form: FileForm) -> Layout:
+def layout_of(table: FileTable, form: FileForm) -> Layout:
     """The first layout that recognises the table."""
     return next(layout for layout in LAYOUTS if layout.recognises(table, form))
 
 
-def read_keystrokes(table: Table, form: FileForm, anonymous: bool) -> AsRead:
+def read_keystrokes(table: FileTable, form: FileForm, anonymous: bool) -> AsRead:
     """Read keystrokes with the times of their presses and releases."""
     table = renamed(table, form.columns, form.others)
     constants: dict[str, Any] = {"user": form.user, "session": form.session}
@@ -69,7 +69,7 @@ def read_keystrokes(table: Table, form: FileForm, anonymous: bool) -> AsRead:
     return AsRead(frame, np.arange(len(table)), table, unit, names_users, "session" in table.columns)
 
 
-def _frame(table: Table, constants: Mapping[str, Any], form: FileForm) -> tuple[pd.DataFrame, str]:
+def _frame(table: FileTable, constants: Mapping[str, Any], form: FileForm) -> tuple[pd.DataFrame, str]:
     """The schema's columns and the others, in file order and not yet checked; and the unit of times."""
     if is_event_table(table):
         remedy = Remedy("{} makes keystrokes of them", {"keydyn.keystrokes.pair_events": ...})

@@ -11,10 +11,10 @@ import pandas as pd
 
 from keydyn.datasets.files.event_files import EventFile, events_in, is_event_table
 from keydyn.datasets.files.file_form import FileForm
+from keydyn.datasets.files.file_tables import parse_table
 from keydyn.datasets.files.holds_and_flights import has_holds
 from keydyn.datasets.files.published_logs import LOGS, log_with_columns, whose_file
 from keydyn.datasets.files.recordings import contents_of
-from keydyn.datasets.files.tables import parse_table
 from keydyn.keystrokes.reading_error import ReadingError
 
 EMPTY = "empty files"

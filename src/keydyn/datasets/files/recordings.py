@@ -19,8 +19,8 @@ import pandas as pd
 from keydyn.arrays import Integers
 from keydyn.atomic import replacing
 from keydyn.datasets.files.file_form import AsRead, FileForm
+from keydyn.datasets.files.file_tables import LARGEST_TABLE, PARQUET_MAGIC, FileTable, parse_table
 from keydyn.datasets.files.layouts import layout_of
-from keydyn.datasets.files.tables import LARGEST_TABLE, PARQUET_MAGIC, Table, parse_table
 from keydyn.datasets.files.two_tables import digest_of, read_two_tables, sections_beside
 from keydyn.keystrokes.cleaning import CleaningReport, CleaningRules, clean
 from keydyn.keystrokes.one_sample import SHORTEST
@@ -194,7 +194,7 @@ def _checked(read: AsRead, form: FileForm, rules: CleaningRules) -> pd.DataFrame
         raise error.changed(remedies=tuple(_remedies(error.finding.kind, read))) from None
 
 
-def _refuse_repeated(frame: pd.DataFrame, table: Table) -> None:
+def _refuse_repeated(frame: pd.DataFrame, table: FileTable) -> None:
     """Refuse rows that occur twice, as in a file appended to itself: sorting would interleave them."""
     again = frame.duplicated(list(COLUMNS)).to_numpy()
     if again.any():

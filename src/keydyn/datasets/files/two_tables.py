@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Integers, Truths
 from keydyn.datasets.files.file_form import AsRead
+from keydyn.datasets.files.file_tables import FileTable
 from keydyn.datasets.files.sentences import sentences
-from keydyn.datasets.files.tables import Table
 from keydyn.keystrokes.quality import NOBODY, count_by_user
-from keydyn.keystrokes.reading_error import Place, ReadingError
+from keydyn.keystrokes.reading_error import FilePosition, ReadingError
 from keydyn.keystrokes.schema import beyond
 
 KEYSTROKES, SECTIONS, HEADER = "keystrokes.csv", "test_sections.csv", "_header.csv"
@@ -79,7 +79,7 @@ def read_two_tables(path: Path, sections_path: Path) -> AsRead:
         counts = pd.DataFrame([*counts.to_dict("records"), row])
     columns = (events[name][kept] for name in (SECTION, PRESS, RELEASE, CODE))
     frame = sentences(numbers[kept], *columns)
-    table = Table({"row": frame["timepress"]}, None)
+    table = FileTable({"row": frame["timepress"]}, None)
     return AsRead(frame, np.arange(len(frame)), table, "ms", impossible=counts)
 
 
@@ -136,7 +136,7 @@ def _names(path: Path, wanted: tuple[str, ...]) -> tuple[list[str], bool]:
     if not header.is_file():
         raise ReadingError(
             f"{path.name}: its first line has no names of columns, and there is no {header.name} beside it",
-            place=Place("line", 1),
+            place=FilePosition("line", 1),
         )
     with header.open(encoding="latin-1", newline="") as file:
         return [row[0] for row in csv.reader(file) if row][1:], False

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from keydyn.datasets.files.columns import integers_of, numbers_of
+from keydyn.datasets.files.file_tables import read_table
 from keydyn.datasets.files.recordings import load_recordings
-from keydyn.datasets.files.tables import read_table
 from keydyn.datasets.published.aalto import load_people
 from keydyn.datasets.published.catalogue import Category, File, entry_of
 from keydyn.datasets.published.fetching import checksum, data_folders, find_data, find_file, not_found

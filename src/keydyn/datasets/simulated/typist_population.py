@@ -15,7 +15,7 @@ import numpy as np
 from keydyn.arrays import Floats, Integers
 from keydyn.datasets.simulated import keyboard
 from keydyn.datasets.simulated.keyboard import CODES, DIGITS, KEYS, LETTERS, NUMPAD, PUNCTUATION
-from keydyn.model.data.settings import generator_of
+from keydyn.model.data.fit_settings import generator_of
 
 if TYPE_CHECKING:
     from keydyn.model import POHMM

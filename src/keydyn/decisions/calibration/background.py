@@ -32,8 +32,8 @@ from keydyn.detectors.templates import fit_templates
 from keydyn.keystrokes.samples import Samples
 from keydyn.parallel import Progress
 from keydyn.population.model import PopulationModel
-from keydyn.population.parameters import Template
 from keydyn.population.score.fitted import SideBySide
+from keydyn.population.shared_parameters import Template
 from keydyn.regular_files import read_regular
 
 # The number of folds if the detector learns from the same people who calibrate it.

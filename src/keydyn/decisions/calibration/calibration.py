@@ -57,7 +57,7 @@ class Meanings(NamedTuple):
     false_non_match: Floats  # shares of genuine samples that score lower
 
 
-class Tables(NamedTuple):
+class CalibrationTables(NamedTuple):
     """A calibration for G numbers of keys, in the form that the compiled loop takes."""
 
     places: Floats  # (G,) the logarithms of these numbers
@@ -282,12 +282,12 @@ class Calibration:
         return OF_THREE / self.hours
 
     @cached_property
-    def tables(self) -> Tables:
+    def tables(self) -> CalibrationTables:
         """The calibration in the form that the compiled loop takes."""
         rates = np.broadcast_to(RATES, self.impostor.shape)
         value, low, high = (_table(self.impostor, each) for each in (rates, self.low, self.high))
         below = _table(self.genuine, rates)
-        return Tables(
+        return CalibrationTables(
             np.log(self.lengths.astype(np.float64)),
             np.log1p(-self.lapse) + self.intercept,
             self.slope.copy(),
@@ -298,7 +298,7 @@ class Calibration:
 
 
 @compiled
-def fill_meanings(scores: Floats, keys: Integers, tables: Tables, found: Floats) -> None:
+def fill_meanings(scores: Floats, keys: Integers, tables: CalibrationTables, found: Floats) -> None:
     """Fill in the `Meanings`, (5, n), of scores (n,) of samples with these numbers of keys (n,)."""
     last = len(tables.places) - 1
     for n in range(len(scores)):
@@ -317,7 +317,7 @@ def fill_meanings(scores: Floats, keys: Integers, tables: Tables, found: Floats)
 
 
 @inner
-def ratio_of(score: float, keys: int, tables: Tables) -> float:
+def ratio_of(score: float, keys: int, tables: CalibrationTables) -> float:
     """The natural-log likelihood ratio of a score of a sample with this number of keys."""
     g, share = _place(math.log(max(keys, 1)), tables.places)
     later = min(g + 1, len(tables.places) - 1)

@@ -25,7 +25,7 @@ from keydyn.decisions.calibration.background import UNNAMED, Background
 from keydyn.decisions.calibration.comparisons import COMPARISONS, Comparisons
 from keydyn.decisions.calibration.trials import SMALLEST_COHORT
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.folder.manifest import OPTIONAL, Manifest, Member, Person, file_of, secret_file
+from keydyn.decisions.folder.manifest import OPTIONAL, Manifest, Member, PersonEntry, file_of, secret_file
 from keydyn.decisions.liveness.copies import Fingerprints, check_secret, fingerprints_bytes, fingerprints_of
 from keydyn.detectors import Detector, PopulationDetector, make_detector
 from keydyn.population import PopulationModel
@@ -211,7 +211,7 @@ class Change:
         write_text(self.folder / MANIFEST, text)
         return manifest
 
-    def _saved(self, user: str, one: Enrolled) -> Person:
+    def _saved(self, user: str, one: Enrolled) -> PersonEntry:
         fingerprints = ""
         if len(one.fingerprints):
             fingerprints = self._written(fingerprints_bytes(one.fingerprints))
@@ -219,9 +219,9 @@ class Change:
         now, *earlier = ("" if each is None else self._written(each.packed_template()) for each in templates)
         comparisons = self._written(one.comparisons.packed()) if len(one.comparisons) else ""
         files = fingerprints, *earlier, comparisons
-        return Person(user, one.samples, one.keys, now, **dict(zip(OPTIONAL, files, strict=True)))
+        return PersonEntry(user, one.samples, one.keys, now, **dict(zip(OPTIONAL, files, strict=True)))
 
-    def _forgetting(self, person: Person, users: set[str]) -> Person:
+    def _forgetting(self, person: PersonEntry, users: set[str]) -> PersonEntry:
         """The person without comparisons that name these users."""
         before = _comparisons(self.folder, person)
         after = before
@@ -289,7 +289,7 @@ def _read(folder: Path, manifest: Manifest, key: bytes | None, wanted: set[str] 
     return Contents(background, people, others, manifest, _secret(folder, manifest, key))
 
 
-def _comparisons(folder: Path, person: Person) -> Comparisons:
+def _comparisons(folder: Path, person: PersonEntry) -> Comparisons:
     """Read the person's comparisons with others."""
     if not person.comparisons:
         return Comparisons.none()
@@ -345,7 +345,7 @@ def _contents(path: Path) -> bytes:
     return read_regular(path, LARGEST_FILE, links=False)
 
 
-def _refuse_twins(people: Iterable[Person]) -> None:
+def _refuse_twins(people: Iterable[PersonEntry]) -> None:
     seen: dict[str, str] = {}
     for person in people:
         other = seen.setdefault(person.sha256, person.user)

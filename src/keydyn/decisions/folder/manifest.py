@@ -22,7 +22,7 @@ LEAST_BYTES, MOST_BYTES = 16, 4096
 
 
 @dataclass(frozen=True)
-class Person:
+class PersonEntry:
     """The entry of an enrolled person."""
 
     user: str  # the name
@@ -60,7 +60,7 @@ class Manifest:
     unnamed: str  # SHA-256 of the file with cohort members who have no name; empty if there are none
     calibration: str  # SHA-256 of the calibration's file
     secret: str  # a code that identifies the secret that keys the fingerprints
-    people: tuple[Person, ...]
+    people: tuple[PersonEntry, ...]
 
     @property
     def files(self) -> set[str]:
@@ -75,7 +75,7 @@ class Manifest:
         named = {file_of(sha) for sha in (*own, *of_cohort, *of_people) if sha}
         return {*named, secret_file(self.secret)}
 
-    def person(self, user: str) -> Person:
+    def person(self, user: str) -> PersonEntry:
         """The entry of a user; a `ValueError` that names some enrolled users if this one is not enrolled."""
         for person in self.people:
             if person.user == user:
@@ -172,7 +172,7 @@ def _manifest(content: dict[str, Any]) -> Manifest:
     values = _MANIFEST("", content)
     _check_different("cohort", values["cohort"], "user")
     _check_different("users", values["users"], "user", "sha256")
-    people = tuple(Person(**entry) for entry in values.pop("users"))
+    people = tuple(PersonEntry(**entry) for entry in values.pop("users"))
     cohort = tuple(Member(**entry) for entry in values.pop("cohort"))
     own = {name: values[name] for name in ("detector", "population", "unnamed", "calibration", "secret")}
     return Manifest(sensors=tuple(values["sensors"]), cohort=cohort, people=people, **own)

@@ -29,7 +29,7 @@ from keydyn.keystrokes.samples import Samples, families_of
 from keydyn.model.data.sequences import Sequences
 from keydyn.population.features import HOLD, INTERVAL
 from keydyn.population.model import PopulationModel
-from keydyn.population.parameters import Template
+from keydyn.population.shared_parameters import Template
 
 if TYPE_CHECKING:
     import pandas as pd

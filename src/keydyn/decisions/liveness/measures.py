@@ -20,7 +20,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.population.cells import N_CONTEXTS, Cells
 from keydyn.population.features import CLIP, parents
 from keydyn.population.model import PopulationModel
-from keydyn.population.parameters import Template
+from keydyn.population.shared_parameters import Template
 
 # Residuals are limited to this many of the sample's own deviations, and to FAR where tails are measured.
 MOST, FAR = 3.0, 6.0

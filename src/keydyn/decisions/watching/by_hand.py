@@ -24,7 +24,7 @@ from keydyn.keystrokes.samples import Samples, families_of
 from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.population.model import PopulationModel
-from keydyn.population.parameters import Template
+from keydyn.population.shared_parameters import Template
 from keydyn.population.stream.streams import Runs
 
 # Judges whether samples were typed by hand, given a population and the template of the claimed person.

@@ -21,14 +21,14 @@ from keydyn.files import Tensors
 from keydyn.keystrokes.one_sample import out_of_reach, times_given
 from keydyn.keystrokes.schema import check_columns, refuse
 from keydyn.population.model import PopulationModel
-from keydyn.population.parameters import Template
+from keydyn.population.shared_parameters import Template
 from keydyn.population.stream.session_state import joined, packed, packed_each, parsed, record_of
 from keydyn.population.stream.streams import Runs, begins_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from keydyn.decisions.watching.streams import MarkovStreams, TermStreams
+    from keydyn.decisions.watching.markov_streams import MarkovStreams, TermStreams
 
 # The arrays that follow each session, in addition to its terms.
 NUMBERS = ("sums", "weights", "suspicion", "locked_at", "press")
@@ -368,7 +368,7 @@ def watched_sessions(
         own, cohort = of_population[:n], of_population[n:]
         return WatchedSessions(background.population, own, cohort, calibration, watching, left_out)
     # Not loaded in the usual case, that of a population.
-    from keydyn.decisions.watching.streams import MarkovStreams
+    from keydyn.decisions.watching.markov_streams import MarkovStreams
     from keydyn.detectors.markov import Markov
 
     models = [one for one in everyone if isinstance(one, Markov)]

@@ -13,12 +13,12 @@ from keydyn.arrays import Floats, Integers
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.decision import Typed
 from keydyn.decisions.liveness.copies import SHORTEST_SECRET, Fingerprints
-from keydyn.decisions.watching.recordings import Recording
+from keydyn.decisions.watching.playback import PlaybackCheck
 from keydyn.decisions.watching.sessions import WatchedSessions
 from keydyn.decisions.watching.watched import Watched, Watching
 from keydyn.detectors.detector import Detector
 from keydyn.detectors.population_detector import PopulationDetector
-from keydyn.population.parameters import Template
+from keydyn.population.shared_parameters import Template
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,11 +43,11 @@ class Watch:
     ('trusted', None)
     """
 
-    def __init__(self, session: WatchedSessions, recording: Recording | None = None) -> None:
+    def __init__(self, session: WatchedSessions, recording: PlaybackCheck | None = None) -> None:
         if len(session) != 1:
             raise ValueError(f"a watch follows one session, not {len(session)}")
         # Without fingerprints of the person, only repetitions within the session are found as recordings.
-        self._recording = recording or Recording(Fingerprints.none(), bytes(SHORTEST_SECRET))
+        self._recording = recording or PlaybackCheck(Fingerprints.none(), bytes(SHORTEST_SECRET))
         self._sessions = session
         #: The reason why the session was locked, if its keys were not typed: "a recording", "too regular",
         #: "pasted" or "forged", with an explanation; else None.

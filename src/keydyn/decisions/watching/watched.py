@@ -18,7 +18,7 @@ from keydyn.decisions.calibration.calibration import (
     HIGHEST,
     LOWEST,
     Calibration,
-    Tables,
+    CalibrationTables,
     insert,
     open_set_score,
     open_set_scores,
@@ -68,7 +68,12 @@ class Limits(NamedTuple):
 
 @compiled
 def watch(
-    terms: Floats, offsets: Integers, standing: Standing, limits: Limits, tables: Tables, found: Floats
+    terms: Floats,
+    offsets: Integers,
+    standing: Standing,
+    limits: Limits,
+    tables: CalibrationTables,
+    found: Floats,
 ) -> None:
     """Fill in the results after each event, (4, B): ratio, keys, suspicion, and whether it is locked.
 

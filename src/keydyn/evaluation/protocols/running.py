@@ -29,7 +29,7 @@ EVENTS_AT_A_TIME = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Enrolled:
+class FittedSplit:
     """A split with its templates fitted.
 
     Attributes
@@ -81,7 +81,7 @@ def enrolments(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     events_at_a_time: int = EVENTS_AT_A_TIME,
-) -> list[Enrolled]:
+) -> list[FittedSplit]:
     """Fit the templates of every split of the protocol; those that several splits share are fitted once.
 
     Templates are fitted in batches whose training samples have about `events_at_a_time` events.
@@ -111,7 +111,7 @@ def enrolments(
             templates.update(zip(batch, fitted, strict=True))
     _, users = samples.people
     return [
-        Enrolled(
+        FittedSplit(
             split,
             Population(users[[user for _, user, _ in of_split]], [templates[key] for key in of_split]),
             np.array([user for _, user, _ in of_split], dtype=np.int64),
@@ -120,21 +120,21 @@ def enrolments(
     ]
 
 
-def n_limited(enrolled: list[Enrolled]) -> int:
+def n_limited(enrolled: list[FittedSplit]) -> int:
     """The number of templates whose fit stopped at its limit of iterations."""
     templates = {id(one): one for split in enrolled for one in split.population.detectors}
     return sum(one.limited for one in templates.values())
 
 
 def scores_of(
-    protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
+    protocol: Protocol, enrolled: list[FittedSplit], samples: Samples, n_jobs: int | None = None
 ) -> Scores:
     """Score every query against every template of its split."""
     raw = [one.population.score(samples[one.split.query], n_jobs) for one in enrolled]
     return _scores(protocol, enrolled, samples, raw)
 
 
-def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None) -> EventRanks:
+def ranks_of(enrolled: list[FittedSplit], samples: Samples, n_jobs: int | None = None) -> EventRanks:
     """Rank the templates of each split at every event of its queries.
 
     Examples
@@ -154,20 +154,20 @@ def ranks_of(enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = No
 
 
 def scores_and_ranks(
-    protocol: Protocol, enrolled: list[Enrolled], samples: Samples, n_jobs: int | None = None
+    protocol: Protocol, enrolled: list[FittedSplit], samples: Samples
 ) -> tuple[Scores, EventRanks]:
     """Score and rank in one pass, for detectors whose score is the sum of their events' scores."""
     ranks, raw = [], []
     for fold, one in enumerate(enrolled):
-        ranked, events = _event_ranks(fold, one, samples, n_jobs)
+        ranked, events = _event_ranks(fold, one, samples)
         ranks.append(ranked)
-        raw.append(np.add.reduceat(events, ranked.offsets[:-1], axis=0))
+        raw.append(sums_after(events, ranked.offsets))
     return _scores(protocol, enrolled, samples, raw), EventRanks.joined(ranks)
 
 
 def scores_after(
     protocol: Protocol,
-    enrolled: list[Enrolled],
+    enrolled: list[FittedSplit],
     samples: Samples,
     n_keys: Sequence[int],
     n_jobs: int | None = None,
@@ -203,7 +203,9 @@ def sums_after(events: Floats, offsets: Integers, n: int | None = None) -> Float
     return np.add.reduceat(events, offsets[:-1], axis=0)
 
 
-def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, raw_of: list[Floats]) -> Scores:
+def _scores(
+    protocol: Protocol, enrolled: list[FittedSplit], samples: Samples, raw_of: list[Floats]
+) -> Scores:
     """Join the raw scores of each split's queries against its templates."""
     _, users = samples.people
     blocks = []
@@ -219,7 +221,9 @@ def _scores(protocol: Protocol, enrolled: list[Enrolled], samples: Samples, raw_
     return Scores(owners, sessions, folds, users, raw, trials, protocol.normalisation)
 
 
-def _event_ranks(fold: int, one: Enrolled, samples: Samples, n_jobs: int | None) -> tuple[EventRanks, Floats]:
+def _event_ranks(
+    fold: int, one: FittedSplit, samples: Samples, n_jobs: int | None = None
+) -> tuple[EventRanks, Floats]:
     """The ranks of a split, and the event scores (N, u) that they come from."""
     _, users = samples.people
     asked = samples[one.split.query]
@@ -232,7 +236,7 @@ def _event_ranks(fold: int, one: Enrolled, samples: Samples, n_jobs: int | None)
     return EventRanks.of_scores(queries, offsets, scores, trials), events
 
 
-def _trials(one: Enrolled, owners: Types, users: Types) -> Mask:
+def _trials(one: FittedSplit, owners: Types, users: Types) -> Mask:
     """A mask of a split's comparisons that are trials (Q, U): genuine or impostor, with a template."""
     split, query = one.split, one.split.query
     is_owner = owners[:, None] == users[None, :]

@@ -21,7 +21,7 @@ RANKS = (1, 5, 10)
 
 
 @dataclass(frozen=True, eq=False)
-class Identification:
+class IdentificationRates:
     """Identification rates: the share of samples whose owner is among the first n.
 
     Attributes
@@ -57,7 +57,7 @@ class Identification:
         )
 
 
-def identification(scores: Scores, replicates: int = REPLICATES, seed: int = 0) -> Identification:
+def identification(scores: Scores, replicates: int = REPLICATES, seed: int = 0) -> IdentificationRates:
     """Compute rank-n identification rates with a 95 % band by bootstrap over users.
 
     A query counts if its owner has a template and their comparison is a genuine trial. Normalisation does not
@@ -93,7 +93,7 @@ def identification(scores: Scores, replicates: int = REPLICATES, seed: int = 0) 
     per_user = pd.DataFrame(
         {"user": [names[u] for u in asked], "queries": queries[asked], "acc": per_user_cmc[:, 0]}
     )
-    return Identification(
+    return IdentificationRates(
         per_user.set_index("user"),
         per_user_cmc.mean(axis=0),
         low,

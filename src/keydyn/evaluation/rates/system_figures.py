@@ -33,7 +33,7 @@ from keydyn.evaluation.rates.confidence import (
 from keydyn.evaluation.rates.conventions import nearest_eer, nearest_fnmr_at_fmr
 from keydyn.evaluation.rates.detection_cost import DetectionCost, actual_dcf
 from keydyn.evaluation.rates.error_curve import ErrorCurve, crossing
-from keydyn.evaluation.rates.identification import Identification, identification
+from keydyn.evaluation.rates.identification import IdentificationRates, identification
 from keydyn.evaluation.rates.likelihood_ratios import cllr, min_cllr, trial_costs
 from keydyn.evaluation.rates.replicates import Replicates, replicated_curves
 from keydyn.evaluation.rates.verification import FMR_TARGETS, TITLES, pooled_rates
@@ -173,7 +173,7 @@ class SystemFigures:
         return pd.DataFrame(rows, pd.Index(names, name="user"), ["eer", "nearest_eer"])
 
     @cached_property
-    def identified(self) -> Identification | None:
+    def identified(self) -> IdentificationRates | None:
         """Identification rates; None unless all samples met all templates, some their own."""
         scores = self.claims.matrix
         if scores is None or not scores.own.any():

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from keydyn.arrays import Floats
-from keydyn.lab.frame.recordings import MODELS, intervals_by_user, pattern, stream
+from keydyn.lab.frame.study_data import MODELS, intervals_by_user, pattern, stream
 from keydyn.lab.goodness_of_fit.measurements import LEVEL, SurrogateTest, outcome
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates

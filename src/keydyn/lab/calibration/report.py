@@ -23,10 +23,10 @@ from keydyn.lab.calibration.measurements import (
 )
 from keydyn.lab.frame.names import dataset_name, detector_name, listed, percent
 from keydyn.lab.frame.outputs import Outputs
-from keydyn.lab.frame.recordings import MODELS, LongText, recorded_settings
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces, text_piece
 from keydyn.lab.frame.study import ResultsPage, Values
+from keydyn.lab.frame.study_data import MODELS, LongText, recorded_settings
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.goodness_of_fit.measurements import LEVEL, SurrogateTest
 from keydyn.lab.goodness_of_fit.report import draw_cumulative

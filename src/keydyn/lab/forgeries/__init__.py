@@ -17,6 +17,7 @@ Examples
 
 from keydyn.lab.forgeries.bursts import InBursts
 from keydyn.lab.forgeries.by_context import ByContext
+from keydyn.lab.forgeries.by_name import FORGERS, METHODS, forgers
 from keydyn.lab.forgeries.draws import (
     averages,
     histograms,
@@ -37,7 +38,6 @@ from keydyn.lab.forgeries.forger import (
 )
 from keydyn.lab.forgeries.from_population import FromPopulation
 from keydyn.lab.forgeries.joining import first_keys_of_each, joined
-from keydyn.lab.forgeries.registry import FORGERS, METHODS, forgers
 from keydyn.lab.forgeries.replays import CutTogether, replayed
 from keydyn.lab.forgeries.robots import BrowserRobot, Robot
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.forgeries.contexts import contexts_of, grouped
 from keydyn.lab.forgeries.draws import Draw
 from keydyn.lab.forgeries.forger import RECORDINGS
+from keydyn.lab.forgeries.key_contexts import contexts_of, grouped
 from keydyn.lab.forgeries.made_up import made_up
 
 # The longest context in keys, the key itself included, and how often a context must have been recorded.

@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 
 from keydyn.arrays import Floats
-from keydyn.lab.forgeries.contexts import Groups
+from keydyn.lab.forgeries.key_contexts import ValueGroups
 
 # One time per key to forge, (N,).
-Draw = Callable[[Groups, np.random.Generator], Floats]
+Draw = Callable[[ValueGroups, np.random.Generator], Floats]
 
 # In a non-stationary histogram, the weight of an observation falls by a factor of e over this many samples.
 MEMORY = 5.0
@@ -22,13 +22,13 @@ MEMORY = 5.0
 LEAST_WEIGHT = 1e-6
 
 
-def averages(groups: Groups, random: np.random.Generator) -> Floats:
+def averages(groups: ValueGroups, random: np.random.Generator) -> Floats:
     """The mean of each group, without chance."""
     del random
     return _means(groups, groups.values)[groups.group]
 
 
-def uniform(groups: Groups, random: np.random.Generator) -> Floats:
+def uniform(groups: ValueGroups, random: np.random.Generator) -> Floats:
     """Draws from a uniform distribution between each group's extremes."""
     if len(groups.starts) == 0:
         return np.empty(0)
@@ -37,7 +37,7 @@ def uniform(groups: Groups, random: np.random.Generator) -> Floats:
     return drawn
 
 
-def normal(groups: Groups, random: np.random.Generator) -> Floats:
+def normal(groups: ValueGroups, random: np.random.Generator) -> Floats:
     """Draws from a normal distribution with the mean and the standard deviation of each group."""
     mean = _means(groups, groups.values)
     deviation = groups.values - np.repeat(mean, groups.sizes)
@@ -46,31 +46,31 @@ def normal(groups: Groups, random: np.random.Generator) -> Floats:
     return drawn
 
 
-def histograms(groups: Groups, random: np.random.Generator) -> Floats:
+def histograms(groups: ValueGroups, random: np.random.Generator) -> Floats:
     """Draws from each group's empirical distribution, interpolated between neighbouring values."""
     return _inverted(groups, np.ones(len(groups.values)), random)
 
 
-def recent_histograms(groups: Groups, random: np.random.Generator, memory: float = MEMORY) -> Floats:
+def recent_histograms(groups: ValueGroups, random: np.random.Generator, memory: float = MEMORY) -> Floats:
     """As `histograms`, with greater weight for recent values, because typing is not stationary."""
     return _inverted(groups, np.maximum(np.exp(-groups.age / memory), LEAST_WEIGHT), random)
 
 
-def resampled(groups: Groups, random: np.random.Generator) -> Floats:
+def resampled(groups: ValueGroups, random: np.random.Generator) -> Floats:
     """One of the values in each group, unchanged."""
     within = random.integers(0, groups.sizes[groups.group])
     chosen: Floats = groups.values[groups.starts[groups.group] + within]
     return chosen
 
 
-def _means(groups: Groups, values: Floats) -> Floats:
+def _means(groups: ValueGroups, values: Floats) -> Floats:
     if len(groups.starts) == 0:
         return np.empty(0)
     means: Floats = np.add.reduceat(values, groups.starts) / groups.sizes
     return means
 
 
-def _inverted(groups: Groups, weights: Floats, random: np.random.Generator) -> Floats:
+def _inverted(groups: ValueGroups, weights: Floats, random: np.random.Generator) -> Floats:
     """Draws from weighted empirical distributions by inverting them at uniform random numbers.
 
     A value lies in the middle of its weight, so that with equal weights the n values of a group are the

@@ -10,9 +10,9 @@ from keydyn.arrays import Floats, Integers
 from keydyn.decisions.liveness.not_typed import times_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries.by_context import before
-from keydyn.lab.forgeries.contexts import Contexts, contexts_of, grouped
 from keydyn.lab.forgeries.draws import resampled
 from keydyn.lab.forgeries.forger import RECORDINGS
+from keydyn.lab.forgeries.key_contexts import KeyContexts, contexts_of, grouped
 from keydyn.lab.forgeries.made_up import made_up
 from keydyn.population.features import SPACES
 
@@ -130,7 +130,7 @@ def pieces_of(texts: Samples, run: int | None) -> Integers:
     return pieces
 
 
-def _sources(contexts: Contexts, lengths: Integers, random: np.random.Generator) -> Integers:
+def _sources(contexts: KeyContexts, lengths: Integers, random: np.random.Generator) -> Integers:
     """The recorded key that each key is copied from, (N,); −1 if it was never recorded.
 
     A piece of L keys is found where the context of L keys at its end was recorded.

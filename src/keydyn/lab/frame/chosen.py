@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from keydyn.detectors import Detector
-    from keydyn.lab.frame.recordings import LongText, Row
+    from keydyn.lab.frame.study_data import LongText, Row
 
 DatasetOption = Annotated[
     list[str] | None,
@@ -79,7 +79,7 @@ def chosen_rows(
 ) -> tuple[list[Row], list[str]]:
     """Load the rows to study, by default all of the paper's, and return messages about missing datasets."""
     from keydyn.lab.frame.published import DATASETS
-    from keydyn.lab.frame.recordings import load_row
+    from keydyn.lab.frame.study_data import load_row
 
     return chosen(names, data, DATASETS, load_row, default_names)
 
@@ -88,7 +88,7 @@ def chosen_texts(
     names: Sequence[str] | None = None, data: Path | None = None
 ) -> tuple[list[LongText], list[str]]:
     """Load the long texts to study, and return messages about missing datasets."""
-    from keydyn.lab.frame.recordings import NAMES, load_text
+    from keydyn.lab.frame.study_data import NAMES, load_text
 
     return chosen(names, data, NAMES, load_text)
 

@@ -21,7 +21,7 @@ from keydyn import __version__
 from keydyn.atomic import replacing
 from keydyn.detectors import Detector, Markov
 from keydyn.lab.frame.json_and_parquet import plain
-from keydyn.lab.frame.recordings import LongText
+from keydyn.lab.frame.study_data import LongText
 from keydyn.parallel import each
 from keydyn.population import PopulationModel
 

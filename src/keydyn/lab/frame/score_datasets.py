@@ -15,7 +15,7 @@ from keydyn.detectors import Detector, make_detector
 from keydyn.detectors.markov import RecommendedPOHMM
 from keydyn.evaluation.continuous.event_ranks import EventRanks
 from keydyn.evaluation.protocols.running import (
-    Enrolled,
+    FittedSplit,
     enrolments,
     n_limited,
     n_templates,
@@ -25,8 +25,8 @@ from keydyn.evaluation.protocols.running import (
 )
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.evaluation.scores import Queries, Scores
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts, detector_settings
+from keydyn.lab.frame.study_data import Row
 from keydyn.model.data.vocabulary import Types
 from keydyn.parallel import Progress
 
@@ -160,12 +160,12 @@ def limited_fits(table: pa.Table) -> dict[str, int]:
     return counts
 
 
-def with_limited(table: pa.Table, enrolled: list[Enrolled]) -> pa.Table:
+def with_limited(table: pa.Table, enrolled: list[FittedSplit]) -> pa.Table:
     """The table of a part, with its number of fits that stopped at the limit of iterations as metadata."""
     return table.replace_schema_metadata({LIMITED: str(n_limited(enrolled))})
 
 
-def scored_and_ranked(row: Row, detector: Detector, enrolled: list[Enrolled]) -> tuple[pa.Table, pa.Table]:
+def scored_and_ranked(row: Row, detector: Detector, enrolled: list[FittedSplit]) -> tuple[pa.Table, pa.Table]:
     """All scores of a detector under the row's protocol, and the rank of every template at every event."""
     scores, ranks = scores_and_ranks(row.protocol, enrolled, row.samples)
     labels = (row.name, detector.name, row.protocol.name)

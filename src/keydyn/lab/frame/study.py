@@ -47,7 +47,7 @@ class Plan(Generic[Result]):
 
 
 @dataclass(frozen=True)
-class Study:
+class LabStudy:
     """A study: its plan, the files that it may leave, and its report.
 
     Attributes
@@ -105,12 +105,12 @@ class Study:
         ]
 
 
-def study(name: str, **declared: Any) -> Callable[[Callable[..., Plan[Any]]], Study]:
-    """Make the decorated function a study; the arguments are the attributes of `Study`."""
+def study(name: str, **declared: Any) -> Callable[[Callable[..., Plan[Any]]], LabStudy]:
+    """Make the decorated function a study; the arguments are the attributes of `LabStudy`."""
 
-    def made(plan: Callable[..., Plan[Any]]) -> Study:
+    def made(plan: Callable[..., Plan[Any]]) -> LabStudy:
         folder = plan.__module__.rpartition(".")[0]
-        return Study(name, plan, **{"report": lambda: import_module(f"{folder}.report"), **declared})
+        return LabStudy(name, plan, **{"report": lambda: import_module(f"{folder}.report"), **declared})
 
     return made
 

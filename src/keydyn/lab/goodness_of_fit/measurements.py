@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.arrays import Floats, Integers
-from keydyn.lab.frame.recordings import MODELS, SETTINGS, intervals_by_user, pattern, stream
+from keydyn.lab.frame.study_data import MODELS, SETTINGS, intervals_by_user, pattern, stream
 from keydyn.model import GoodnessOfFit, Sequences, check_residuals
 from keydyn.model.check import areas, goodness, surrogates
 

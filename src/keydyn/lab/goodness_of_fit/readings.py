@@ -23,8 +23,8 @@ from keydyn.arrays import Floats
 from keydyn.keystrokes.schema import check_keystrokes
 from keydyn.keystrokes.timing import timing_features
 from keydyn.lab.frame.chosen import chosen_texts
-from keydyn.lab.frame.recordings import MODELS, LongText, pattern, stream
 from keydyn.lab.frame.resuming import Parts, Piece, frame_of, run_pieces, text_piece
+from keydyn.lab.frame.study_data import MODELS, LongText, pattern, stream
 from keydyn.lab.frame.table_text import markdown
 from keydyn.lab.frame.tables import Table, plain_table, write_table
 from keydyn.lab.goodness_of_fit.measurements import LEVEL, PUBLISHED

@@ -16,10 +16,10 @@ from keydyn.figures.residuals import draw_residual_rows
 from keydyn.figures.style import COLOURS, GREY, drawing
 from keydyn.lab.frame.names import dataset_name, detector_name, listed, percent
 from keydyn.lab.frame.outputs import Outputs
-from keydyn.lab.frame.recordings import MODELS, SETTINGS, LongText, recorded_settings
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces, text_piece
 from keydyn.lab.frame.study import ResultsPage, Values
+from keydyn.lab.frame.study_data import MODELS, SETTINGS, LongText, recorded_settings
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.goodness_of_fit.measurements import (
     LEVEL,

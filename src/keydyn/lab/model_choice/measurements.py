@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from keydyn.lab.frame.recordings import intervals_by_user, pattern
+from keydyn.lab.frame.study_data import intervals_by_user, pattern
 from keydyn.model import Sequences
 from keydyn.model.check import surrogates
 

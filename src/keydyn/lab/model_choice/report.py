@@ -14,10 +14,10 @@ from matplotlib.axes import Axes
 from keydyn.figures.style import COLOURS, GREY, drawing
 from keydyn.lab.frame.names import dataset_name, listed
 from keydyn.lab.frame.outputs import Outputs
-from keydyn.lab.frame.recordings import LongText, recorded_settings
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces, text_piece
 from keydyn.lab.frame.study import ResultsPage, Values
+from keydyn.lab.frame.study_data import LongText, recorded_settings
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.model_choice.measurements import (
     CHOICE,

@@ -15,10 +15,10 @@ from keydyn.lab.drawing.curves import user_curves_figure
 from keydyn.lab.drawing.panels import curves_of, estimates_of, intervals_figure
 from keydyn.lab.frame.chosen import SIMULATED
 from keydyn.lab.frame.names import dataset_name, listed, percent
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
 from keydyn.lab.frame.study import Values
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.frame.tables import DATASET, Column, Table, estimate_column, share_column
 from keydyn.lab.open_questions.guessed_text import CHAIN, LETTERS, ORDERS, READING
 from keydyn.lab.open_questions.question import Frames, Question, QuestionFigure, QuestionTable, mean_columns

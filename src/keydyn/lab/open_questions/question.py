@@ -18,9 +18,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from keydyn.evaluation.rates.confidence import mean_estimate
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.study import Values
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.frame.tables import DECIMALS, Table, with_interval
 
 # The measurements, by the name of the frame.

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from keydyn.lab.frame.outputs import Outputs, read_frames
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Parts, Piece, frame_of, run_pieces
 from keydyn.lab.frame.study import ResultsPage, Values
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.frame.tables import Table
 from keydyn.lab.open_questions import joint_likelihood, keys_from_timings, states, trained
 from keydyn.lab.open_questions.question import Frames, Question

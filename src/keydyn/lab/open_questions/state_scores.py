@@ -14,13 +14,13 @@ from keydyn.arrays import Floats
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.detectors.markov import Markov, RecommendedPOHMM
 from keydyn.evaluation.continuous.rejection import continuous, has_published_thresholds
-from keydyn.evaluation.protocols.running import Enrolled, enrolments, n_templates, scores_and_ranks
+from keydyn.evaluation.protocols.running import FittedSplit, enrolments, n_templates, scores_and_ranks
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.evaluation.scores import Scores
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.recordings import FirstFolds, Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
+from keydyn.lab.frame.study_data import FirstFolds, Row
 from keydyn.model import POHMM
 from keydyn.population.chain import CLASSES, classes_of
 
@@ -109,7 +109,7 @@ def own_likelihoods(scores: Scores, samples: Samples) -> pd.Series[float]:
     return sums["score"] / sums["keys"]
 
 
-def meanings(one: Enrolled, samples: Samples, n_states: int) -> pd.DataFrame:
+def meanings(one: FittedSplit, samples: Samples, n_states: int) -> pd.DataFrame:
     """A frame of class, keys, state, in_state (number of keys) and log_interval, over a split's people."""
     asked = samples[one.split.query]
     keys = np.zeros(len(CLASSES))

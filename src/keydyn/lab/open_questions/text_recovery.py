@@ -11,10 +11,10 @@ from sklearn.metrics import roc_auc_score
 
 from keydyn.arrays import Floats
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.recordings import Row, stream
+from keydyn.lab.frame.study_data import Row, stream
 from keydyn.lab.open_questions.guessed_text import Attacker, Guesses
 from keydyn.population import PopulationModel, Template
-from keydyn.population.parameters import Parameters
+from keydyn.population.shared_parameters import SharedParameters
 
 OWN, ANOTHER, OTHERS = "the person", "another person", "other people"
 # At most this many people whose text is guessed, and as many others from whom the attacker learns.
@@ -123,7 +123,7 @@ def template_leakage(population: PopulationModel, samples: Samples) -> pd.DataFr
     return pd.DataFrame(rows)
 
 
-def unexplained(known: Parameters, template: Template) -> Floats:
+def unexplained(known: SharedParameters, template: Template) -> Floats:
     """The part (C,) of a template's means left by z and key effects under least absolute deviations."""
     V, cells = known.loadings, known.cells
     design = np.column_stack([V, np.eye(cells.n_keys)[cells.key]])

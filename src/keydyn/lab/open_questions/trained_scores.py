@@ -20,9 +20,9 @@ from keydyn.detectors.markov import RecommendedPOHMM
 from keydyn.evaluation.protocols.running import enrolments, n_templates, scores_of
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.chosen import SIMULATED
-from keydyn.lab.frame.recordings import FirstFolds, Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import detector_for, inputs_of, user_figures
+from keydyn.lab.frame.study_data import FirstFolds, Row
 from keydyn.lab.recommended.report import choices
 from keydyn.model import POHMMClassifier, TrainingCriterion
 

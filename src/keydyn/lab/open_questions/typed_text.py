@@ -19,7 +19,7 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.detectors import Detector, Population, make_detector
 from keydyn.evaluation.continuous.rejection import continuous
 from keydyn.evaluation.protocols.protocol import Protocol
-from keydyn.evaluation.protocols.running import Enrolled, enrolments, ranks_of, scores_after
+from keydyn.evaluation.protocols.running import FittedSplit, enrolments, ranks_of, scores_after
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
 from keydyn.model import Sequences
@@ -81,7 +81,7 @@ def evidence(protocol: Protocol, samples: Samples, lengths: Sequence[int]) -> pd
     return pd.concat(frames, ignore_index=True).astype({"user": str})
 
 
-def _texts_of(one: Enrolled, samples: Samples) -> list[NGrams]:
+def _texts_of(one: FittedSplit, samples: Samples) -> list[NGrams]:
     """A model of the text typed by each enrolled user; all models know the keys of all samples."""
     training = samples[one.split.train]
     people: Any = training.users
@@ -91,7 +91,7 @@ def _texts_of(one: Enrolled, samples: Samples) -> list[NGrams]:
     ]
 
 
-def _using(name: str, one: Enrolled, texts: list[NGrams]) -> Enrolled:
+def _using(name: str, one: FittedSplit, texts: list[NGrams]) -> FittedSplit:
     """An enrolment whose templates score by this kind of evidence."""
     templates: list[Detector] = [
         TimesAndText(times if name != TEXT else None, text if name != TIMES else None)

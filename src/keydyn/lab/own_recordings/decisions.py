@@ -22,7 +22,7 @@ from keydyn.keystrokes.one_sample import without_impossible
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.tables import Table, plain_table
-from keydyn.lab.standard_report.attacked import accepted_by_person, forged_claims
+from keydyn.lab.standard_report.attack_rates import accepted_by_person, forged_claims
 
 GROUPS = 4
 # The largest number of people in whose names each sample of a stranger is sent.

@@ -33,14 +33,14 @@ from keydyn.lab.continuous.report import continuous_section
 from keydyn.lab.frame.names import OPEN, capital, lead_of
 from keydyn.lab.frame.outputs import RANKS, Outputs, read_ranks, read_scores
 from keydyn.lab.frame.published import DATASETS
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.score_datasets import Scored, protocol_names, ranked_of, scored_of
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.lab.own_recordings.decisions import decisions_section, decisions_table
 from keydyn.lab.recognition.report import recognition_sections
 from keydyn.lab.shipped import DATASETS as SHIPPED
-from keydyn.lab.standard_report.groups import groups_section
+from keydyn.lab.standard_report.group_rates import groups_section
 from keydyn.lab.standard_report.page import points_of, write_standard
 from keydyn.lab.system_scores.report import write as write_systems
 

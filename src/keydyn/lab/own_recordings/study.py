@@ -11,7 +11,7 @@ import typer
 
 from keydyn.commands.every_command import grouped
 from keydyn.commands.people.enrol import new_background, shipped_is_better
-from keydyn.commands.recording_options import Reading, listed
+from keydyn.commands.recording_options import ReadingOptions, listed
 from keydyn.commands.shared_options import PopulationOption, population_of, with_population
 from keydyn.exit_codes import UsageError, checking_options
 from keydyn.lab.continuous import study as continuous
@@ -84,7 +84,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class RecordingOrScores(Reading):
+class RecordingOrScores(ReadingOptions):
     """The options for reading a file of recordings, if one is named."""
 
     file: Annotated[
@@ -220,8 +220,8 @@ def evaluate(
     from keydyn.lab.own_recordings.decisions import decided
     from keydyn.lab.own_recordings.report import failures_facts, learnt_from, own_rows, twice_facts
     from keydyn.lab.recognition.report import DETECTORS, draw_densities
-    from keydyn.lab.standard_report.groups import groups_of
-    from keydyn.lab.standard_report.recorded import recorded_facts
+    from keydyn.lab.standard_report.group_rates import groups_of
+    from keydyn.lab.standard_report.recorded_facts import recorded_facts
     from keydyn.population import PopulationModel
 
     names = known_detectors(detector) or [PopulationDetector.name, *DETECTORS]

@@ -30,7 +30,7 @@ from keydyn.detectors.templates import Population, fit_templates
 from keydyn.evaluation.continuous.rejection import Continuous, continuous
 from keydyn.evaluation.protocols.protocol import OpenSet, Split
 from keydyn.evaluation.protocols.running import (
-    Enrolled,
+    FittedSplit,
     enrolments,
     scores_after,
     scores_and_ranks,
@@ -39,7 +39,6 @@ from keydyn.evaluation.protocols.running import (
 from keydyn.evaluation.scores import Mask
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.names import OPEN
-from keydyn.lab.frame.recordings import Row, stream
 from keydyn.lab.frame.resuming import Found, Parts, Piece, frame_of, run_pieces
 from keydyn.lab.frame.score_datasets import (
     detector_for,
@@ -50,6 +49,7 @@ from keydyn.lab.frame.score_datasets import (
     user_figures,
     with_limited,
 )
+from keydyn.lab.frame.study_data import Row, stream
 from keydyn.lab.population.changed_typing import typing_changes
 
 Prepared = list[tuple[Detector, Mask]]
@@ -68,7 +68,7 @@ def training_samples(row: Row) -> Mask:
     return train
 
 
-def enrolments_with(prepared: Detector, row: Row, people: Mask, n: int | None = None) -> list[Enrolled]:
+def enrolments_with(prepared: Detector, row: Row, people: Mask, n: int | None = None) -> list[FittedSplit]:
     """Every split of the row's protocol with these people only, each enrolled with n training samples.
 
     `people` is a mask over the samples; without n, all training samples enrol. At most `QUERIES` queries per
@@ -89,7 +89,7 @@ def enrolments_with(prepared: Detector, row: Row, people: Mask, n: int | None = 
         # All templates are fitted at once, because short fits take less time together.
         templates = iter(fit_templates(prepared, groups))
     return [
-        Enrolled(split, Population(users[columns], [next(templates) for _ in columns]), columns)
+        FittedSplit(split, Population(users[columns], [next(templates) for _ in columns]), columns)
         for split, columns in zip(splits, who, strict=True)
     ]
 

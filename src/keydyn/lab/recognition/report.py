@@ -25,10 +25,10 @@ from keydyn.lab.frame.names import (
     span,
 )
 from keydyn.lab.frame.outputs import Outputs, read_scores
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.score_datasets import protocol_names, scored_of
 from keydyn.lab.frame.study import ResultsPage, Values
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.frame.tables import Table, mean_and_deviation, without_empty_columns
 from keydyn.lab.recognition.tables import (
     REFERENCE,

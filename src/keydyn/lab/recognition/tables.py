@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from keydyn.evaluation.rates.confidence import LEVEL, Estimate, compare_with_best, signed_rank_p
-from keydyn.evaluation.rates.identification import Identification, identification
+from keydyn.evaluation.rates.identification import IdentificationRates, identification
 from keydyn.evaluation.rates.verification import TITLES, Verification, recognition, verification
 from keydyn.lab.frame.names import capital, dataset_name, detector_name, listed
 from keydyn.lab.frame.published import ACCURACY, DETECTORS, EQUAL_ERROR_RATE
@@ -48,7 +48,7 @@ class RecognitionFigures:
     """All figures of one dataset and detector; `users` has acc, eer, eer_open and eer_raw by user."""
 
     users: pd.DataFrame
-    identification: Identification
+    identification: IdentificationRates
     verification: Verification
 
 

@@ -20,11 +20,11 @@ from keydyn.evaluation.protocols.running import score_protocol
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.lab.frame.names import figures_of, of_all, percent, span
 from keydyn.lab.frame.outputs import Outputs
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.report import Section
 from keydyn.lab.frame.resuming import Parts
 from keydyn.lab.frame.score_datasets import make_each
 from keydyn.lab.frame.study import ResultsPage, Values
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.frame.tables import Table, plain_table
 from keydyn.parallel import Progress
 

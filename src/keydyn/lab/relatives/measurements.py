@@ -28,13 +28,13 @@ from keydyn.detectors.relatives import (
     published_settings,
 )
 from keydyn.evaluation.protocols.protocol import Protocol
-from keydyn.evaluation.protocols.running import Enrolled, enrolments, n_templates, scores_of
+from keydyn.evaluation.protocols.running import FittedSplit, enrolments, n_templates, scores_of
 from keydyn.evaluation.rates.verification import recognition
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.chosen import SIMULATED
-from keydyn.lab.frame.recordings import FirstFolds, Row, stream
 from keydyn.lab.frame.resuming import Parts, Piece, frame_of, run_pieces
 from keydyn.lab.frame.score_datasets import inputs_of, scored_and_ranked, together
+from keydyn.lab.frame.study_data import FirstFolds, Row, stream
 from keydyn.model import ContextHMM, PartlyHMM, Sequences
 from keydyn.model.data.sequences import as_sequences
 from keydyn.model.data.vocabulary import MISSING, Types
@@ -264,7 +264,7 @@ def losses(row: Row, losing: Losing, seed: int) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def loss_figures(protocol: Protocol, enrolled: list[Enrolled], samples: Samples) -> pd.DataFrame:
+def loss_figures(protocol: Protocol, enrolled: list[FittedSplit], samples: Samples) -> pd.DataFrame:
     """Accuracy, equal error rate and log-likelihood per event of own samples, by user."""
     users = recognition(scores_of(protocol, enrolled, samples))[["acc", "eer"]]
     likelihood: dict[Any, list[float]] = {}

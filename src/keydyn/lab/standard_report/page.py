@@ -17,15 +17,15 @@ from keydyn.lab.frame.outputs import STANDARD, Outputs
 from keydyn.lab.frame.report import Section, write_report
 from keydyn.lab.frame.score_datasets import Scored
 from keydyn.lab.frame.tables import Column, Table
-from keydyn.lab.standard_report.attacked import attacks_table
-from keydyn.lab.standard_report.limits import Point, limits_table, point_of_scores, points_table
-from keydyn.lab.standard_report.recorded import (
+from keydyn.lab.standard_report.attack_rates import attacks_table
+from keydyn.lab.standard_report.recorded_facts import (
     MOST_SHOWN,
     left_out_rows,
     left_out_tables,
     noticed_table,
     recorded_table,
 )
+from keydyn.lab.standard_report.standard_limits import Point, limits_table, point_of_scores, points_table
 from keydyn.lab.standard_report.stated_facts import MISSING, QUESTIONS, missing_facts
 
 PAGE, JSON = STANDARD

@@ -20,8 +20,8 @@ from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.report import Picture, Section
 from keydyn.lab.frame.score_datasets import words
 from keydyn.lab.frame.tables import Table
-from keydyn.lab.standard_report.limits import point_of_claims
 from keydyn.lab.standard_report.page import write_standard
+from keydyn.lab.standard_report.standard_limits import point_of_claims
 from keydyn.lab.system_scores import figures
 from keydyn.lab.system_scores.tables import (
     Systems,

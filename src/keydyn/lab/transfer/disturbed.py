@@ -20,7 +20,7 @@ from keydyn.evaluation.rates.confidence import bootstrap_mean
 from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import sample_lengths, sample_of_row, sample_starts
-from keydyn.lab.frame.recordings import stream
+from keydyn.lab.frame.study_data import stream
 from keydyn.lab.transfer.claims import ROUNDING, known_keys, split, templates_of
 
 Disturbance = Callable[[pd.DataFrame, float, np.random.Generator], pd.DataFrame]

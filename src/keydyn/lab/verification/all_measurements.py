@@ -11,8 +11,8 @@ import pandas as pd
 from keydyn.decisions.decision import Targets
 from keydyn.evaluation.rates.fairness import median_intervals
 from keydyn.lab.frame.chosen import SIMULATED
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Parts, frame_of, run_pieces
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.transfer.places import Place
 from keydyn.lab.verification.forged.attacked import FALSE_ALARMS, FORGERIES
 from keydyn.lab.verification.forged.measurements import forged_pieces

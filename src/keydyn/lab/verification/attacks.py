@@ -20,7 +20,7 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import Robot, replayed
 from keydyn.lab.forgeries.from_population import dictionary, typed_as
 from keydyn.lab.forgeries.replays import in_the_rhythm_of, shuffled
-from keydyn.lab.frame.recordings import stream
+from keydyn.lab.frame.study_data import stream
 from keydyn.population import PopulationModel, Template
 
 

@@ -28,9 +28,9 @@ from keydyn.detectors import PopulationDetector
 from keydyn.detectors.templates import fit_templates
 from keydyn.evaluation.protocols.running import sums_after
 from keydyn.keystrokes.samples import Samples
-from keydyn.lab.frame.recordings import Row, stream
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
+from keydyn.lab.frame.study_data import Row, stream
 
 FOLDS = 5
 # Number of people enrolled at a time.

@@ -24,9 +24,9 @@ from keydyn.decisions.enrolling import CONFIDENT
 from keydyn.detectors import PopulationDetector
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.frame.chosen import SIMULATED
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.verification.attacks import ENTRIES, Victim, attack_acceptance, copy_rates
 from keydyn.lab.verification.measurements import background_of, folds_of
 from keydyn.population import PopulationModel, Template

@@ -15,7 +15,7 @@ from keydyn.keystrokes.one_sample import recorded_samples
 from keydyn.keystrokes.schema import SAMPLE, sample_lengths, sample_starts
 from keydyn.lab.verification.watch_comparison import TriedSessions
 from keydyn.population.model import PopulationModel
-from keydyn.population.parameters import Template
+from keydyn.population.shared_parameters import Template
 
 # The number of impostors who type in each person's name from the start, and of those who take over in
 # mid-session.

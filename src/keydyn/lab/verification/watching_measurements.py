@@ -26,9 +26,9 @@ from keydyn.detectors import PopulationDetector
 from keydyn.evaluation.continuous.penalty import HIGHEST, TrustSettings, ranks, trust, window_penalty
 from keydyn.keystrokes.samples import Samples
 from keydyn.keystrokes.schema import SAMPLE
-from keydyn.lab.frame.recordings import Row
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.frame.score_datasets import inputs_of
+from keydyn.lab.frame.study_data import Row
 from keydyn.lab.verification.measurements import BACKGROUND, FOLDS, background_of, folds_of
 from keydyn.lab.verification.watch_comparison import Compared, TriedSessions, compare
 from keydyn.lab.verification.watched_people import OTHERS, together, watched_people

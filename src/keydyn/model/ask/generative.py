@@ -18,8 +18,8 @@ from keydyn.model.ask import next_emission, ngrams
 from keydyn.model.ask.next_emission import NextEmission
 from keydyn.model.ask.ngrams import NGrams
 from keydyn.model.data import vocabulary
+from keydyn.model.data.fit_settings import generator_of
 from keydyn.model.data.sequences import to_draw
-from keydyn.model.data.settings import generator_of
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine import walks
 from keydyn.model.engine.layout import Walk

@@ -8,7 +8,7 @@ from keydyn.arrays import Floats, Given
 from keydyn.model.check import areas, goodness
 from keydyn.model.check import pseudo_residuals as residuals
 from keydyn.model.check.goodness import GoodnessOfFit
-from keydyn.model.data.settings import check_number, generator_of
+from keydyn.model.data.fit_settings import check_number, generator_of
 from keydyn.model.fit.estimator import Estimator
 from keydyn.model.theta.lattice import EventIndex
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from keydyn.arrays import Floats
 from keydyn.model.check import areas, surrogates
+from keydyn.model.data.fit_settings import check_number
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import check_number
 from keydyn.model.theta.parameters import Parameters
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
+from keydyn.model.data.fit_settings import check_number
 from keydyn.model.data.input_forms import (
     as_numbers,
     check_columns,
@@ -24,7 +25,6 @@ from keydyn.model.data.input_forms import (
     read_arrays,
     whole_numbers,
 )
-from keydyn.model.data.settings import check_number
 from keydyn.model.data.vocabulary import MISSING, Types
 
 if TYPE_CHECKING:

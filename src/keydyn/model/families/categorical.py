@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.model.data.settings import is_number, is_whole
+from keydyn.model.data.fit_settings import is_number, is_whole
 from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.families.family import NO_MASS, Family, Params, Stats, register, where_some
 

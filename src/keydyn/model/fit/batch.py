@@ -16,8 +16,8 @@ import pandas as pd
 
 from keydyn.arrays import Array, Floats, Integers, Truths
 from keydyn.model.data import vocabulary
+from keydyn.model.data.fit_settings import FitSettings
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, SINGLE_TYPE, Types
 from keydyn.model.engine.densities import ON_LOG_SCALE
 from keydyn.model.engine.layout import FitEvents, TypeChain
@@ -201,7 +201,7 @@ class Batch:
         pairs, times = self.pairs[pair] - first, self.pair[pair]
         return TypeCounts(self.event_types[g], pairs, weight, self.types[row], self.starts[row], times)
 
-    def chain(self, settings: Settings) -> TypeChain:
+    def chain(self, settings: FitSettings) -> TypeChain:
         """The event chains of all groups, and the weights of estimates in smoothing."""
         of_all = TypeCounts(np.array([]), self.pairs, 0.0, self.types, self.starts, self.pair)
         return of_all.weighted(self._steps_between_types, settings)
@@ -254,7 +254,7 @@ class Batch:
             found[..., k] = moments_by(rows, n_rows, weights, np.ascontiguousarray(column))
         return Moments(*found)
 
-    def least_scales(self, settings: Settings) -> Floats:
+    def least_scales(self, settings: FitSettings) -> Floats:
         """The scale floor of each feature for each row of the models' tables, (R, K, 1).
 
         A categorical has its pseudocount in this place.

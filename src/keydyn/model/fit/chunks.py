@@ -10,8 +10,8 @@ import numpy as np
 
 from keydyn.arrays import Given, Truths
 from keydyn.model.data import vocabulary
+from keydyn.model.data.fit_settings import FitSettings
 from keydyn.model.data.input_forms import refuse_lengths_as_y
-from keydyn.model.data.settings import Settings
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.layout import OF_TYPES, Sums, Tables
 from keydyn.model.families.compiled import variant_for
@@ -150,7 +150,9 @@ def _with_room(result: FitResult, new: int) -> FitResult:
     return result.replaced(stationary=stationary, floored=floored)
 
 
-def maximised(totals: Statistics, current: Parameters, settings: Settings) -> tuple[Parameters, list[Truths]]:
+def maximised(
+    totals: Statistics, current: Parameters, settings: FitSettings
+) -> tuple[Parameters, list[Truths]]:
     """The parameters of a single model after maximisation and smoothing, and where the scale floor acted."""
     m, n_pairs, families = current.n_types, len(current.pairs), current.families
     rules, event_chain = rules_of(settings, families), totals.counts.chain()

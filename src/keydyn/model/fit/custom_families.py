@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from keydyn.arrays import Floats
-from keydyn.model.data.settings import Settings
+from keydyn.model.data.fit_settings import FitSettings
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.layout import KEEP_EMISSION, PROB, Tables, TypeChain
 from keydyn.model.families.compiled import custom_features, features_of
@@ -39,7 +39,7 @@ def statistics(batch: Batch, tables: Tables, states: Floats) -> dict[int, Stats]
 def maximise(
     families: tuple[Family, ...],
     stats: dict[int, Stats],
-    settings: Settings,
+    settings: FitSettings,
     chain: TypeChain,
     tables: Tables,
 ) -> None:
@@ -57,14 +57,16 @@ def maximise(
         _smooth(family, settings, chain, shares, table)
 
 
-def smooth_start(families: tuple[Family, ...], settings: Settings, chain: TypeChain, tables: Tables) -> None:
+def smooth_start(
+    families: tuple[Family, ...], settings: FitSettings, chain: TypeChain, tables: Tables
+) -> None:
     """Compute the marginals of the starting parameters, and smooth the parameters towards them."""
     for k in custom_features(families):
         _smooth(families[k], settings, chain, None, _columns(families, tables, k))
 
 
 def _smooth(
-    family: Family, settings: Settings, chain: TypeChain, shares: Floats | None, table: Floats
+    family: Family, settings: FitSettings, chain: TypeChain, shares: Floats | None, table: Floats
 ) -> None:
     """Write the marginal into the last row of a table (m + 1, p, M), and smooth the other rows towards it.
 

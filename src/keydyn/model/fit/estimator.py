@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
+from keydyn.model.data.fit_settings import FitSettings, check_settings
 from keydyn.model.data.input_forms import check_size, refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, as_sequences, check_weights
-from keydyn.model.data.settings import Settings, check_settings
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.families.family import Emission, Family, families_of, not_a_value
 from keydyn.model.fit.batch import Batch
@@ -219,7 +219,7 @@ class Estimator(FitReport):
         state: ModelState = super()._known()
         return state
 
-    def _settings(self, n_features: int) -> Settings:
+    def _settings(self, n_features: int) -> FitSettings:
         kind: Any = type(self)
         return check_settings({name: getattr(self, name) for name in parameter_names(kind)}, n_features)
 
@@ -315,7 +315,7 @@ def weighted(sequences: Sequences, sample_weight: Given) -> tuple[Sequences, Flo
     return sequences, weights
 
 
-def check_unchanged(current: Parameters, settings: Settings, families: tuple[Family, ...]) -> None:
+def check_unchanged(current: Parameters, settings: FitSettings, families: tuple[Family, ...]) -> None:
     """Raise `ValueError` if a model would learn further with other states or families than it has."""
     if settings.n_states != current.n_states:
         raise ValueError(f"the model has {current.n_states} states, but n_states is {settings.n_states}")

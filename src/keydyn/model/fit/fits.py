@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from keydyn.arrays import Integers
-from keydyn.model.data.settings import Settings, generator_of
+from keydyn.model.data.fit_settings import FitSettings, generator_of
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.expectation import room_for
 from keydyn.model.engine.layout import (
@@ -79,7 +79,7 @@ class Iteration:
     start: int
 
 
-def fit_from_starts(batch: Batch, settings: Settings, random_state: Any) -> list[FitResult]:
+def fit_from_starts(batch: Batch, settings: FitSettings, random_state: Any) -> list[FitResult]:
     """Fit one model from the start that its data suggest, then from jittered ones; return all results."""
     # Without a seed and with a single start there is nothing to draw and nothing to check.
     generator = generator_of(random_state) if random_state is not None or settings.n_init > 1 else None
@@ -90,13 +90,13 @@ def fit_from_starts(batch: Batch, settings: Settings, random_state: Any) -> list
     return results
 
 
-def fit_further(batch: Batch, settings: Settings, current: Parameters) -> list[FitResult]:
+def fit_further(batch: Batch, settings: FitSettings, current: Parameters) -> list[FitResult]:
     """Continue the fit of one model from its current parameters."""
     start = current.extended(batch.event_types[0], batch.counts(0).pairs)
     return Fits(batch.with_pairs(start.pairs), settings, start).run().results()
 
 
-def rules_of(settings: Settings, families: tuple[Family, ...]) -> Rules:
+def rules_of(settings: FitSettings, families: tuple[Family, ...]) -> Rules:
     """The settings in the form that the engine takes."""
     smoothing = settings.smoothing
     return Rules(
@@ -126,7 +126,7 @@ class Fits:
     def __init__(
         self,
         batch: Batch,
-        settings: Settings,
+        settings: FitSettings,
         start: Parameters | None = None,
         jitter: np.random.Generator | None = None,
         number: int = 0,

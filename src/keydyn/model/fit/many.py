@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats
+from keydyn.model.data.fit_settings import FitSettings
 from keydyn.model.data.sequences import Sequences, as_sequences
-from keydyn.model.data.settings import Settings
 from keydyn.model.families.compiled import custom_features
 from keydyn.model.families.family import Family, families_of
 from keydyn.model.fit.batch import Batch
@@ -173,7 +173,7 @@ def _fit_some(
 
 def _take_all(
     pattern: Estimator, items: list[Any]
-) -> tuple[list[Sequences], tuple[Family, ...], Settings] | None:
+) -> tuple[list[Sequences], tuple[Family, ...], FitSettings] | None:
     """All items as sequences with the same features, their families, and the settings of the fit.
 
     None if something is wrong with an item or a setting, or if Python must take part in every iteration.

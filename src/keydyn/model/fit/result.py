@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.model.data.settings import Settings, checked_floor
+from keydyn.model.data.fit_settings import FitSettings, checked_floor
 from keydyn.model.engine.densities import FIRST, NORMAL, STUDENT
 from keydyn.model.engine.expectation import MASS, NOTHING, PRECISION, SQUARE, SUM
 from keydyn.model.engine.layout import PAIR, ROW, STEP
@@ -311,7 +311,7 @@ class FitReport(Learner):
         return result
 
 
-def order_of_states(parameters: Parameters, settings: Settings) -> Integers | None:
+def order_of_states(parameters: Parameters, settings: FitSettings) -> Integers | None:
     """The order of states by the leading feature's marginal location; None if they stay as they are."""
     if not settings.order_states or not parameters.has_marginal:
         return None

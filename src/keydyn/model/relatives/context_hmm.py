@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Given
+from keydyn.model.data.fit_settings import FitSettings, check_number, is_whole
 from keydyn.model.data.sequences import Sequences, as_sequences
-from keydyn.model.data.settings import Settings, check_number, is_whole
-from keydyn.model.relatives.contexts import Bins, Context, Contexts, Labels, Past, check_context, learnt
+from keydyn.model.relatives.contexts import Bins, Contexts, Labels, LearntContext, Past, check_context, learnt
 from keydyn.model.relatives.parameter_tables import ContextTables, Training, uniform_tables
 from keydyn.model.relatives.relative import Relative
 from keydyn.model.theta.given import distribution, given_emissions
@@ -70,8 +70,8 @@ class ContextHMM(Relative):
         transmat: ArrayLike,
         emission: Sequence[Any],
         *,
-        emission_context: Context,
-        transition_context: Context,
+        emission_context: LearntContext,
+        transition_context: LearntContext,
         **parameters: Any,
     ) -> Self:
         """A fitted model with these parameters; states keep the given order.
@@ -81,7 +81,7 @@ class ContextHMM(Relative):
         `Labels`.
         """
         for context in (emission_context, transition_context):
-            if not isinstance(context, Context):
+            if not isinstance(context, LearntContext):
                 raise ValueError(f"a context is a Bins, a NoContext or a Labels, not {context!r}")
         start = distribution("startprob", startprob, (None,))
         m = len(start)
@@ -91,11 +91,11 @@ class ContextHMM(Relative):
         return cls._given(theta, (emission_context, transition_context), own, parameters)
 
     @property
-    def emission_context_(self) -> Context:
+    def emission_context_(self) -> LearntContext:
         return self._contexts[0]
 
     @property
-    def transition_context_(self) -> Context:
+    def transition_context_(self) -> LearntContext:
         return self._contexts[1]
 
     @property
@@ -106,7 +106,7 @@ class ContextHMM(Relative):
             return 0
         return check_number("memory", self.memory)
 
-    def _settings(self, n_features: int) -> Settings:
+    def _settings(self, n_features: int) -> FitSettings:
         for name in ("emission_context", "transition_context"):
             check_context(name, getattr(self, name))
             if isinstance(getattr(self, name), Bins) and getattr(self, name).feature >= n_features:
@@ -133,6 +133,10 @@ class ContextHMM(Relative):
         return emission, transition
 
     def _start(
-        self, evidence: Training, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
+        self,
+        evidence: Training,
+        contexts: Contexts,
+        settings: FitSettings,
+        jitter: np.random.Generator | None,
     ) -> ContextTables:
         return uniform_tables(evidence, contexts[0].n_rows, contexts[1].n_rows, settings, jitter)

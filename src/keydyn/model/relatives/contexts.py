@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers, Truths
 from keydyn.model.data import vocabulary
+from keydyn.model.data.fit_settings import is_whole
 from keydyn.model.data.input_forms import as_numbers, whole_numbers
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import is_whole
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.short_repr import short_repr
 
@@ -81,7 +81,7 @@ Function = Callable[[Past], Any]
 
 
 @dataclass(frozen=True)
-class Context(ABC):
+class LearntContext(ABC):
     """A learnt context, which assigns a table to each event: its values, then "none yet", then the pool."""
 
     @property
@@ -114,11 +114,11 @@ class Context(ABC):
 
 
 # The contexts of emissions and of transitions.
-Contexts = tuple[Context, Context]
+Contexts = tuple[LearntContext, LearntContext]
 
 
 @dataclass(frozen=True)
-class NoContext(Context):
+class NoContext(LearntContext):
     """The trivial context: one row for all events, including the first of a sequence.
 
     Examples
@@ -147,7 +147,7 @@ class NoContext(Context):
 
 
 @dataclass(frozen=True)
-class Bins(Context):
+class Bins(LearntContext):
     """A context that bins the last value seen of one feature; a value on an edge belongs to the lower bin.
 
     Examples
@@ -188,7 +188,7 @@ class Bins(Context):
 
 
 @dataclass(frozen=True)
-class Labels(Context):
+class Labels(LearntContext):
     """A context given by a function that labels the past; `labels` are the labels it returned in fitting.
 
     Examples
@@ -223,12 +223,17 @@ class Labels(Context):
 
 def check_context(parameter: str, given: Any) -> None:
     """Raise `ValueError` if a constructor's parameter does not describe a context."""
-    known = given is None or isinstance(given, Context) or callable(given) or (is_whole(given) and given >= 1)
+    known = (
+        given is None
+        or isinstance(given, LearntContext)
+        or callable(given)
+        or (is_whole(given) and given >= 1)
+    )
     if not known:
         raise ValueError(f"{parameter} must be a number of bins, None, a Bins or a callable, not {given!r}")
 
 
-def learnt(given: Any, past: Past, X: Floats, weights: Floats, feature: int) -> Context:
+def learnt(given: Any, past: Past, X: Floats, weights: Floats, feature: int) -> LearntContext:
     """The context that a constructor's parameter describes, learnt from the training events."""
     if given is None or (is_whole(given) and given == 1):
         return NoContext()

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from keydyn.arrays import Floats, Given, Integers
+from keydyn.model.data.fit_settings import FitSettings
 from keydyn.model.data.sequences import Sequences, as_sequences
-from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.model.engine.sums import weighted_sums
 from keydyn.model.relatives.parameter_tables import ContextTables, Floored, Training
@@ -93,7 +93,7 @@ class LabelledTables(ContextTables):
         return None if labels is None else self.reliability.log_factor(labels, self.n_states)
 
     def maximised(
-        self, evidence: Training, posterior: StatePosterior, settings: Settings
+        self, evidence: Training, posterior: StatePosterior, settings: FitSettings
     ) -> tuple[Self, Floored]:
         theta, floored = super().maximised(evidence, posterior, settings)
         if evidence.labels is None:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from keydyn.arrays import Floats, Integers, Truths
-from keydyn.model.data.settings import Settings
+from keydyn.model.data.fit_settings import FitSettings
 from keydyn.model.engine.layout import Walk
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, Family, Stats
@@ -72,7 +72,7 @@ class Training:
         """The last values on their families' working scales, (K, N)."""
         return np.stack([family.working(self.last[:, k]) for k, family in enumerate(self.families)])
 
-    def least_scale(self, feature: int, settings: Settings) -> float:
+    def least_scale(self, feature: int, settings: FitSettings) -> float:
         """The scale floor of a feature's emission."""
         return float(least_scale(self.families[feature], *self.overall[feature], settings.min_scale)[0])
 
@@ -118,7 +118,7 @@ class ContextTables:
         return None
 
     def maximised(
-        self, evidence: Training, posterior: StatePosterior, settings: Settings
+        self, evidence: Training, posterior: StatePosterior, settings: FitSettings
     ) -> tuple[Self, Floored]:
         """The M-step: shares of γ and ξ in each table, and the families' updates of emissions.
 
@@ -186,14 +186,14 @@ class ContextTables:
         return e.distribution.statistics(evidence.X[:, feature], weighted, evidence.rows, n_rows(e), e.params)
 
 
-def start_update(weighted: Floats, evidence: Training, settings: Settings) -> Floats:
+def start_update(weighted: Floats, evidence: Training, settings: FitSettings) -> Floats:
     """π: shares of the states at the sequences' first events."""
     first = weighted[evidence.offsets[:-1]].sum(axis=0)
     return normalised(np.maximum(first, settings.count_floor))
 
 
 def start_emission(
-    evidence: Training, feature: int, n_tables: int, settings: Settings, jitter: np.random.Generator | None
+    evidence: Training, feature: int, n_tables: int, settings: FitSettings, jitter: np.random.Generator | None
 ) -> Emission:
     """Start emissions spread around each row's own mean, as a POHMM's are around each event type's."""
     family, (overall, _) = evidence.families[feature], evidence.overall[feature]
@@ -206,7 +206,7 @@ def start_emission(
 
 
 def uniform_tables(
-    evidence: Training, n_tables: int, n_steps: int, settings: Settings, jitter: np.random.Generator | None
+    evidence: Training, n_tables: int, n_steps: int, settings: FitSettings, jitter: np.random.Generator | None
 ) -> ContextTables:
     """The start of EM: uniform start and transition probabilities, and spread emissions."""
     n_states = settings.n_states
@@ -256,7 +256,7 @@ class Result:
     floored: Floored
 
 
-def climb(start: ContextTables, evidence: Training, settings: Settings, number: int = 0) -> Result:
+def climb(start: ContextTables, evidence: Training, settings: FitSettings, number: int = 0) -> Result:
     """Run EM until the log-likelihood gains less than `tol`, or another rule stops it."""
     theta = start
     history: list[float] = []
@@ -275,7 +275,7 @@ def climb(start: ContextTables, evidence: Training, settings: Settings, number: 
     return Result(theta, posterior, total, np.array(history), "max_iter", floored)
 
 
-def _why_stop(history: list[float], settings: Settings, number: int) -> str | None:
+def _why_stop(history: list[float], settings: FitSettings, number: int) -> str | None:
     gain = history[-1] - history[-2] if len(history) > 1 else np.inf
     if settings.verbose:
         print(

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
+from keydyn.model.data.fit_settings import FitSettings
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences
-from keydyn.model.data.settings import Settings
 from keydyn.model.data.vocabulary import MISSING, Types
 from keydyn.model.relatives.contexts import Contexts, NoContext, Past
 from keydyn.model.relatives.labels import (
@@ -171,7 +171,7 @@ class PartiallyHMM(Relative):
     aic = _taking_labels(Relative.aic)
     bic = _taking_labels(Relative.bic)
 
-    def _settings(self, n_features: int) -> Settings:
+    def _settings(self, n_features: int) -> FitSettings:
         settings = super()._settings(n_features)
         for name, words in (("p_observed", "'estimate', None or"), ("p_true", "'estimate' or")):
             given = getattr(self, name)
@@ -213,7 +213,11 @@ class PartiallyHMM(Relative):
         return (*seen, *[None] * (n_states - len(seen)))
 
     def _start(
-        self, evidence: Training, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
+        self,
+        evidence: Training,
+        contexts: Contexts,
+        settings: FitSettings,
+        jitter: np.random.Generator | None,
     ) -> ContextTables:
         tables = uniform_tables(evidence, 1, 1, settings, jitter)
         estimated = [name for name in ("p_observed", "p_true") if isinstance(getattr(self, name), str)]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Given, Integers
+from keydyn.model.data.fit_settings import FitSettings, is_whole
 from keydyn.model.data.input_forms import as_numbers
-from keydyn.model.data.settings import Settings, is_whole
 from keydyn.model.families.family import Emission
 from keydyn.model.families.location_scale import of_working_values
 from keydyn.model.relatives.contexts import Contexts, NoContext, Past
@@ -90,7 +90,7 @@ class Lines(ContextTables):
         return ContextTables(self.startprob, steps, emission)
 
     def maximised(
-        self, evidence: Training, posterior: StatePosterior, settings: Settings
+        self, evidence: Training, posterior: StatePosterior, settings: FitSettings
     ) -> tuple[Self, Floored]:
         """The M-step: least squares for the lines, Newton's method for the logits."""
         weighted, u = posterior.states, self._training_deviations(evidence)
@@ -215,7 +215,7 @@ class PartlyHMM(Relative):
     def centre_(self) -> Floats:
         return np.asarray(self._theta.centre)
 
-    def _settings(self, n_features: int) -> Settings:
+    def _settings(self, n_features: int) -> FitSettings:
         feature = self.previous_feature
         if not is_whole(feature) or not 0 <= feature < n_features:
             raise ValueError(
@@ -227,7 +227,11 @@ class PartlyHMM(Relative):
         return EachItsOwn(), EachItsOwn()
 
     def _start(
-        self, evidence: Training, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
+        self,
+        evidence: Training,
+        contexts: Contexts,
+        settings: FitSettings,
+        jitter: np.random.Generator | None,
     ) -> Lines:
         tables = uniform_tables(evidence, 1, 1, settings, jitter)
         for k, e in enumerate(tables.emission):

@@ -18,9 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.ask.inference import Inference
+from keydyn.model.data.fit_settings import FitSettings, check_settings, generator_of
 from keydyn.model.data.input_forms import refuse_lengths_as_y
 from keydyn.model.data.sequences import Sequences, as_sequences
-from keydyn.model.data.settings import Settings, check_settings, generator_of
 from keydyn.model.engine.scores_and_states import Lattice
 from keydyn.model.families.family import Emission, Family, families_of
 from keydyn.model.fit.estimator import check_domain, check_values_present, weighted
@@ -116,7 +116,11 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _start(
-        self, evidence: Training, contexts: Contexts, settings: Settings, jitter: np.random.Generator | None
+        self,
+        evidence: Training,
+        contexts: Contexts,
+        settings: FitSettings,
+        jitter: np.random.Generator | None,
     ) -> Any:
         """The parameters with which EM begins."""
 
@@ -134,7 +138,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _approximate(self) -> bool:
         return self.density_floor is not None
 
-    def _settings(self, n_features: int) -> Settings:
+    def _settings(self, n_features: int) -> FitSettings:
         """The settings, with the POHMM's checks of shared parameters; subclasses check their own."""
         own = self.get_params(deep=False)
         given = POHMM(smoothing=None).get_params(deep=False)
@@ -209,7 +213,7 @@ class Relative(Inference, DensityMixin, BaseEstimator):  # type: ignore[misc]
         result: Result,
         evidence: Training,
         contexts: Contexts,
-        settings: Settings,
+        settings: FitSettings,
         feature_names: tuple[str, ...] | None,
     ) -> None:
         """Take the result of EM as the state of the model, with states ordered by the leading feature."""

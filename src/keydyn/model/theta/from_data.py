@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keydyn.arrays import Floats, Integers
-from keydyn.model.data.settings import Settings, kept_shares
+from keydyn.model.data.fit_settings import FitSettings, kept_shares
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.layout import (
     KEEP_EMISSION,
@@ -56,7 +56,7 @@ class TypeCounts:
         pair_prob = np.divide(self.pair, of_pairs, out=np.zeros(len(self.pair)), where=self.pair > 0.0)
         return EventChain(shares(self.types), leaving, entering, shares(self.starts), pair_prob)
 
-    def weighted(self, chain: EventChain, settings: Settings) -> TypeChain:
+    def weighted(self, chain: EventChain, settings: FitSettings) -> TypeChain:
         """The event chain and the weights of estimates in smoothing, in the form that the engine takes."""
         smoothing, (before, after) = settings.smoothing, self.pairs.T
         starts = self.starts if settings.start_estimate == "sequence_start" else self.types
@@ -160,7 +160,7 @@ def least_scale(family: Family, overall: Moments, largest: Floats, min_scale: fl
     return np.where(spread > NO_SPREAD * size, 1e-3 * spread, absolute)
 
 
-def displacements(feature: int, settings: Settings, jitter: np.random.Generator | None) -> Floats:
+def displacements(feature: int, settings: FitSettings, jitter: np.random.Generator | None) -> Floats:
     """The start locations of a feature's states relative to the mean, in units of the spread, (M,).
 
     With `jitter` a standard normal number is added for each state, the same for all event types, so that a
@@ -179,7 +179,7 @@ def spread_out(n_states: int, spread: float) -> Floats:
 
 
 def start_emission(
-    family: Family, by_type: Moments, of_all: Moments, floor: Floats, shift: Floats, settings: Settings
+    family: Family, by_type: Moments, of_all: Moments, floor: Floats, shift: Floats, settings: FitSettings
 ) -> Params:
     """Emissions spread around each type's own mean (Section 3.5, Eqs. 23–24), parameters (R, M).
 

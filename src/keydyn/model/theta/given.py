@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from keydyn.arrays import Floats, Given
 from keydyn.files import probabilities
 from keydyn.model.data import vocabulary
+from keydyn.model.data.fit_settings import Smoothing
 from keydyn.model.data.input_forms import as_numbers
-from keydyn.model.data.settings import Smoothing
 from keydyn.model.families.family import Emission, family
 from keydyn.model.theta.marginals import (
     exact_marginal,

@@ -16,7 +16,7 @@ import numpy as np
 
 from keydyn.arrays import Floats, Integers
 from keydyn.model.data import vocabulary
-from keydyn.model.data.settings import Smoothing
+from keydyn.model.data.fit_settings import Smoothing
 from keydyn.model.data.vocabulary import Types
 from keydyn.model.engine.densities import FIRST, cells_of
 from keydyn.model.engine.pairs import Pairs, between

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from keydyn.arrays import Floats, Given, Integers
 from keydyn.model.data import vocabulary
+from keydyn.model.data.fit_settings import check_number
 from keydyn.model.data.input_forms import as_numbers
-from keydyn.model.data.settings import check_number
 from keydyn.model.engine.online_step import update_one
 from keydyn.model.fit.estimator import Estimator
 from keydyn.model.theta.parameters import Parameters

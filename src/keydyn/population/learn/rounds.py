@@ -33,8 +33,8 @@ from keydyn.population.learn.variances import (
     slopes_and_gains,
     unexplained,
 )
-from keydyn.population.parameters import Parameters, Variances
 from keydyn.population.person.fitting import Prior
+from keydyn.population.shared_parameters import SharedParameters, Variances
 
 ROUNDS = 2
 # With fewer people, half of them cannot show how people differ, and variances keep their start values.
@@ -96,7 +96,7 @@ def learn(
     n_jobs: int | None = None,
     scratch: str | PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> Parameters:
+) -> SharedParameters:
     """Learn what these people share and how they differ."""
     passes = Passes(n_jobs, progress)
     with store(_in_memory(samples), scratch) as kept:
@@ -113,19 +113,19 @@ def learn(
         course.typing = [kept.keep(*arrays) for arrays in typing]
         wide = _remove_wide_effects(course)
         loadings, support, variances, chain = _differences(course, n_states)
-        return Parameters(
+        return SharedParameters(
             groups.features, cells, location, scale, wide, loadings, support, variances, chain,
             groups.n_people, groups.n_samples,
         )  # fmt: skip
 
 
 def learn_more(
-    known: Parameters,
+    known: SharedParameters,
     samples: Samples | Iterable[Samples],
     n_jobs: int | None = None,
     scratch: str | PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> Parameters:
+) -> SharedParameters:
     """Learn the loadings further from more people; everything else stays as it was learnt."""
     passes = Passes(n_jobs, progress)
     with store(_in_memory(samples), scratch) as kept:
@@ -179,7 +179,7 @@ def _standardised(
     return y, cell, seen.offsets, classes_of(cells.vocabulary)[seen.codes], begins
 
 
-def _typing_of(known: Parameters, events: Events) -> tuple[Floats | Integers, ...]:
+def _typing_of(known: SharedParameters, events: Events) -> tuple[Floats | Integers, ...]:
     seen, begins = events.load()
     y, cell, _ = known.contexts.standardised(seen.values, seen.around(known.cells.spaces))
     return y, cell, seen.offsets, known.classes[seen.codes], begins

@@ -15,10 +15,10 @@ from keydyn.population.chain import Chain
 from keydyn.population.features import Typing
 from keydyn.population.learn.components import Steps, steps_of
 from keydyn.population.learn.groups import Stored
-from keydyn.population.parameters import Variances
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
 from keydyn.population.score.fitted import filled, shared_by_all, together
 from keydyn.population.score.kernel import Asked, TemplateColumns
+from keydyn.population.shared_parameters import Variances
 
 # Start values of λ, κ, η, ω and σ².
 CELL, KEY, TEMPO, LEVEL, NOISE = 0.2, 0.05, 0.04, 0.05, 0.5

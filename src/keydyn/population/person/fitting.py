@@ -9,7 +9,6 @@ import numpy as np
 from keydyn.arrays import Floats, Integers, merged, plain, within, without_counting
 from keydyn.population.cells import Cells
 from keydyn.population.features import CLIP, Typing, parents
-from keydyn.population.parameters import Variances
 from keydyn.population.person.posterior import (
     Differences,
     Posterior,
@@ -18,6 +17,7 @@ from keydyn.population.person.posterior import (
     inverted,
     uncertainty,
 )
+from keydyn.population.shared_parameters import Variances
 
 ITERATIONS = 5
 # The number of fits of the slopes, each with weights from the residuals of the last.

@@ -19,7 +19,6 @@ from keydyn.keystrokes.samples import Samples
 from keydyn.population.cells import Observations, observations
 from keydyn.population.chain import Chain
 from keydyn.population.features import Typing, parents
-from keydyn.population.parameters import Parameters, Template
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
 from keydyn.population.score.kernel import (
     WHOLE,
@@ -31,6 +30,7 @@ from keydyn.population.score.kernel import (
     Work,
     score,
 )
+from keydyn.population.shared_parameters import SharedParameters, Template
 from keydyn.short_repr import short_repr
 
 # Events times templates per compiled call, which takes well under a second: signals are handled only between
@@ -120,7 +120,7 @@ class Fitted:
     `anyone` is the template of a person without samples.
     """
 
-    def __init__(self, parameters: Parameters, sha256: str) -> None:
+    def __init__(self, parameters: SharedParameters, sha256: str) -> None:
         self.parameters, self.sha256 = parameters, sha256
         self.shared = shared_by_all(parameters.variances.tempo, parameters.chain)
         # The keys that codes stand for, None for the unknown key last

@@ -14,9 +14,9 @@ from keydyn.files import Tensors
 from keydyn.model.data.label_codes import LabelCodes
 from keydyn.population.cells import LAST_IN_WORD, place_in_word, standardise
 from keydyn.population.features import HOLD, INTERVAL, Around, Typing
-from keydyn.population.parameters import Template
 from keydyn.population.score.fitted import Fitted, one_by_one, side_by_side, together
 from keydyn.population.score.kernel import Asked, Sessions, TemplateColumns, Work, parts_left, score
+from keydyn.population.shared_parameters import Template
 from keydyn.population.stream.session_state import LARGEST_VALUE, checked, fingerprint
 
 # Events times templates per compiled call; signals are handled only between calls.

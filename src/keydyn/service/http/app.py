@@ -18,7 +18,7 @@ from keydyn.service.http.gate import Gate
 from keydyn.service.http.limits import Bodies, HeavyWork, Rates
 from keydyn.service.http.openapi import add_reference
 from keydyn.service.http.problem_answers import ANSWERS, add_handlers
-from keydyn.service.http.routes import health, pages, people, recognition, reports, tenants
+from keydyn.service.http.routes import configuration, health, pages, people, recognition, reports
 from keydyn.service.http.watch_admission import Admission
 from keydyn.service.jobs.periodic import EXPIRY_S, Periodic
 from keydyn.service.jobs.runner import Handler, JobRunner
@@ -127,7 +127,7 @@ def create_app(
     app.state.deployment, app.state.engine = deployment, engine
     add_handlers(app)
     # The most frequent routes come first, because routes are searched in this order.
-    for part in (recognition, people, tenants, reports, pages, health):
+    for part in (recognition, people, configuration, reports, pages, health):
         app.include_router(part.routes.router)
     app.include_router(health.metrics_router)
     app.include_router(pages.files_router)

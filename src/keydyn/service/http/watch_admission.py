@@ -14,11 +14,11 @@ from keydyn.service.http.access import Caller, Door, forbidden, token_holder
 from keydyn.service.jobs.webhooks import announce
 from keydyn.service.live.session import Admitted
 from keydyn.service.live.session_rows import SessionEvent, lock_id, lock_of, new_id, open_session
-from keydyn.service.people.attempts import STRICTEST, allowed_level, count_lock
+from keydyn.service.people.background.own_people import TenantPlace
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.deciding import Subject, subject_of
-from keydyn.service.people.decision_rows import Decided
-from keydyn.service.people.own_people import Place
+from keydyn.service.people.recognition.attempts import STRICTEST, allowed_level, count_lock
+from keydyn.service.people.recognition.deciding import Subject, subject_of
+from keydyn.service.people.recognition.decision_rows import Decided
 from keydyn.service.people.rows import PersonRow, person_named
 from keydyn.service.people.stored_templates import secret_of, verifier_for
 from keydyn.service.problems import Problem
@@ -54,7 +54,7 @@ class Admission:
                 text, device = _typed_in(connection, session)
         else:
             text, device = _asked_for(hello.text, hello.device)
-        subject = subject_of(context, Place(caller.tenant, text, device), user)
+        subject = subject_of(context, TenantPlace(caller.tenant, text, device), user)
         if session is None:
             _check_attempts(context, caller.tenant, subject)
         return _admitted(caller, subject, session)
@@ -119,7 +119,7 @@ def session_for_token(
         return existing
     if body.purpose == "unlock":
         raise Problem(422, "invalid-request", "A session is needed", "A token to unlock must name a session.")
-    subject = subject_of(context, Place(tenant, body.text, body.device), name)
+    subject = subject_of(context, TenantPlace(tenant, body.text, body.device), name)
     _check_attempts(context, tenant, subject)
 
     def opened(connection: Connection) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
-from keydyn.decisions.watching.recordings import Recording
+from keydyn.decisions.watching.playback import PlaybackCheck
 from keydyn.decisions.watching.watch import NotWatchableError, WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.live import frame_text
@@ -248,11 +248,11 @@ class LiveSessions:
 
     def _into_pool(
         self, admitted: Admitted, state: bytes | None
-    ) -> tuple[WatchedPool, int, Recording, TypedBy | None]:
+    ) -> tuple[WatchedPool, int, PlaybackCheck, TypedBy | None]:
         """Add a session to a pool; return the pool, the place, the recording and, if resumed, `typed`."""
         key = admitted.background_id, admitted.watching
         pool = self._pools.get(key)
-        recording = Recording(admitted.enrolled.fingerprints, admitted.secret)
+        recording = PlaybackCheck(admitted.enrolled.fingerprints, admitted.secret)
         if state is not None:
             try:
                 state = recording.resume(state)

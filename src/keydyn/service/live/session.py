@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.watching.recordings import Recording
+from keydyn.decisions.watching.playback import PlaybackCheck
 from keydyn.decisions.watching.watch import WatchedPool
 from keydyn.decisions.watching.watched import Watching
 from keydyn.service.live.frame_text import Keys
@@ -100,7 +100,7 @@ class Live:
     admitted: Admitted
     pool: WatchedPool
     place: int
-    recording: Recording
+    recording: PlaybackCheck
     client: Peer | None
     accepted: int
     judged: int

@@ -16,10 +16,10 @@ from keydyn.detectors import PopulationDetector
 from keydyn.population.features import HOLD, INTERVAL
 from keydyn.population.key_times import Time, densities
 from keydyn.service.accounts import Tenant
-from keydyn.service.people.attempts import FREE_FAILURES, UNIT, cost_of
+from keydyn.service.people.background.own_people import TenantPlace
 from keydyn.service.people.context import Context
-from keydyn.service.people.deciding import subject_of
-from keydyn.service.people.own_people import Place
+from keydyn.service.people.recognition.attempts import FREE_FAILURES, UNIT, cost_of
+from keydyn.service.people.recognition.deciding import subject_of
 from keydyn.service.people.stored_templates import stored_samples
 from keydyn.service.problems import Problem
 from keydyn.service.storage.tables import audit, counters, jobs, profiles, users, watch_sessions
@@ -139,7 +139,7 @@ def standing(connection: Connection, tenant: Tenant, now: int) -> StandingAnswer
 
 def densities_of(context: Context, tenant: Tenant, name: str, device: Device) -> DensitiesAnswer:
     """The densities of the times of the key pairs that a user typed most often in free text."""
-    subject = subject_of(context, Place(tenant, Text(), device), name)
+    subject = subject_of(context, TenantPlace(tenant, Text(), device), name)
     template = subject.known.enrolled.template
     if not isinstance(template, PopulationDetector):
         detail = f"Templates of {template.name} have none."

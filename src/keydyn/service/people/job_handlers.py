@@ -10,10 +10,10 @@ from keydyn.service.accounts import Tenant, find_tenant, note_altered
 from keydyn.service.jobs.periodic import expire
 from keydyn.service.jobs.queue import Job
 from keydyn.service.jobs.runner import Handler
-from keydyn.service.people.backgrounds import background_of, given_background
+from keydyn.service.people.background.backgrounds import background_of, given_background
+from keydyn.service.people.background.own_people import TenantPlace, compare, is_learning, learn_place
+from keydyn.service.people.background.populations import PopulationKind, learn, learn_again
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.own_people import Place, compare, is_learning, learn_place
-from keydyn.service.people.populations import PopulationKind, learn, learn_again
 from keydyn.service.people.rows import person_row, profile_row, with_users
 from keydyn.service.people.stored_templates import fit, settled, stored_samples
 from keydyn.service.people.tenancy import finish_replacing
@@ -95,7 +95,7 @@ def _fitted(context: Context, tenant_id: str, profile_id: str) -> None:
         if row is None:
             return
         person, profile = person_row(context, row, "user_"), profile_row(row)
-        place = Place(tenant, profile.text, profile.device)
+        place = TenantPlace(tenant, profile.text, profile.device)
         background = given_background(connection, context, place)
         still_valid = background_of(connection, context, tenant, profile) is not None
         # Read now, because `fit` deletes samples that the settings do not keep.
@@ -112,7 +112,7 @@ def _learn_place(context: Context, job: Job) -> None:
     tenant = _tenant(context, job.tenant_id)
     if tenant is None:
         return
-    place = Place(tenant, Text.parse(job.payload["text"]), job.payload["device"])
+    place = TenantPlace(tenant, Text.parse(job.payload["text"]), job.payload["device"])
     with context.database.reading() as connection:
         background = given_background(connection, context, place)
     if background is not None and is_learning(tenant, background):

@@ -24,7 +24,7 @@ LARGEST_SAMPLE = 1 << 24
 
 
 @dataclass(frozen=True)
-class Typed:
+class TypedKeys:
     """Keystrokes in order of press: key names, and times of press and release (None if not seen) in ms."""
 
     keys: tuple[str, ...]
@@ -34,7 +34,7 @@ class Typed:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def resolved(self) -> Typed:
+    def resolved(self) -> TypedKeys:
         """The keystrokes without intervals and holds of 0, which are too short for the clock to measure.
 
         This applies the cleaning rules `equal_presses` and `zero_durations`: of keys pressed at the same time
@@ -47,9 +47,9 @@ class Typed:
             if n == 0 or press != self.press[n - 1]
         ]
         keys, presses, releases = zip(*kept, strict=True)
-        return Typed(keys, presses, releases)
+        return TypedKeys(keys, presses, releases)
 
-    def typing(self) -> Typed:
+    def typing(self) -> TypedKeys:
         """The keystrokes without shortcuts and navigation, which `pair_events` leaves out of events."""
         if all_type(set(self.keys)):
             return self
@@ -57,15 +57,15 @@ class Typed:
         release = np.array([np.nan if at is None else at for at in self.release])
         shortcut, moving = shortcuts_and_navigation(names, press, release, np.zeros(len(self), np.int64))
         kept = ~(shortcut | moving)
-        return Typed(
+        return TypedKeys(
             tuple(compress(self.keys, kept)),
             tuple(compress(self.press, kept)),
             tuple(compress(self.release, kept)),
         )
 
-    def first(self, n: int) -> Typed:
+    def first(self, n: int) -> TypedKeys:
         """The first n keystrokes."""
-        return Typed(self.keys[:n], self.press[:n], self.release[:n])
+        return TypedKeys(self.keys[:n], self.press[:n], self.release[:n])
 
     def to_bytes(self) -> bytes:
         """Encode the keystrokes for storage; times count from the first press, so that no date is kept."""
@@ -75,7 +75,7 @@ class Typed:
         return zlib.compress(json.dumps(parts, separators=(",", ":")).encode())
 
     @classmethod
-    def from_bytes(cls, contents: bytes) -> Typed:
+    def from_bytes(cls, contents: bytes) -> TypedKeys:
         """Decode what `to_bytes` encoded."""
         keys, press, release = json.loads(zlib.decompressobj().decompress(contents, LARGEST_SAMPLE))
         return cls(tuple(keys), tuple(press), tuple(release))
@@ -92,7 +92,7 @@ class Typed:
 class TypedSample:
     """A sample that a client sent: its keystrokes, their text and their device."""
 
-    typed: Typed
+    typed: TypedKeys
     text: Text
     device: Device
 
@@ -103,7 +103,7 @@ class TypedSample:
         if rows is None:
             typed = paired([structs.asdict(event) for event in body.events or []])
         else:
-            typed = Typed(
+            typed = TypedKeys(
                 tuple([row.keyname for row in rows]),
                 tuple([row.timepress for row in rows]),
                 tuple([row.timerelease for row in rows]),
@@ -113,7 +113,7 @@ class TypedSample:
         return cls(typed.resolved(), text, device)
 
 
-def paired(events: Sequence[dict[str, Any]]) -> Typed:
+def paired(events: Sequence[dict[str, Any]]) -> TypedKeys:
     """Pair raw press and release events into keystrokes; raise a `Problem` if they cannot be used."""
     # Imported only when raw events arrive, because data frames take a third of a process's memory.
     import pandas as pd
@@ -127,10 +127,10 @@ def paired(events: Sequence[dict[str, Any]]) -> Typed:
     if len(set(keystrokes["session"])) > 1:
         raise unusable("the clock was set back, or there was more than one sample")
     release = [None if pd.isna(r) else float(r) for r in keystrokes["timerelease"]]
-    return Typed(tuple(keystrokes["keyname"]), tuple(keystrokes["timepress"].tolist()), tuple(release))
+    return TypedKeys(tuple(keystrokes["keyname"]), tuple(keystrokes["timepress"].tolist()), tuple(release))
 
 
-def samples_of(typed: Sequence[Typed], text: Text, users: Sequence[str] | None = None) -> Samples:
+def samples_of(typed: Sequence[TypedKeys], text: Text, users: Sequence[str] | None = None) -> Samples:
     """Convert samples of one person, or of these `users`, for decisions; raise a `Problem` if unusable."""
     for one in typed:
         if text.kind == POSITIONS and not all(key.isdecimal() and len(key) < 6 for key in one.keys):
@@ -145,7 +145,7 @@ def samples_of(typed: Sequence[Typed], text: Text, users: Sequence[str] | None =
     return found[0] if len(found) == 1 else Samples.joined(found)
 
 
-def samples_of_people(typed: Mapping[str, Sequence[Typed]], text: Text) -> Samples:
+def samples_of_people(typed: Mapping[str, Sequence[TypedKeys]], text: Text) -> Samples:
     """Convert samples of several people, given by their ids, for decisions."""
     users = [user for user, each in typed.items() for _ in each]
     return samples_of([one for each in typed.values() for one in each], text, users)

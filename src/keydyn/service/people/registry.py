@@ -12,9 +12,9 @@ from sqlalchemy.exc import IntegrityError
 
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
-from keydyn.service.people.attempts import UNIT, counts_of, forgive
+from keydyn.service.people.background.own_people import StoredScores, forget
 from keydyn.service.people.context import Context, Write
-from keydyn.service.people.own_people import Scores, forget
+from keydyn.service.people.recognition.attempts import UNIT, counts_of, forgive
 from keydyn.service.people.rows import (
     PersonRow,
     ProfileRow,
@@ -253,6 +253,6 @@ def _exported(connection: Connection, person: PersonRow, profile: ProfileRow) ->
             for row in known
         ],
         # These samples were claimed to be others', who are not named here.
-        "comparisons": [msgspec.to_builtins(Scores.opened(person.key, *row)) for row in compared],
+        "comparisons": [msgspec.to_builtins(StoredScores.opened(person.key, *row)) for row in compared],
         "watch_sessions": [dict(row._mapping) for row in sessions],
     }

@@ -19,9 +19,9 @@ from keydyn.decisions.liveness import copies
 from keydyn.decisions.liveness.copies import Fingerprints, fingerprints_bytes, fingerprints_of
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
+from keydyn.service.people.background.own_people import forget
 from keydyn.service.people.context import Context, Known, Remembered, Write
-from keydyn.service.people.keystroke_payload import Typed, samples_of
-from keydyn.service.people.own_people import forget
+from keydyn.service.people.keystroke_payload import TypedKeys, samples_of
 from keydyn.service.people.rows import NOTHING, PersonRow, ProfileRow, Stale, unchanged
 from keydyn.service.problems import Problem
 from keydyn.service.storage.prepared import Prepared
@@ -164,7 +164,7 @@ _FORGET = Prepared(delete(fingerprints).where(_OWN, fingerprints.c.number < _OLD
 
 def stored_samples(
     connection: Connection, person: PersonRow, profile: ProfileRow, newest: int | None = None
-) -> list[Typed]:
+) -> list[TypedKeys]:
     """The samples that have not expired, in order; only the last `newest` of them if that is given."""
     rows = connection.execute(
         select(samples.c.id, samples.c.contents)
@@ -173,7 +173,7 @@ def stored_samples(
         .limit(newest)
     ).all()
     place = "samples/{}/contents"
-    return [Typed.from_bytes(person.key.open(row.contents, place.format(row.id))) for row in rows[::-1]]
+    return [TypedKeys.from_bytes(person.key.open(row.contents, place.format(row.id))) for row in rows[::-1]]
 
 
 def keep_shorter(connection: Connection, tenant: Tenant, days: int, now: int) -> None:
@@ -245,7 +245,7 @@ def fit(
     context.database.write(change)
 
 
-def even(typed: Sequence[Typed]) -> list[Typed]:
+def even(typed: Sequence[TypedKeys]) -> list[TypedKeys]:
     """Cut samples that are much longer than the median one, so that none outweighs the others."""
     middle = sorted(map(len, typed))[(len(typed) - 1) // 2]
     return [one.first(OF_MIDDLE * middle) for one in typed]

@@ -17,8 +17,8 @@ from keydyn.service.accounts import (
     revoke_rows,
 )
 from keydyn.service.jobs.queue import enqueue
-from keydyn.service.people.attempts import FREE_FAILURES
 from keydyn.service.people.context import Context, Write
+from keydyn.service.people.recognition.attempts import FREE_FAILURES
 from keydyn.service.storage import audit
 from keydyn.service.storage.sealing import DataKey, SealError
 from keydyn.service.storage.tables import audit as entries

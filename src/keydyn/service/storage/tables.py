@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlalchemy import Index, MetaData, Table, UniqueConstraint
 from sqlalchemy.schema import SchemaItem
 
-from keydyn.service.storage.columns import columns
+from keydyn.service.storage.column_notation import columns
 
 metadata = MetaData(
     naming_convention={

@@ -38,7 +38,7 @@ from keydyn.lab.forgeries import (
     joined,
     stolen,
 )
-from keydyn.lab.frame.recordings import stream
+from keydyn.lab.frame.study_data import stream
 from keydyn.lab.transfer.claims import known_keys
 from keydyn.lab.verification.attacks import SECRET, noticed, shares
 from keydyn.population import Template
@@ -71,7 +71,7 @@ KNOWING = {
 }
 
 
-class Detector(Protocol):
+class ForgeryDetector(Protocol):
     """Judges whether samples sent in the name of a template's owner were typed by hand."""
 
     def llr(self, samples: Samples, template: Template) -> Floats:
@@ -89,8 +89,8 @@ class Defence:
     """
 
     background: Background
-    complete: Detector
-    without: Mapping[str, Detector]
+    complete: ForgeryDetector
+    without: Mapping[str, ForgeryDetector]
 
 
 class Person(NamedTuple):

@@ -11,10 +11,10 @@ from keydyn.service.http.idempotency import once
 from keydyn.service.http.routing import Call, Id, Routes
 from keydyn.service.http.watch_admission import session_for_token
 from keydyn.service.people.context import Write
-from keydyn.service.people.deciding import verify
-from keydyn.service.people.enrolment import add_sample
-from keydyn.service.people.identifying import identify
 from keydyn.service.people.keystroke_payload import TypedSample
+from keydyn.service.people.recognition.deciding import verify
+from keydyn.service.people.recognition.enrolment import add_sample
+from keydyn.service.people.recognition.identifying import identify
 from keydyn.service.people.rows import person_named
 from keydyn.service.tokens import TokenClaims
 from keydyn.service.wall_clock import SECOND

@@ -8,8 +8,9 @@ from fastapi import Path, Query
 
 from keydyn.service.http.access import Rule
 from keydyn.service.http.routing import CURSOR_HASH, CURSOR_NUMBER, Call, Routes, cursor_at, cursor_values
-from keydyn.service.people import activity, error_rates
-from keydyn.service.people.decision_rows import find_decision
+from keydyn.service.people import activity
+from keydyn.service.people.background import tenant_error_rates
+from keydyn.service.people.recognition.decision_rows import find_decision
 from keydyn.service.people.rows import person_named
 from keydyn.service.problems import Problem
 from keydyn.service.storage import audit
@@ -87,7 +88,7 @@ def read_error_rates(
 ) -> StatedAnswer:
     """Show how often decisions go wrong at each level in the settings, according to the calibration used."""
     text = Text() if positions is None else Text("positions", positions)
-    return error_rates.stated(call.context, call.caller.tenant, text, device)
+    return tenant_error_rates.stated(call.context, call.caller.tenant, text, device)
 
 
 @routes.route("POST", "/error-rates/measure", ADMIN, heavy=True)
@@ -98,7 +99,7 @@ def measure_error_rates(call: Call, body: ErrorRatesBody) -> CountedAnswer:
     seconds. Only an entry in the audit log is stored.
     """
     write = call.caller.write()
-    return error_rates.counted(call.context, write, body.text, body.device)
+    return tenant_error_rates.counted(call.context, write, body.text, body.device)
 
 
 @routes.route("GET", "/audit", ADMIN)

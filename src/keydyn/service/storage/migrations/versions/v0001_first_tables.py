@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from keydyn.service.storage.columns import columns
+from keydyn.service.storage.column_notation import columns
 
 revision = "0001"
 down_revision = None
-# The columns of each table (`keydyn.service.storage.columns`), unique constraints, and indexes.
+# The columns of each table (`keydyn.service.storage.column_notation`), unique constraints, and indexes.
 TABLES = {
     "audit": "tenant_id*:32 number*:big at:big actor:64 action:64 subject:64 details:text hash:bytes",
     "master_keys": "id*:16 proof:bytes retired:bool",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import op
 
-from keydyn.service.storage.columns import columns
+from keydyn.service.storage.column_notation import columns
 
 revision = "0002"
 down_revision = "0001"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from keydyn.service.storage.columns import columns
+from keydyn.service.storage.column_notation import columns
 
 revision = "0005"
 down_revision = "0004"

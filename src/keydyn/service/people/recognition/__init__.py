@@ -1,0 +1,1 @@
+"""Enrolling, verifying and identifying people, and what their failed attempts cost."""
