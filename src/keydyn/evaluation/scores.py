@@ -116,7 +116,7 @@ class Scores(Queries):
 
     @property
     def has_open_set(self) -> bool:
-        """Whether every impostor's cohort has two templates besides their own, or nothing is normalised."""
+        """Whether all impostors' cohorts have two or more templates of others, or nothing is normalised."""
         own = self.own
         cohort = (~np.isnan(self.raw) & ~own).sum(axis=1)
         tried = (self.trials & ~own).any(axis=1)

@@ -83,8 +83,8 @@ def test_as_many_people_as_are_needed_show_it():
         (lambda: people_needed(0.0), "between 0 and 1"),
         (lambda: people_needed(0.05, -0.1), "from 0 to 1"),
         (lambda: limit_shown([], 0.05), "no people"),
-        (lambda: limit_shown([0.0, float("nan")], 0.05), "share of their attempts"),
-        (lambda: limit_shown([0.0, 1.1], 0.05), "share of their attempts"),
+        (lambda: limit_shown([0.0, float("nan")], 0.05), "share of errors"),
+        (lambda: limit_shown([0.0, 1.1], 0.05), "share of errors"),
     ],
 )
 def test_what_cannot_be_is_refused(call, words):

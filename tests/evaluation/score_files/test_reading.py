@@ -114,7 +114,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, message:
     [
         ("7_1 7_2\n7_1 8_1\n", "1\n", "has 1 predictions, but .* has 2 comparisons"),
         ("7_1 7_2\nx 8_1\n", "1\n2\n", r"line 2: 'x' does not name its user"),
-        ("7_1 7_2\n7_1\n", "1\n2\n", "line 2: a comparison is two sessions"),
+        ("7_1 7_2\n7_1\n", "1\n2\n", "line 2: a comparison needs two sessions"),
         ("7_1 7_2\n7_1 7_2\n", "1\n2\n", "line 2: this comparison occurs twice"),
         ("a b 1\na c 2\n", "1\n2\n", "line 2: the label must be 0 or 1"),
         ("a b 1\na c 0\n", "1\nnan\n", "line 2: the score is nan"),

@@ -285,7 +285,7 @@ def shipped_is_better(samples: Samples) -> bool:
 
 
 def _unknown_keys(verifier: Verifier, keystrokes: pd.DataFrame) -> str:
-    """Word a warning about keys that the population lacks; a `ValueError` if a person has hardly others."""
+    """Describe the keys that the population lacks; a `ValueError` if a person has hardly any others."""
     from keydyn.detectors import PopulationDetector
 
     pattern = verifier.pattern
