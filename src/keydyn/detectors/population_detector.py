@@ -17,8 +17,8 @@ class PopulationDetector(Detector):
     """The log-likelihood of a sample under a person enrolled with a population model.
 
     `prepare` learns the population, under every protocol from training samples only: otherwise it would be
-    learnt from the queries too. `hidden_states` and `without` are parameters of the model. With a learnt
-    `population`, nothing further is learnt.
+    learnt from the queries too. `hidden_states` and `without` are parameters of the model. If a learnt
+    `population` is given, nothing further is learnt.
 
     Examples
     --------

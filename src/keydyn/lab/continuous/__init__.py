@@ -1,1 +1,1 @@
-"""Study: is the person typing still the same, keystroke by keystroke?"""
+"""Study: is it still the same person, keystroke by keystroke?"""

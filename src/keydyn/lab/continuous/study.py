@@ -1,4 +1,4 @@
-"""The command `keydyn study continuous`: is it still them, keystroke by keystroke?"""
+"""The command `keydyn study continuous`: is it still the same person, keystroke by keystroke?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def continuous(
     data: DataOption = None,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
-    """Is it still them, keystroke by keystroke? Continuous verification (Section 5.3).
+    """Is it still the same person, keystroke by keystroke? Continuous verification (Section 5.3).
 
     Example: `keydyn study continuous --dataset fable --data recordings/`
     """

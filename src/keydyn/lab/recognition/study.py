@@ -1,4 +1,4 @@
-"""The command `keydyn study recognition`: who is it, and is it who they say?"""
+"""The command `keydyn study recognition`: who is typing, and is it the person they claim to be?"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def recognition(
     data: DataOption = None,
     seed: SeedOption = 0,
 ) -> Plan[Any]:
-    """Who is it, and is it who they say? Identification and verification (Section 5.2).
+    """Who is typing, and is it the person they claim to be? Identification and verification (Section 5.2).
 
     Examples:
     `keydyn study recognition --data recordings/`

@@ -166,7 +166,7 @@ def _by_key(of_cells: Floats, cells: Cells) -> Floats:
 def _start(
     cases: Sequence[Cases], cell_variance: Floats, cells: Cells, n_factors: int, passes: Passes
 ) -> Floats:
-    """The V_key to start from: principal directions of people's means per key, as long as the deviations."""
+    """The V_key to start from: principal directions of people's means per key, scaled by their spread."""
     (moments, n) = passes.sums(partial(_key_moments, cell_variance, cells), cases)
     sizes, directions = np.linalg.eigh(moments / n)
     V_key = np.zeros((cells.n_keys, n_factors))
