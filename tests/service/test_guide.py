@@ -8,10 +8,10 @@ import re
 import pytest
 
 from keydyn.service.http.problem_answers import HTTP_KINDS, OTHER_KIND
-from keydyn.service.people.recognition.attempts import failures_allowed
 from keydyn.service.storage.tables import metadata
 from keydyn.service.wire.requests import TenantSettings
 from tests.documents import ROOT
+from tests.service.tries import failures_allowed
 
 GUIDE = (ROOT / "docs" / "guide" / "service.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| ([\d, ]+) \| ((?:`[a-z-]+`(?:, )?)+) \|", re.MULTILINE)

@@ -152,14 +152,16 @@ def test_the_reason_is_the_group_of_measures_that_says_most_against_a_hand(drawn
 
 def test_times_as_the_model_expects_them_are_too_even_for_a_hand(drawn):
     values, keys = measured(PEOPLE, drawn)
-    assert (HAND.too_even(values, keys) == 0.0).all()
+    # What is too even is what the ratio lacks.
+    np.testing.assert_allclose(HAND.llr(values, keys), HAND.weighed(values, keys))
     expected = FORGERS["expected by the model"].forge(drawn[[0, 1]], drawn[[2]], np.random.default_rng(0))
     found = typed(expected)
     assert (found.answer, found.reason) == ("no", REASONS[SPREAD])
     deviations = np.array([[1.0], [-2.9], [-4.0]]) * HAND.deviations(np.array([100]))
-    even = HAND.too_even(HAND.centre + deviations, np.array([100]))
+    given = HAND.centre + deviations, np.array([100])
+    even = HAND.weighed(*given) - HAND.llr(*given)
     # By both spreads.
-    np.testing.assert_allclose(even, [0.0, 0.0, 2 * STEEP])
+    np.testing.assert_allclose(even, [0.0, 0.0, 2 * STEEP], atol=1e-9)
 
 
 def test_enrolled_samples_are_measured_as_one_without_intervals_between_them(drawn):

@@ -120,11 +120,11 @@ def test_scoring_refuses_a_shape_that_does_not_fit():
 
 def test_online_filters_refuse_a_shape_that_does_not_fit():
     bank = OnlineBatch([POHMM(tol=1e9).fit(sequences())], 3)._bank
-    check_models(bank.models, bank.features, bank.filters)
+    check_models(bank.models, bank.members.features, bank.filters)
     for models, filters in (
         (bank.models._replace(transitions=np.ones((4, 2, 3, 1))), bank.filters),
         (bank.models._replace(cells=bank.models.cells[1:]), bank.filters),
         (bank.models, bank.filters[:, 1:]),
     ):
         with pytest.raises(ValueError, match="has shape"):
-            check_models(models, bank.features, filters)
+            check_models(models, bank.members.features, filters)

@@ -7,11 +7,12 @@ from itertools import cycle
 
 import pytest
 
-from keydyn.service.people.recognition.attempts import WINDOW, failures_allowed
+from keydyn.service.people.recognition.attempts import WINDOW
 from keydyn.service.wall_clock import DAY, SECOND
 from keydyn.service.wire.requests import TenantSettings
 from tests.service.attacks.conftest import with_ada
 from tests.service.running import running
+from tests.service.tries import failures_allowed
 from tests.service.typists import enrol, keystrokes_of
 
 STRANGERS = [(user, session) for session in range(12) for user in (1, 2, 3)]

@@ -130,17 +130,13 @@ class Hands:
         return np.asarray(terms.sum(axis=1) - even)
 
     def _parts(self, values: Floats, keys: Integers, manner: Floats | None) -> tuple[Floats, Floats]:
-        """(n, P) contributions of the terms to the ratios, and (n,) what `too_even` subtracts."""
+        """(n, P) contributions of the terms to the ratios, and (n,) what `_too_even` subtracts."""
         z = self.away(values, manner) / self.deviations(keys)
         return self._terms(_limited(z), keys) * self.weights, _too_even(z)
 
     def weighed(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
-        """(n,) ratios without `too_even`; the levels were learnt from these."""
+        """(n,) ratios without `_too_even`; the levels were learnt from these."""
         return np.asarray(self.terms(values, keys, manner) @ self.weights)
-
-    def too_even(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
-        """(n,) nats against a hand for times that hardly vary, such as the expected times of a model."""
-        return _too_even(self.away(values, manner) / self.deviations(keys))
 
     def rate(self, llr: float, keys: int, coarse: bool) -> float:
         """The share of people's samples with a ratio this low."""

@@ -74,6 +74,23 @@ class Models(NamedTuple):
     weights: Floats
 
 
+class Members(NamedTuple):
+    """What the rows of `Models` belong to, and what else differs between the models.
+
+    Attributes
+    ----------
+    translation : (U, V) each model's code of each event type of the stream
+    first_row : (U + 1,) the first row of each model, and the number of rows
+    log_floors : (U,) the least log-density of a feature, −inf if there is none
+    features : (K, 4) a row per feature, with the columns above
+    """
+
+    translation: Integers
+    first_row: Integers
+    log_floors: Floats
+    features: Floats
+
+
 class FilterColumns(NamedTuple):
     """The tables that connect the passes, with a column per filter: places (N_PLACES, n) and numbers."""
 
@@ -322,22 +339,19 @@ def update_many(
     sessions: Integers,
     given: Floats,
     chosen: Integers,
-    translation: Integers,
-    first_row: Integers,
-    log_floors: Floats,
-    features: Floats,
+    members: Members,
     models: Models,
     filters: Floats,
     increments: Floats,
 ) -> int:
     """Advance the C filters of each of B sessions by one event, whose values `x` (K, B) are overwritten.
 
-    Session s has the filters from s·C on; `chosen` (S, C) has the model of each, and `first_row` (U + 1,) the
-    first row of each model. `translation` (U, V) turns `codes` (B,) into each model's own. `given` (B·C, M)
-    has ln f of features that are not compiled; it is empty if all are. `increments` (B·C,) receives ln P.
-    Returns −1, or, if a feature's family cannot have some value, the feature's number, with no filter
-    changed. Arrays are passed one by one for the reason given in `update_one`.
+    Session s has the filters from s·C on; `chosen` (S, C) has the model of each. `codes` (B,) are those of
+    the stream. `given` (B·C, M) has ln f of features that are not compiled; it is empty if all are.
+    `increments` (B·C,) receives ln P. Returns −1, or, if a feature's family cannot have some value, the
+    feature's number, with no filter changed.
     """
+    translation, first_row, log_floors, features = members
     bad = scale_values(x, features)
     if bad >= 0:
         return bad

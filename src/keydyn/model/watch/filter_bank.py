@@ -22,6 +22,7 @@ from keydyn.model.engine.online_step import (
     LAST,
     TOGETHER,
     TOTAL,
+    Members,
     Models,
     check_models,
     update_many,
@@ -51,20 +52,22 @@ class FilterBank:
         self.thetas = thetas
         self.chosen = chosen
         self.labels = LabelCodes(types)
-        self.translation = translations([theta.event_types for theta in thetas], types)
         self.models = laid_out(thetas)
-        self.features = feature_table(thetas[0].families)
-        self.log_floors = np.array(
-            [-math.inf if model.floor is None else math.log(model.floor) for model in models]
+        self.members = Members(
+            translations([theta.event_types for theta in thetas], types),
+            np.cumsum([0] + [len(theta.start) for theta in thetas]),
+            np.array([-math.inf if model.floor is None else math.log(model.floor) for model in models]),
+            feature_table(thetas[0].families),
         )
-        self.custom = custom_parameters(thetas, self.features)
-        self._first_row = np.cumsum([0] + [len(theta.start) for theta in thetas])
+        self.custom = custom_parameters(thetas, self.members.features)
         named = np.array([not vocabulary.is_single(theta.event_types) for theta in thetas])
         self.rejects = named & np.array([model.strict for model in models])
         self.no_marginal = named & ~np.array([theta.has_marginal for theta in thetas])
+        self.takes_all_types = not (self.rejects.any() or self.no_marginal.any())
+        self._variant = variant_for(thetas[0].n_states, thetas[0].families)
         self._numbers = np.empty(len(chosen), dtype=np.int64)
         self.filters = np.zeros((chosen.size, thetas[0].n_states + EXTRA))
-        check_models(self.models, self.features, self.filters)
+        check_models(self.models, self.members.features, self.filters)
         self.restart(np.arange(len(chosen)))
 
     def __len__(self) -> int:
@@ -110,7 +113,7 @@ class FilterBank:
         n_filters = self.chosen.shape[1]
         which = (rows[:, None] * n_filters + np.arange(n_filters)).ravel()
         self.filters[which] = 0.0
-        sizes = np.diff(self._first_row)
+        sizes = np.diff(self.members.first_row)
         self.filters[which, LAST - EXTRA] = sizes[self.chosen[rows]].ravel() - 1
 
     def update(self, x: ArrayLike, events: Any, rows: Given, codes: Given) -> Floats:
@@ -122,26 +125,23 @@ class FilterBank:
         if rows is not None:
             self._check_distinct(which)
         values = x if type(x) is np.ndarray and x.dtype == np.float64 else as_numbers("x", x)
-        shape = (len(which), len(self.features))
+        shape = (len(which), len(self.members.features))
         if values.shape != shape:
             raise ValueError(f"x must have shape {shape}, one row per session, not {values.shape}")
         found = self._codes(events, codes, len(which))
-        if self.rejects.any() or self.no_marginal.any():
+        if not self.takes_all_types:
             self._check_known(found, which, events)
         increments = np.empty((len(which), self.chosen.shape[1]))
         given = self._custom_densities(values, which, found)
         bad = update_many(
-            variant_for(self.thetas[0].n_states, self.thetas[0].families),
+            self._variant,
             # A copy, because it is overwritten.
             np.array(values.T, order="C"),
             found,
             which,
             given,
             self.chosen,
-            self.translation,
-            self._first_row,
-            self.log_floors,
-            self.features,
+            self.members,
             self.models,
             self.filters,
             increments.reshape(-1),
@@ -170,8 +170,8 @@ class FilterBank:
     def _check_known(self, codes: Integers, which: Integers, events: Any) -> None:
         """Raise `ValueError` for types unknown to a model that refuses them, or that has no marginals."""
         models = self.chosen[which]
-        sizes = np.diff(self._first_row) - 1
-        unknown = self.translation[models, codes[:, None]] == sizes[models]
+        sizes = np.diff(self.members.first_row) - 1
+        unknown = self.members.translation[models, codes[:, None]] == sizes[models]
         rejected = unknown & self.rejects[models] & (codes != self.labels.missing)[:, None]
         if rejected.any():
             row, c = np.argwhere(rejected)[0]
@@ -187,7 +187,7 @@ class FilterBank:
         if not self.custom:
             return np.empty((0, 0))
         models = self.chosen[which]
-        rows = self._first_row[models] + self.translation[models, codes[:, None]]
+        rows = self.members.first_row[models] + self.members.translation[models, codes[:, None]]
         total = np.zeros((*rows.shape, self.thetas[0].n_states))
         for k, table in self.custom.items():
             family = self.thetas[0].families[k]
@@ -196,7 +196,7 @@ class FilterBank:
             present = np.flatnonzero(~np.isnan(values[:, k]))
             params = {name: of_types[rows[present]] for name, of_types in table.items()}
             density = family.log_density(values[present, k][:, None, None], params)
-            total[present] += np.maximum(density, self.log_floors[models[present]][..., None])
+            total[present] += np.maximum(density, self.members.log_floors[models[present]][..., None])
         return total.reshape(-1, total.shape[2])
 
     def _refuse(self, k: int, values: Floats, which: Integers) -> NoReturn:

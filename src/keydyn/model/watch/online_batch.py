@@ -145,11 +145,11 @@ class OnlineFilter:
         self._batch = batch
         bank = batch._bank
         self._label = bank.labels.one
-        self._own = bank.translation[0].tolist()
+        self._own = bank.members.translation[0].tolist()
         # Codes from this one on, and all events with families that are not compiled, take the general path.
-        refuses = bank.rejects.any() or bank.no_marginal.any()
-        self._end = 0 if bank.custom else bank.labels.missing if refuses else bank.labels.unseen + 1
-        self._rest = (float(bank.log_floors[0]), bank.features, *bank.models, bank.filters)
+        codes = bank.labels.unseen + 1 if bank.takes_all_types else bank.labels.missing
+        self._end = 0 if bank.custom else codes
+        self._rest = (float(bank.members.log_floors[0]), bank.members.features, *bank.models, bank.filters)
 
     def __repr__(self) -> str:
         return f"<OnlineFilter: {self.n_events} events, log-likelihood {self.log_likelihood:.4g}>"

@@ -10,6 +10,7 @@ from keydyn.service.people.recognition import attempts
 from keydyn.service.people.recognition.attempts import LEVELS, UNIT, Counts, Spent
 from keydyn.service.wall_clock import DAY, SECOND
 from keydyn.service.wire.requests import TenantLevels, TenantSettings
+from tests.service.tries import failures_allowed
 
 SETTINGS = TenantSettings()
 
@@ -35,7 +36,7 @@ rates = st.floats(0.0001, 0.5)
 def test_no_sequence_of_failures_gives_strangers_more_than_the_chance_in_the_settings(given_, chance, asked):
     low, standard, high = sorted(given_, reverse=True)
     settings = TenantSettings(levels=TenantLevels(low, standard, high), takeover_chance=chance)
-    failures = attempts.failures_allowed(settings, asked)
+    failures = failures_allowed(settings, asked)
     # The union bound, from the rates themselves.
     union = sum(getattr(settings.levels, level) * number for level, number in failures.items())
     assert union <= chance + 1e-6

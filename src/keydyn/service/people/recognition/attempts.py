@@ -84,18 +84,6 @@ def fitting(asked: Level, settings: Settings, spent: int) -> Level | None:
     return None
 
 
-def failures_allowed(settings: Settings, asked: Level = "standard") -> dict[Level, int]:
-    """The number of attempts that may fail in 30 days, by the level at which they are judged.
-
-    All of them ask for the level `asked`.
-    """
-    spent, found = 0, dict[Level, int]()
-    while (level := fitting(asked, settings, spent)) is not None:
-        spent += cost_of(getattr(settings.levels, level))
-        found[level] = found.get(level, 0) + 1
-    return found
-
-
 def spent_until(spent: Sequence[Spent], settings: Settings, now: int) -> int:
     """When the budget allows an attempt: now, or once enough of what was spent no longer counts."""
     at, left = now, sum(one.amount for one in spent)
