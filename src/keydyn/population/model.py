@@ -240,6 +240,11 @@ class PopulationModel:
         """Samples as the population sees them, which is the first step of all that is asked of them."""
         return self._fitted.ready(samples)
 
+    def check_fits(self, template: Template) -> None:
+        """A `ValueError` if the template has not the size of this population's."""
+        if not self._fitted.fits(template):
+            raise ValueError("the template has a different size from those of its population")
+
     def online(self, templates: Sequence[Template]) -> PopulationStream:
         """Follows a sample that is still being typed, under these templates.
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.cells import Observations, observations
+from keydyn.population.cells import N_CONTEXTS, Observations, observations
 from keydyn.population.chain import Chain
 from keydyn.population.features import Typing, parents
 from keydyn.population.parameters import Parameters, Template
@@ -95,6 +95,7 @@ class Ready:
     seen: Observations  # the samples as the population sees them
     typing: Typing  # those without what people share
     shift: Floats  # (N, F) what makes densities of y those of what was measured
+    effects: Floats  # (N, 2, N_CONTEXTS) contribution of each wider context to an interval and to a hold
 
     @cached_property
     def few(self) -> tuple[Integers, Typing]:
@@ -110,7 +111,7 @@ class Ready:
     @cached_property
     def sample_shift(self) -> Floats:
         """(n, 1) the shift of each sample."""
-        return np.add.reduceat(self.event_shift, self.typing.offsets[:-1])
+        return np.add.reduceat(self.shift, self.typing.offsets[:-1]).sum(axis=1, keepdims=True)
 
 
 class Fitted:
@@ -184,9 +185,10 @@ class Fitted:
         places = known.cells.places(samples.sequences.event_types)
         seen = observations(samples, known.features, places)
         around = seen.around(known.cells.spaces)
-        y, cell, shift = known.contexts.standardised(seen.values, around, seen.logs)
+        effects = np.empty((len(seen.codes), 2, N_CONTEXTS))
+        y, cell, shift = known.contexts.standardised(seen.values, around, seen.logs, effects)
         typing = Typing(y, cell, seen.offsets, known.classes[seen.codes])
-        return Ready(seen, typing, shift)
+        return Ready(seen, typing, shift, effects)
 
     def score(
         self,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from keydyn.arrays import Floats, Integers, Truths, without_counting
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import LabelCodes
-from keydyn.population.cells import LAST_IN_WORD, place_in_word, standardise
+from keydyn.population.cells import LAST_IN_WORD, NO_EFFECTS, place_in_word, standardise
 from keydyn.population.features import HOLD, INTERVAL, Around, Typing
 from keydyn.population.parameters import Template
 from keydyn.population.score.fitted import Fitted, one_by_one, side_by_side, together
@@ -274,7 +274,7 @@ class PopulationStreams:
         """
         known, offsets = self._known, runs.offsets
         y, cell = np.empty(values.shape), np.empty(values.shape, dtype=np.int64)
-        standardise(values, around, known.contexts, y, cell, shift)
+        standardise(values, around, known.contexts, y, cell, shift, NO_EFFECTS)
         found = Asked(events=np.empty((len(y), self.n_templates)), states=np.empty((len(y), self.n_states)))
         first, classes = offsets[:-1], self._classes[around.key]
         position, before = around.position[first], self._classes[around.before[first]]
