@@ -34,7 +34,7 @@ from keydyn.population.saved import (
     parsed,
     read,
 )
-from keydyn.population.score.fitted import Fitted, Ready, SideBySide
+from keydyn.population.score.fitted import Fitted, Named, Ready, SideBySide
 from keydyn.population.score.kernel import Asked
 from keydyn.population.stream.streams import PopulationStream, PopulationStreams
 
@@ -308,6 +308,11 @@ class PopulationModel:
         """The columns of `explain` from terms that `score_terms` gave, under a person and under `anyone`."""
         fitted = self._fitted
         return fitted.explained(fitted.ready(sample).seen, terms)
+
+    def strongest(self, sample: Samples, terms: Floats, most: int) -> tuple[list[Named], list[Named]]:
+        """The strongest `evidence` for the person, and the strongest for anyone else, strongest first."""
+        fitted = self._fitted
+        return fitted.strongest(fitted.ready(sample).seen, terms, most)
 
     def sample(
         self, template: Template, events: Sequence[Any], random_state: int | np.random.Generator | None = None

@@ -94,9 +94,9 @@ class Weighed(NamedTuple):
 
     `z`, (n, K), is how far they are from those usual for people, or expected from the person's manner, in
     units of people's deviations. `terms`, (n, P), are weighted: z within limits, their joint unusualness, it
-    once more in proportion to the length, the length, and 1. `ratio`, (n,), is the weighted sum of terms, from
-    which the levels were learnt; `even`, (n,), are nats against a hand for times that hardly vary, such as
-    those a model expects.
+    once more in proportion to the length, the length, and 1. `ratio`, (n,), is the weighted sum of terms;
+    the levels were learnt from it. `even`, (n,), are nats against a hand for times that hardly vary, such
+    as those that a model expects.
     """
 
     z: Floats
@@ -155,8 +155,8 @@ class Hands:
     def _tables(self) -> Tables:
         """The model in the form that the compiled loops take."""
         names = ("centre", "enrolled", "reach", "follows", "among", "chance", "precision", "weights")
-        own = (plain(getattr(self, name)) for name in names)
-        return Tables(*own, np.log(self.lengths), np.log(self.rates), plain(self.levels))
+        tables = {name: plain(getattr(self, name)) for name in (*names, "levels")}
+        return Tables(lengths=np.log(self.lengths), rates=np.log(self.rates), **tables)
 
     def judged(
         self,

@@ -183,8 +183,10 @@ def measured(
     own = (plain(owner.mean), plain(owner.scale), plain(owner.slopes), modifiers(known.cells))
     typed = ready.seen.values, ready.typing.y, ready.typing.cell, ready.effects
     source = Source(*typed, shared.location, shared.scale, *own)
-    rows, marks = np.empty((7, N, 2)), np.empty((2, N), dtype=bool)
-    times = Seen(*rows[:6], source.effects, rows[6], source.slopes, ready.seen.codes, *marks)
+    x, ms, y, scale, pair, wide, of_person = np.empty((7, N, 2))
+    marks = np.empty(N, dtype=bool), np.empty(N, dtype=bool)
+    around = pair, wide, source.effects
+    times = Seen(x, ms, y, scale, *around, of_person, source.slopes, ready.seen.codes, *marks)
     keys: Integers = np.zeros(len(offsets) - 1, dtype=np.int64)
     fill_seen(source, offsets, times, keys)
     return measures(times, offsets), keys

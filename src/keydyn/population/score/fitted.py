@@ -33,6 +33,8 @@ from keydyn.population.score.kernel import (
 )
 from keydyn.short_repr import short_repr
 
+# A key, None for an unknown one, a feature, and the evidence of its times, in nats.
+Named = tuple[str | None, str, float]
 # Events times templates of one compiled call, well under a second of work: between calls signals are heard.
 AT_A_TIME = 2_000_000
 
@@ -111,7 +113,8 @@ class Ready:
     @cached_property
     def sample_shift(self) -> Floats:
         """(n, 1) the shift of each sample."""
-        return np.add.reduceat(self.shift, self.typing.offsets[:-1]).sum(axis=1, keepdims=True)
+        shift: Floats = np.add.reduceat(self.shift, self.typing.offsets[:-1])
+        return np.asarray(shift.sum(axis=1, keepdims=True))
 
 
 class Fitted:
@@ -243,6 +246,24 @@ class Fitted:
             "log_likelihood": np.bincount(group, of_person)[found],
             "evidence": evidence[found],
         }
+
+    def strongest(self, seen: Observations, terms: Floats, most: int) -> tuple[list[Named], list[Named]]:
+        """At most this many of the rows of `explained` with evidence above 0, and of those with some below.
+
+        Of each the key, None for an unknown one, the feature, and the evidence.
+        """
+        features, n_codes = self.parameters.features, len(self.keys)
+        group = seen.codes[:, None] + n_codes * np.arange(len(features))
+        # A missing value has terms of 0.
+        evidence = np.bincount(group.ravel(), (terms[..., 0] - terms[..., 1]).ravel())
+        order = evidence.argsort(kind="stable")
+
+        def named(places: Integers, sign: float) -> list[Named]:
+            numbers = zip(places.tolist(), evidence.take(places).tolist(), strict=True)
+            rows = [(divmod(place, n_codes), nats) for place, nats in numbers if sign * nats > 0.0]
+            return [(self.keys[code], features[f], nats) for (f, code), nats in rows]
+
+        return named(order[: -most - 1 : -1], 1.0), named(order[:most], -1.0)
 
 
 def _some(templates: Templates, users: slice) -> Templates:
