@@ -202,24 +202,24 @@ class Evidence:
 def evidence(samples: Samples, template: Detector) -> list[Evidence]:
     """Count the evidence in each sample for a comparison with this template."""
     starts = samples.sequences.offsets[:-1]
-    counts = np.add.reduceat(evidence_by_key(samples, template), starts, axis=0)
-    return [Evidence(*each) for each in counts.tolist()]
+    counts = np.add.reduceat(evidence_by_key(samples, template).T, starts, axis=1)
+    return [Evidence(*each) for each in counts.T.tolist()]
 
 
 def evidence_by_key(samples: Samples, template: Detector) -> Integers:
     """The contribution of each keystroke to the four counts of `Evidence`, (N, 4)."""
     sequences = samples.sequences
     scored = np.isfinite(sequences.X).any(axis=1)
-    counts: Integers = np.zeros((sequences.n_events, 4), dtype=np.int64)
-    counts[:, 0] = counts[:, 1] = scored
+    counts: Integers = np.zeros((4, sequences.n_events), dtype=np.int64)
+    counts[0] = counts[1] = scored
     recognised = template.recognised(samples)
     if recognised is not None:
         # A detector that ignores event types recognises nothing: all its keys count, and pairs mean nothing.
-        known, counts[:, 3] = recognised
-        counts[:, 1] &= known
-        counts[:, 2] = 1
-        counts[sequences.offsets[:-1], 2] = 0
-    return counts
+        known, counts[3] = recognised
+        counts[1] &= known
+        counts[2] = 1
+        counts[2, sequences.offsets[:-1]] = 0
+    return counts.T
 
 
 def _counted(n: int) -> str:

@@ -100,7 +100,7 @@ def drift(population: PopulationModel, template: Template, sample: Samples) -> F
     variances = replace(known.variances, cell=DRIFT * known.variances.cell, key=DRIFT * known.variances.key)
     prior = Prior.of(known.cells, np.sqrt(DRIFT) * known.loadings, variances)
     typing = ready.typing._replace(y=ready.typing.y - template.mean[ready.typing.cell])
-    moved = fit_people(typing, Chosen.one_person(len(typing.offsets) - 1), prior)
+    moved = fit_people(typing, Chosen.one_person(len(typing.offsets) - 1), prior, spreads=False)
     found: Floats = moved.mean[0]
     return found
 

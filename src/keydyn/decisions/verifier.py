@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import starmap
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -389,13 +390,10 @@ def _loudest(
     """The strongest evidence for a template and against it; none if the detector cannot attribute it."""
     if terms is None or not isinstance(template, PopulationDetector):
         return (), ()
-    said = template.people.evidence(sample, terms)
-    evidence = said["evidence"]
+    sides = template.people.strongest(sample, terms, NAMED)
+    spoke_for, spoke_against = (tuple(starmap(_spoke, side)) for side in sides)
+    return spoke_for, spoke_against
 
-    def spoke(row: int) -> KeyEvidence:
-        key = said["key"][row]
-        name = "a key never seen" if key is None else str(key)
-        return KeyEvidence(name, str(said["feature"][row]), float(evidence[row]))
 
-    sides = (evidence > 0).nonzero()[0][:NAMED], (evidence < 0).nonzero()[0][:NAMED]
-    return tuple(map(spoke, sides[0].tolist())), tuple(map(spoke, sides[1].tolist()))
+def _spoke(key: str | None, feature: str, nats: float) -> KeyEvidence:
+    return KeyEvidence("a key never seen" if key is None else key, feature, nats)

@@ -191,7 +191,7 @@ def learn(known: Material, without: Collection[str] = ()) -> Hands:
         judged = known.humans.of_group(group)
         if judged.any():
             some = known.humans.some(judged)
-            llr[judged] = _weighed(known.beside(group)).weighed(some.values, some.keys, some.manner)
+            llr[judged] = _weighed(known.beside(group)).weighed(some.values, some.keys, some.manner).ratio
     # Samples that arrive in bursts are not judged by the level.
     one_by_one = quick_share(known.humans.values) <= BURSTS
     return replace(_weighed(known), levels=_levels(llr[one_by_one], known.humans.some(one_by_one)))
@@ -216,7 +216,7 @@ def _weighed(known: Material) -> Hands:
 
 def _moments(hands: Hands, some: Measured) -> tuple[Floats, Floats]:
     """The mean of the samples' terms, (P,), and their covariance, (P, P)."""
-    terms, weight = hands.terms(some.values, some.keys, some.manner), _even(some)
+    terms, weight = hands.weighed(some.values, some.keys, some.manner).terms, _even(some)
     mean = weight @ terms
     return mean, (weight[:, None] * (terms - mean)).T @ (terms - mean)
 
@@ -237,14 +237,14 @@ def _people(humans: Measured) -> Hands:
     weight = _even(humans)
     centre = weight @ humans.values
     usual, reach, follows = _followed(humans)
-    nothing = np.zeros(0)
+    nothing = np.zeros((2, len(LENGTHS), len(RATES)))
     unit = np.ones(K)
     lengths = np.array([keys for keys in LENGTHS if (humans.keys == keys).any()], dtype=float)
     hands = Hands(
         centre, usual, reach, follows, unit, 0 * unit, np.eye(K), np.zeros(K + 4), lengths, RATES, nothing
     )
     # Variances at each length, over all people: among + chance / n.
-    away = hands.away(humans.values, humans.manner)
+    away = hands.weighed(humans.values, humans.keys, humans.manner).z
     rows, squares = [], []
     for keys in lengths.tolist():
         own = humans.keys == keys
@@ -254,7 +254,7 @@ def _people(humans: Measured) -> Hands:
         squares.append(w @ np.clip(away[own], low, high) ** 2)
     among, chance = np.linalg.lstsq(np.array(rows), np.array(squares), rcond=None)[0]
     hands = replace(hands, among=np.maximum(among, 1e-6), chance=np.maximum(chance, 1e-4))
-    z = hands.standardised(humans.values, humans.keys, humans.manner)
+    z = hands.weighed(humans.values, humans.keys, humans.manner).terms[:, :K]
     precision = np.linalg.inv(0.9 * (weight[:, None] * z).T @ z + 0.1 * np.eye(K))
     return replace(hands, precision=np.asarray(precision, dtype=np.float64))
 

@@ -20,6 +20,7 @@ from keydyn.population.features import HOLD, INTERVAL, Around, spaces_of
 
 LAST_POSITION, LAST_IN_WORD = 40, 15
 N_CONTEXTS = 5
+NO_EFFECTS: Floats = np.empty((0, 2, N_CONTEXTS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,14 +189,13 @@ class Cells:
 @within
 def _found(table: Integers, begin: int, end: int, wanted: int) -> int:
     """The index of a code in the sorted part of a table from `begin` to `end`; −1 if it is absent."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) // 2
-        if table[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and table[low] == wanted else -1
+    # Without a branch that depends on what is compared, which the machine would guess wrongly half the time.
+    low, size = begin, end - begin
+    while size > 1:
+        half = size // 2
+        low += half * (table[low + half] <= wanted)
+        size -= half
+    return low if size == 1 and table[low] == wanted else -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,41 +255,38 @@ class Contexts(NamedTuple):
         return cls(cells.n_codes, *pairs, cells.begins, *own, begin, codes, effects)
 
     def standardised(
-        self, values: Floats, around: Around, logs: Truths | bool = False
+        self,
+        values: Floats,
+        around: Around,
+        logs: Truths | bool = False,
+        effects: Floats = NO_EFFECTS,
     ) -> tuple[Floats, Integers, Floats]:
         """Standardised values y, their cells and their shifts, (N, F) each.
 
         y is the value without what people share. The shift, added to the log-density of y, gives that of the
-        measurement, of which the value is the logarithm if `logs`; it is 0 where a value is missing.
+        measurement, of which the value is the logarithm if `logs`; it is 0 where a value is missing. Unless
+        it is empty, `effects` (N, 2, `N_CONTEXTS`) is filled with the effect of each wider context on each
+        interval and hold.
         """
         y, cell = np.empty(values.shape), np.empty(values.shape, dtype=np.int64)
         shift = np.where(logs, -values, 0.0)
-        standardise(np.ascontiguousarray(values), around, self, y, cell, shift)
+        standardise(np.ascontiguousarray(values), around, self, y, cell, shift, effects)
         return y, cell, shift
-
-    def effects_of(self, around: Around) -> Floats:
-        """(N, 2, `N_CONTEXTS`) the effect of each wider context on each interval and hold."""
-        found = np.empty((len(around.key), 2, N_CONTEXTS))
-        fill_effects(around, self, found)
-        return found
-
-
-@without_counting
-def fill_effects(around: Around, contexts: Contexts, found: Floats) -> None:
-    """Fill an array with `Contexts.effects_of`."""
-    for n in range(len(found)):
-        for f in range(2):
-            for k in range(N_CONTEXTS):
-                found[n, f, k] = _effect(around, contexts, n, f, k)
 
 
 @without_counting
 def standardise(
-    values: Floats, around: Around, contexts: Contexts, y: Floats, cell: Integers, shift: Floats
+    values: Floats,
+    around: Around,
+    contexts: Contexts,
+    y: Floats,
+    cell: Integers,
+    shift: Floats,
+    effects: Floats,
 ) -> None:
     """Fill in y and the cell of each value, and subtract the logarithm of its scale from the shift.
 
-    The cell is that of the pair of keys or, if the pair has none, of the key.
+    The cell is that of the pair of keys or, if the pair has none, of the key. `effects` may be empty.
     """
     n_codes, codes = contexts.n_codes, contexts.codes
     m = n_codes - 1
@@ -306,9 +303,11 @@ def standardise(
             place = beginning if f == 1 else ending
             c = f * n_codes + key if place < 0 else contexts.begins[f] + place
             total = 0.0
-            if f < 2 and len(codes) > 0:
-                for k in range(N_CONTEXTS):
-                    total += _effect(around, contexts, n, f, k)
+            for k in range(N_CONTEXTS if f < 2 else 0):
+                effect = _effect(around, contexts, n, f, k) if len(codes) > 0 else 0.0
+                total += effect
+                if len(effects) > 0:
+                    effects[n, f, k] = effect
             cell[n, f] = c
             shift[n, f] = 0.0 if np.isnan(values[n, f]) else shift[n, f] - contexts.log_scale[c]
             y[n, f] = (values[n, f] - contexts.location[c]) / contexts.scale[c] - total

@@ -33,7 +33,7 @@ from keydyn.population.saved import (
     parsed,
     read,
 )
-from keydyn.population.score.fitted import Fitted, Ready, SideBySide
+from keydyn.population.score.fitted import Fitted, Named, Ready, SideBySide
 from keydyn.population.score.kernel import Asked
 from keydyn.population.shared_parameters import SharedParameters, Template
 from keydyn.population.stream.streams import PopulationStream, PopulationStreams
@@ -241,6 +241,11 @@ class PopulationModel:
         """Convert samples to the population's form, the first step of all scoring."""
         return self._fitted.ready(samples)
 
+    def check_fits(self, template: Template) -> None:
+        """A `ValueError` if the template has not the size of this population's."""
+        if not self._fitted.fits(template):
+            raise ValueError("the template has a different size from those of its population")
+
     def online(self, templates: Sequence[Template]) -> PopulationStream:
         """A stream that scores a sample under these templates while it is being typed.
 
@@ -304,6 +309,11 @@ class PopulationModel:
         """The columns of `explain`, from the terms of `score_terms` under a person and under `anyone`."""
         fitted = self._fitted
         return fitted.explained(fitted.ready(sample).seen, terms)
+
+    def strongest(self, sample: Samples, terms: Floats, most: int) -> tuple[list[Named], list[Named]]:
+        """The strongest `evidence` for the person, and the strongest for anyone else, strongest first."""
+        fitted = self._fitted
+        return fitted.strongest(fitted.ready(sample).seen, terms, most)
 
     def sample(
         self, template: Template, events: Sequence[Any], random_state: int | np.random.Generator | None = None

@@ -138,11 +138,11 @@ def test_the_ratio_is_the_weighted_sum_of_its_terms(drawn):
         z.append(np.clip((values[1, k] - usual) / deviation, -3, 3))
     unusual = np.log(1 + sum(z[i] * people.precision[i, j] * z[j] for i in range(K) for j in range(K)) / K)
     terms = np.array([*z, unusual, longer * unusual, longer, 1.0])
-    assert people.weighed(values, keys, manner)[1] == pytest.approx(terms @ people.weights)
+    assert people.weighed(values, keys, manner).ratio[1] == pytest.approx(terms @ people.weights)
 
 
 def test_the_reason_is_the_group_of_measures_that_says_most_against_a_hand(drawn):
-    weighed = HAND.terms(*measured(PEOPLE, drawn)) * HAND.weights
+    weighed = HAND.weighed(*measured(PEOPLE, drawn)).terms * HAND.weights
     for terms in weighed:
         sums = dict.fromkeys(GROUPS, 0.0)
         for group, term in zip(GROUPS, terms[: len(GROUPS)], strict=True):
@@ -152,14 +152,12 @@ def test_the_reason_is_the_group_of_measures_that_says_most_against_a_hand(drawn
 
 def test_times_as_the_model_expects_them_are_too_even_for_a_hand(drawn):
     values, keys = measured(PEOPLE, drawn)
-    # What is too even is what the ratio lacks.
-    np.testing.assert_allclose(HAND.llr(values, keys), HAND.weighed(values, keys))
+    assert (HAND.weighed(values, keys).even == 0.0).all()
     expected = FORGERS["expected by the model"].forge(drawn[[0, 1]], drawn[[2]], np.random.default_rng(0))
     found = typed(expected)
     assert (found.answer, found.reason) == ("no", REASONS[SPREAD])
-    deviations = np.array([[1.0], [-2.9], [-4.0]]) * HAND.deviations(np.array([100]))
-    given = HAND.centre + deviations, np.array([100])
-    even = HAND.weighed(*given) - HAND.llr(*given)
+    deviations = np.array([[1.0], [-2.9], [-4.0]]) * np.sqrt(HAND.among + HAND.chance / 100)
+    even = HAND.weighed(HAND.centre + deviations, np.array([100] * 3)).even
     # By both spreads.
     np.testing.assert_allclose(even, [0.0, 0.0, 2 * STEEP], atol=1e-9)
 
@@ -181,7 +179,7 @@ def test_a_hand_that_types_as_when_it_enrolled_is_less_unusual(drawn):
     values[0, k] += 0.2
     same = np.concatenate([[500.0], people.enrolled])
     same[1 + k] += 0.2
-    assert abs(people.standardised(values, keys, same)[0, k]) < people.standardised(values, keys)[0, k]
+    assert abs(people.weighed(values, keys, same).z[0, k]) < people.weighed(values, keys).z[0, k]
     nothing = np.concatenate([[0.0], same[1:]])
     np.testing.assert_allclose(people.llr(values, keys, nothing), people.llr(values, keys))
 

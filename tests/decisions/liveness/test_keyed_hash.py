@@ -5,24 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from keydyn.decisions.liveness.copies import fill_moved, key_for, keyed_hashes, siphash, start_of, word_of
+from keydyn.decisions.liveness.copies import fill_moved, hashes_of_contexts, key_for, start_of, word_of
 
 # The key and messages of the authors: bytes 0, 1, 2, …
 KEY = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
 
 
-def test_the_example_of_the_paper():
-    """Appendix A: fifteen bytes, so that the last block has seven of them and the length."""
-    blocks = [np.array([0x0706050403020100], np.uint64), np.array([0x0F0E0D0C0B0A0908], np.uint64)]
-    assert siphash(np.array(blocks), KEY).tolist() == [0xA129CA6149BE45E5]
+def test_the_authors_vector_of_four_words():
+    """The last four keys of the fourth keystroke, the latest of which comes first."""
+    words = np.arange(32, dtype=np.uint8).view("<u8").astype(np.uint64)[::-1].copy()
+    expected = int.from_bytes(bytes.fromhex("ce7cf2722f512771"), "little")
+    assert hashes_of_contexts(words, np.array([0, 4]), KEY, 1)[0, 3] == expected
 
 
-def test_the_authors_vectors_of_whole_words():
-    counted = np.arange(16, dtype=np.uint8)
-    for n_bytes, hash_bytes in ((0, "310e0edd47db6f72"), (8, "6224939a79f5f593"), (16, "db9bc2577fcc2a3f")):
-        message = counted[:n_bytes].view("<u8").astype(np.uint64)
-        expected = int.from_bytes(bytes.fromhex(hash_bytes), "little")
-        assert keyed_hashes(np.tile(message[:, None], 3), KEY).tolist() == [expected] * 3
+def test_keys_of_the_sample_before_do_not_count():
+    words = np.arange(101, 109, dtype=np.uint64)
+    together = hashes_of_contexts(words, np.array([0, 3, 8]), KEY, 2)
+    alone = [hashes_of_contexts(part, np.array([0, len(part)]), KEY, 2) for part in (words[:3], words[3:])]
+    np.testing.assert_array_equal(together, np.concatenate(alone, axis=1))
+    # Only the place in the sample is in the second row.
+    np.testing.assert_array_equal(together[1, :3], together[1, 3:6])
+    assert len(set(together.ravel().tolist())) == 8 + 5
 
 
 def test_hashes_of_moved_times_are_those_of_their_messages():

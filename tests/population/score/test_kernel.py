@@ -54,6 +54,12 @@ def test_the_evidence_of_one_pass_is_the_explanation(known):
     assert list(told) == list(expected)
     for name, values in expected.items():
         np.testing.assert_array_equal(told[name], values)
+    named = zip(told["key"].tolist(), told["feature"].tolist(), told["evidence"].tolist(), strict=True)
+    rows = [row for row in named if row[2] != 0.0]
+    for found, sign in zip(model.strongest(sample, terms, 3), (1.0, -1.0), strict=True):
+        wanted = [row for row in rows if sign * row[2] > 0.0][:3]
+        assert [row[:2] for row in found] == [row[:2] for row in wanted]
+        np.testing.assert_allclose([row[2] for row in found], [row[2] for row in wanted], rtol=1e-9)
 
 
 @pytest.mark.parametrize(

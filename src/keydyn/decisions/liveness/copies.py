@@ -40,7 +40,7 @@ JITTERS = (0.0, 1.0, 5.0, 10.0)
 LOST = 0.03
 # Spread of the logarithm of an interval and of a hold between samples of one person: a Student t with two
 # degrees of freedom.
-SPREAD = (0.2, 0.15)
+SPREAD: Floats = np.array([0.2, 0.15])
 # The most samples, and the most hashes in total, that are kept as fingerprints of one person.
 MOST_SAMPLES, MOST_HASHES = 200, 400_000
 # Nats by which evidence from places must exceed evidence from keys. This keeps false alarms as rare as with
@@ -60,10 +60,10 @@ START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x746564627
 
 
 class Probes(NamedTuple):
-    """The V known times of some samples, with their hashes, samples and kinds (interval or hold)."""
+    """The V known times of some keystrokes, with their hashes, keystrokes and kinds (interval or hold)."""
 
     hashes: Hashes  # (2, V, moves), by the last keys and by the place in the sample, or only by keys
-    sample: Integers
+    row: Integers
     times: Floats
     kind: Integers
 
@@ -78,7 +78,7 @@ class Fresh(NamedTuple):
     @classmethod
     def of(cls, times: Floats, kind: Integers, tick: float) -> Fresh:
         """Describe intervals and holds, as `kind` says, measured by a clock with this tick."""
-        return cls(np.maximum(times, 1.0), np.array(SPREAD)[kind], max(1.0, tick / STEP))
+        return cls(np.maximum(times, 1.0), SPREAD.take(kind), max(1.0, tick / STEP))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +126,11 @@ class Fingerprints:
         """Fingerprints of samples, in their order."""
         # A single sample is usually also compared with known ones, which needs all moves.
         probes = _probes(samples, secret, MOVES if len(samples) == 1 else MOVES[[FARTHEST]])
-        offsets = 2 * np.searchsorted(probes.sample, np.arange(len(samples) + 1))
-        by_sample = np.argsort(np.tile(probes.sample, 2), kind="stable")
+        begins = np.searchsorted(probes.row, samples.sequences.offsets)
+        sample = np.repeat(np.arange(len(samples)), np.diff(begins))
+        by_sample = np.argsort(np.tile(sample, 2), kind="stable")
         hashes = probes.hashes[:, :, probes.hashes.shape[2] // 2].ravel()[by_sample]
-        return cls(hashes, offsets.astype(np.int64))
+        return cls(hashes, 2 * begins.astype(np.int64))
 
     @classmethod
     def joined(cls, several: Sequence[Fingerprints], most: int | None = None) -> Fingerprints:
@@ -200,32 +201,28 @@ def _probes(samples: Samples, secret: bytes, moves: Integers) -> Probes:
 def _hashed(samples: Samples, secret: bytes, moves: Integers) -> Probes:
     sequences = samples.sequences
     names = ["", *map(str, sequences.event_types.tolist())]
-    words = np.fromiter(map(word_of(secret), names), np.uint64, len(names))[sequences.codes + 1]
-    number = np.repeat(np.arange(len(samples)), sequences.lengths)
-    place = np.arange(len(words)) - sequences.offsets[number]
-    context = np.zeros((KEYS, 2, len(words)), dtype=np.uint64)
-    for back in range(KEYS):
-        context[back, 0, back:] = words[: len(words) - back]
-    if len(samples) > 1:
-        # Keys of the previous sample do not count.
-        context[:, 0] *= place >= np.arange(KEYS)[:, None]
-    context[0, 1] = 1 + place
+    words = np.fromiter(map(word_of(secret), names), np.uint64, len(names)).take(sequences.codes + 1)
     times = SampleTimes.of(samples).times if len(samples) == 1 else times_of(samples)
     key = key_for(PURPOSE, secret)
-    return probes_of(keyed_hashes(context, key), number, times, moves, key)
+    return probes_of(hashes_of_contexts(words, sequences.engine_arrays[2], key, 2), times, moves, key)
 
 
-def probes_of(
-    of_context: Words, number: Integers, times: Floats, moves: Integers, key: tuple[int, int]
-) -> Probes:
-    """Make probes of keystrokes from hashes of their context (C, N), sample numbers (N,) and times (N, 2)."""
-    row, kind = np.isfinite(times).nonzero()
-    x = times[row, kind]
+def hashes_of_contexts(words: Words, offsets: Integers, key: tuple[int, int], n_kinds: int) -> Words:
+    """(C, N) hashes of each keystroke's last keys, given words (N,), and of its place if C is 2."""
+    hashes = np.empty((n_kinds, len(words)), dtype=np.uint64)
+    fill_contexts(words, offsets, start_of(key), hashes)
+    return hashes
+
+
+def probes_of(of_context: Words, times: Floats, moves: Integers, key: tuple[int, int]) -> Probes:
+    """Make probes of keystrokes from hashes of their context, (C, N), and times, (N, 2)."""
+    place = np.isfinite(times).ravel().nonzero()[0]
+    row, kind, x = place >> 1, place & 1, times.ravel().take(place)
     # The last bit tells intervals from holds; steps may be negative.
     steps = 2 * np.floor(x / STEP).astype(np.int64) + kind
     hashes = np.empty((len(of_context), len(x), len(moves)), dtype=np.uint32)
-    fill_moved(of_context[:, row], steps, moves, start_of(key), hashes)
-    return Probes(hashes, number[row], x, kind)
+    fill_moved(of_context.take(row, axis=1), steps, moves, start_of(key), hashes)
+    return Probes(hashes, row, x, kind)
 
 
 @cache
@@ -266,6 +263,9 @@ def fill_copy_evidence(
         near = fresh.often * (_below(fresh, time, m - m // 2) - _below(fresh, time, -(m // 2)))
         scale[time] = fresh.often * min(1.0, NEAR / near)
         lost[time] = math.log(max(1.0 - min(near, NEAR), LEAST))
+    # What a known sample without a match gives: the same for all.
+    nearest[:] = m
+    no_whole, no_part = _best_jitter(copied, nearest, lost)
     for c in range(C):
         # A hash table of the probes: the first one in each slot, and the next one in the same slot.
         own = probes[c].reshape(v * m)
@@ -275,30 +275,39 @@ def fill_copy_evidence(
             following[i] = first[place]
             first[place] = i
         for s in range(len(offsets) - 1):
-            nearest[:] = m
+            matches = 0
             for k in range(offsets[s], offsets[s + 1]):
                 i = first[np.int64(known[k] & last)]
                 while i >= 0:
                     if own[i] == known[k]:
-                        time, move = i // m, i % m
+                        time, move, matches = i // m, i % m, matches + 1
                         away, least = abs(move - m // 2), abs(nearest[time] - m // 2)
                         if nearest[time] == m or away < least or (away == least and move > nearest[time]):
                             nearest[time] = move
                     i = following[i]
-            for time in range(v):
-                expected[time], move = lost[time], nearest[time] - m // 2
-                if nearest[time] < m:
-                    share = _below(fresh, time, move + 1) - _below(fresh, time, move)
-                    expected[time] = math.log(max(scale[time] * share, LEAST))
-            whole, best = -np.inf, -np.inf
-            for j in range(len(copied)):
-                ratio, part = 0.0, 0.0
+            evidence[c, s, 0], evidence[c, s, 1] = no_whole, no_part
+            if matches > 0:
                 for time in range(v):
-                    gain = copied[j, nearest[time]] - expected[time]
-                    ratio, part = ratio + gain, max(part, 0.0) + gain
-                    best = max(best, part)
-                whole = max(whole, ratio)
-            evidence[c, s, 0], evidence[c, s, 1] = whole, best
+                    expected[time], move = lost[time], nearest[time] - m // 2
+                    if nearest[time] < m:
+                        share = _below(fresh, time, move + 1) - _below(fresh, time, move)
+                        expected[time] = math.log(max(scale[time] * share, LEAST))
+                evidence[c, s, 0], evidence[c, s, 1] = _best_jitter(copied, nearest, expected)
+                nearest[:] = m
+
+
+@inner
+def _best_jitter(copied: Floats, nearest: Integers, expected: Floats) -> tuple[float, float]:
+    """The evidence of whole samples and of their best parts, with the jitter that fits best."""
+    whole, best = -np.inf, -np.inf
+    for j in range(len(copied)):
+        ratio, part = 0.0, 0.0
+        for time in range(len(nearest)):
+            gain = copied[j, nearest[time]] - expected[time]
+            ratio, part = ratio + gain, max(part, 0.0) + gain
+            best = max(best, part)
+        whole = max(whole, ratio)
+    return whole, best
 
 
 @inner
@@ -370,19 +379,6 @@ def word_of(secret: bytes) -> Callable[[str], int]:
     return word
 
 
-def keyed_hashes(messages: Words, key: tuple[int, int]) -> Words:
-    """(…) hashes of messages that consist of whole words, (w, …)."""
-    length = np.full((1, *messages.shape[1:]), (8 * len(messages) % 256) << 56, dtype=np.uint64)
-    return siphash(np.concatenate([messages, length]), key)
-
-
-def siphash(blocks: Words, key: tuple[int, int]) -> Words:
-    """Hash messages given as blocks, (w, …); the last block has the length as its highest byte."""
-    hashes = np.empty(blocks.shape[1:], dtype=np.uint64)
-    fill_hashes(blocks.reshape(len(blocks), -1), start_of(key), hashes.reshape(-1))
-    return hashes
-
-
 @lru_cache(maxsize=64)
 def start_of(key: tuple[int, int]) -> Words:
     """The four words of the initial state of a hash."""
@@ -390,13 +386,25 @@ def start_of(key: tuple[int, int]) -> Words:
 
 
 @compiled
-def fill_hashes(blocks: Words, start: Words, hashes: Words) -> None:
-    """Fill in the hashes, (n,), of messages given as blocks, (w, n), from the initial state."""
-    for n in range(len(hashes)):
-        a, b, c, d = start[0], start[1], start[2], start[3]
-        for w in range(len(blocks)):
-            a, b, c, d = _taken(a, b, c, d, blocks[w, n])
-        hashes[n] = _hash(a, b, c, d)
+def fill_contexts(words: Words, offsets: Integers, start: Words, hashes: Words) -> None:
+    """Fill in hashes (C, N) of the last keys of each keystroke, then of its place in its sample.
+
+    The messages are `KEYS` words and their length; words that are not there are 0.
+    """
+    length, none = np.uint64(8 * KEYS << 56), np.uint64(0)
+    for q in range(len(offsets) - 1):
+        for n in range(offsets[q], offsets[q + 1]):
+            for k in range(len(hashes)):
+                a, b, c, d = start[0], start[1], start[2], start[3]
+                for back in range(KEYS):
+                    word = none
+                    if k == 1:
+                        word = np.uint64(1 + n - offsets[q]) if back == 0 else none
+                    elif n - back >= offsets[q]:
+                        word = words[n - back]
+                    a, b, c, d = _taken(a, b, c, d, word)
+                a, b, c, d = _taken(a, b, c, d, length)
+                hashes[k, n] = _hash(a, b, c, d)
 
 
 @compiled

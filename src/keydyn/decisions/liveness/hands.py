@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from keydyn import files
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats, Integers, plain, without_counting
 from keydyn.decisions.decision import ALARMS, NOT_JUDGED, Typed
 from keydyn.decisions.liveness.measures import GROUPS, MEASURES, measured, quick_share
 from keydyn.decisions.liveness.not_typed import SampleTimes, times_of
@@ -56,7 +56,8 @@ LEAN = 100.0
 # The number of keys in units of which lengths are measured, and those beyond which length has no effect.
 USUAL, SHORTEST, LONGEST = 100.0, 40.0, 400.0
 K = len(MEASURES)
-SPREADS = [MEASURES.index(f"spread of {times}") for times in ("intervals", "holds")]
+SPREADS = tuple(MEASURES.index(f"spread of {times}") for times in ("intervals", "holds"))
+_NO_MANNER: Floats = np.empty((0, K + 1))
 
 # The number of the group that spreads belong to.
 SPREAD = 0
@@ -70,6 +71,43 @@ REASONS = (
     "forged: its keys do not overlap as in people's typing",
     "keys came in bursts: it is forged, or a connection delays its keys, so that its times say little",
 )
+
+
+class Tables(NamedTuple):
+    """A model in the form that compiled loops take: as in `Hands`, with logarithms of lengths and rates."""
+
+    centre: Floats
+    enrolled: Floats
+    reach: Floats
+    follows: Floats
+    among: Floats
+    chance: Floats
+    precision: Floats
+    weights: Floats
+    lengths: Floats
+    rates: Floats
+    levels: Floats
+
+
+class Weighed(NamedTuple):
+    """Measures of n samples, weighed.
+
+    `z`, (n, K), is how far they are from those usual for people, or expected from the person's manner, in
+    units of people's deviations. `terms`, (n, P), are weighted: z within limits, their joint unusualness, it
+    once more in proportion to the length, the length, and 1. `ratio`, (n,), is the weighted sum of terms;
+    the levels were learnt from it. `even`, (n,), are nats against a hand for times that hardly vary, such
+    as those that a model expects.
+    """
+
+    z: Floats
+    terms: Floats
+    ratio: Floats
+    even: Floats
+
+    @property
+    def llr(self) -> Floats:
+        """(n,) natural logarithms of the likelihood ratios of typed against forged."""
+        return self.ratio - self.even
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,56 +133,30 @@ class Hands:
     rates: Floats  # (Q,)
     levels: Floats  # (2, J, Q) the ratio below which each of these shares of people's samples lies
 
-    def standardised(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
-        """(n, K) measures in units of people's deviations, given numbers of keys and the person's manner."""
-        return _limited(self.away(values, manner) / self.deviations(keys))
-
-    def deviations(self, keys: Integers) -> Floats:
-        """(n, K) people's standard deviations at these numbers of keys."""
-        return np.asarray(np.sqrt(self.among + self.chance / np.maximum(keys, 1)[:, None]))
-
-    def away(self, values: Floats, manner: Floats | None = None) -> Floats:
-        """(n, K) measures minus the values usual for people, or expected from the person's manner."""
-        away = values - self.centre
-        if manner is None:
-            return away
-        enrolled, typed = manner[..., 1:], manner[..., :1]
-        own = np.minimum(np.maximum(enrolled - self.enrolled, -self.reach), self.reach)
-        return np.asarray(away - typed / (typed + LEAN) * self.follows * own)
-
-    def terms(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
-        """(n, P) terms that are weighted: the measures, their joint unusualness, and the length."""
-        return self._terms(self.standardised(values, keys, manner), keys)
-
-    def _terms(self, z: Floats, keys: Integers) -> Floats:
-        terms = np.ones((len(z), K + 4))
-        terms[:, :K] = z
-        terms[:, K] = unusual = np.log1p(((z @ self.precision) * z).sum(axis=1) / K)
-        terms[:, K + 2] = longer = np.log(np.minimum(np.maximum(keys, SHORTEST), LONGEST) / USUAL)
-        terms[:, K + 1] = longer * unusual
-        return terms
+    def weighed(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Weighed:
+        """The measures (n, K) of samples, weighed, given numbers of keys and the person's manner."""
+        z, terms, ratios = np.empty(values.shape), np.empty((len(values), K + 4)), np.empty((2, len(values)))
+        own = _NO_MANNER if manner is None else manner.reshape(-1, K + 1)
+        if values.shape != (len(keys), K) or len(own) not in (0, 1, len(keys)):
+            raise ValueError(f"measures {values.shape} do not fit {len(keys)} samples and {len(own)} people")
+        arguments = plain(values), np.asarray(keys, dtype=np.int64), plain(own)
+        fill_weighed(*arguments, self._tables, z, terms, ratios)
+        return Weighed(z, terms, *ratios)
 
     def llr(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
         """(n,) natural logarithms of the likelihood ratios of typed against forged."""
-        terms, even = self._parts(values, keys, manner)
-        return np.asarray(terms.sum(axis=1) - even)
-
-    def _parts(self, values: Floats, keys: Integers, manner: Floats | None) -> tuple[Floats, Floats]:
-        """(n, P) contributions of the terms to the ratios, and (n,) what `_too_even` subtracts."""
-        z = self.away(values, manner) / self.deviations(keys)
-        return self._terms(_limited(z), keys) * self.weights, _too_even(z)
-
-    def weighed(self, values: Floats, keys: Integers, manner: Floats | None = None) -> Floats:
-        """(n,) ratios without `_too_even`; the levels were learnt from these."""
-        return np.asarray(self.terms(values, keys, manner) @ self.weights)
+        return self.weighed(values, keys, manner).llr
 
     def rate(self, llr: float, keys: int, coarse: bool) -> float:
         """The share of people's samples with a ratio this low."""
-        place = float(np.interp(math.log(keys), np.log(self.lengths), np.arange(len(self.lengths))))
-        low = int(place)
-        first, second = self.levels[int(coarse), [low, min(low + 1, len(self.lengths) - 1)]]
-        levels = first + (place - low) * (second - first)
-        return float(np.exp(np.interp(llr, levels, np.log(self.rates))))
+        return rate_of(llr, keys, int(coarse), self._tables)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        """The model in the form that the compiled loops take."""
+        names = ("centre", "enrolled", "reach", "follows", "among", "chance", "precision", "weights")
+        tables = {name: plain(getattr(self, name)) for name in (*names, "levels")}
+        return Tables(lengths=np.log(self.lengths), rates=np.log(self.rates), **tables)
 
     def judged(
         self,
@@ -156,11 +168,11 @@ class Hands:
         """Judge whether each sample was typed by hand, given a population and, if known, a template of it."""
         values, keys = measured(people, samples, template)
         lengths = samples.sequences.lengths
-        terms, even = self._parts(values, keys, manner_of(template))
-        bursts = quick_share(values) > BURSTS
-        ratios, found = (terms.sum(axis=1) - even).tolist(), []
+        weighed = self.weighed(values, keys, manner_of(template))
+        bursts, counts = quick_share(values) > BURSTS, keys.tolist()
+        ratios, found = weighed.llr.tolist(), []
         for n, one in enumerate(samples):
-            llr, known = ratios[n], int(keys[n])
+            llr, known = ratios[n], counts[n]
             if known < max(LEAST_KEYS, LEAST_KNOWN_SHARE * int(lengths[n])):
                 found.append(NOT_JUDGED)
                 continue
@@ -168,7 +180,7 @@ class Hands:
             if llr < 0.0 and rate <= alarms and bursts[n]:
                 found.append(Typed("unsure", llr, rate, REASONS[-1]))
             elif llr < 0.0 and rate <= alarms:
-                loudest = SPREAD if even[n] > 0.0 else _loudest(terms[n])
+                loudest = SPREAD if weighed.even[n] > 0.0 else _loudest(weighed.terms[n] * self.weights)
                 found.append(Typed("no", llr, rate, REASONS[loudest]))
             else:
                 found.append(Typed("yes" if llr > 0.0 else "unsure", llr, rate))
@@ -179,14 +191,57 @@ class Hands:
         return HANDS.packed({"measures": list(MEASURES)}, {name: getattr(self, name) for name in NAMES})
 
 
-def _limited(z: Floats) -> Floats:
-    """Limit standardised measures to the largest size that counts."""
-    return np.minimum(np.maximum(z, -FURTHEST), FURTHEST)
+@without_counting
+def fill_weighed(
+    values: Floats, keys: Integers, manner: Floats, known: Tables, z: Floats, terms: Floats, ratios: Floats
+) -> None:
+    """Fill in what `Weighed` has; `manner` is of each sample, of all, or empty."""
+    for n in range(len(values)):
+        own, length = min(n, len(manner) - 1), min(max(float(keys[n]), SHORTEST), LONGEST) / USUAL
+        unusual, ratio, even = 0.0, 0.0, 0.0
+        for k in range(K):
+            away = values[n, k] - known.centre[k]
+            if own >= 0:
+                reach, typed = known.reach[k], manner[own, 0]
+                habit = min(max(manner[own, 1 + k] - known.enrolled[k], -reach), reach)
+                away -= typed / (typed + LEAN) * known.follows[k] * habit
+            # In units of people's deviations at this number of keys.
+            z[n, k] = away / math.sqrt(known.among[k] + known.chance[k] / max(keys[n], 1))
+            terms[n, k] = min(max(z[n, k], -FURTHEST), FURTHEST)
+        for k in range(K):
+            total = 0.0
+            for j in range(K):
+                total += terms[n, j] * known.precision[k, j]
+            unusual += total * terms[n, k]
+        terms[n, K] = math.log1p(unusual / K)
+        terms[n, K + 2] = math.log(length)
+        terms[n, K + 1] = terms[n, K + 2] * terms[n, K]
+        terms[n, K + 3] = 1.0
+        for p in range(K + 4):
+            ratio += terms[n, p] * known.weights[p]
+        for k in SPREADS:
+            even += STEEP * max(-z[n, k] - TOO_EVEN, 0.0)
+        ratios[0, n], ratios[1, n] = ratio, even
 
 
-def _too_even(z: Floats) -> Floats:
-    """(n,) nats against a hand for spreads that are too small, from standardised measures."""
-    return np.asarray(STEEP * np.maximum(-z[:, SPREADS] - TOO_EVEN, 0.0).sum(axis=1))
+@without_counting
+def rate_of(llr: float, keys: int, coarse: int, known: Tables) -> float:
+    """The share of people's samples of this length, by such a clock, with a ratio as low as this."""
+    at, first, share = math.log(max(keys, 1)), 0, 0.0
+    last = len(known.lengths) - 1
+    while first < last and known.lengths[first + 1] <= at:
+        first += 1
+    if first < last and at > known.lengths[first]:
+        share = (at - known.lengths[first]) / (known.lengths[first + 1] - known.lengths[first])
+    before, after = known.levels[coarse, first], known.levels[coarse, min(first + 1, last)]
+    low, rate = 0.0, known.rates[0]
+    for q in range(len(known.rates)):
+        level = before[q] + share * (after[q] - before[q])
+        if llr < level:
+            way = (llr - low) / (level - low) if q > 0 else 1.0
+            return math.exp(rate + way * (known.rates[q] - rate))
+        low, rate = level, known.rates[q]
+    return math.exp(rate)
 
 
 def _loudest(terms: Floats) -> int:

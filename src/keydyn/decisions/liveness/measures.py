@@ -138,6 +138,24 @@ class Seen(NamedTuple):
     modifier: Truths  # (N,) whether the key is held while others are pressed
 
 
+class Source(NamedTuple):
+    """Samples without what people share, and what people share and their owner has in each cell."""
+
+    # (N, F) each, of which the first two columns count: logarithms, NaN where missing; those without what
+    # people share; and the cell of each
+    values: Floats
+    y: Floats
+    cell: Integers
+    effects: Floats  # (N, 2, N_CONTEXTS) contribution of each wider context
+    # (C,) what people share, then the owner's own
+    location: Floats
+    scale: Floats
+    mean: Floats
+    own_scale: Floats
+    slopes: Floats
+    held: Truths  # (m + 1,) which keys are held while others are pressed
+
+
 class Room(NamedTuple):
     """Scratch space for computing the measures of a sample."""
 
@@ -159,33 +177,43 @@ def measured(
     population does not know, or that have no hold, do not count.
     """
     known, ready = people.parameters, people.ready_for(samples)
-    codes, cell = ready.seen.codes, ready.typing.cell[:, :2]
-    m = len(known.cells.vocabulary)
-    key = np.arange(2) * (m + 1) + codes[:, None]
-    x, y, scale = ready.seen.values[:, :2], ready.typing.y[:, :2], known.scale.take(cell)
-    pair = (known.location.take(cell) - known.location.take(key)) / scale
-    effects = known.contexts.effects_of(ready.seen.around(known.cells.spaces))
     owner = people.anyone() if template is None else template
-    if template is not None:
-        mean = template.mean.take(cell)
-        y = y - mean
-        pair += mean - template.mean.take(key) * known.scale.take(key) / scale
-    times = Seen(
-        plain(x),
-        np.exp(x),
-        plain(y),
-        scale,
-        pair,
-        np.where(np.isfinite(y), effects.sum(axis=2), np.nan),
-        effects,
-        y / owner.scale.take(cell),
-        owner.slopes,
-        codes,
-        codes < m,
-        modifiers(known.cells).take(codes),
-    )
-    there, offsets = np.isfinite(x[:, 1]) & times.known, ready.seen.offsets
-    return measures(times, offsets), np.add.reduceat(there, offsets[:-1], dtype=np.int64)
+    people.check_fits(owner)
+    N, offsets, shared = len(ready.seen.codes), ready.seen.offsets, known.contexts
+    own = (plain(owner.mean), plain(owner.scale), plain(owner.slopes), modifiers(known.cells))
+    typed = ready.seen.values, ready.typing.y, ready.typing.cell, ready.effects
+    source = Source(*typed, shared.location, shared.scale, *own)
+    x, ms, y, scale, pair, wide, of_person = np.empty((7, N, 2))
+    marks = np.empty(N, dtype=bool), np.empty(N, dtype=bool)
+    around = pair, wide, source.effects
+    times = Seen(x, ms, y, scale, *around, of_person, source.slopes, ready.seen.codes, *marks)
+    keys: Integers = np.zeros(len(offsets) - 1, dtype=np.int64)
+    fill_seen(source, offsets, times, keys)
+    return measures(times, offsets), keys
+
+
+@without_counting
+def fill_seen(source: Source, offsets: Integers, seen: Seen, keys: Integers) -> None:
+    """Fill in samples as the population sees them, and for each the number of known keys with a hold."""
+    m = len(source.held) - 1
+    for q in range(len(offsets) - 1):
+        for n in range(offsets[q], offsets[q + 1]):
+            code = min(max(seen.key[n], 0), m)
+            seen.known[n], seen.modifier[n] = code < m, source.held[code]
+            for f in range(2):
+                # The cell of the key alone comes before those of pairs.
+                c, alone = source.cell[n, f], f * (m + 1) + code
+                scale, x, y = source.scale[c], source.values[n, f], source.y[n, f]
+                pair = source.location[c] - source.location[alone] - source.mean[alone] * source.scale[alone]
+                wide = 0.0
+                for k in range(N_CONTEXTS):
+                    wide += source.effects[n, f, k]
+                seen.x[n, f], seen.times[n, f], seen.scale[n, f] = x, math.exp(x), scale
+                seen.y[n, f] = y - source.mean[c]
+                seen.pair[n, f] = pair / scale + source.mean[c]
+                seen.wide[n, f] = np.nan if np.isnan(y) else wide
+                seen.own[n, f] = seen.y[n, f] / source.own_scale[c]
+            keys[q] += seen.known[n] and not np.isnan(seen.x[n, 1])
 
 
 @lru_cache(maxsize=16)

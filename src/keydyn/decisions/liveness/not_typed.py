@@ -77,7 +77,7 @@ def times_of(samples: Samples) -> Floats:
     absent = [name for name in (INTERVAL, HOLD) if name not in names]
     if absent:
         raise ValueError(f"the samples have no feature {absent[0]!r}")
-    times = np.array(sequences.X[:, [names.index(INTERVAL), names.index(HOLD)]])
+    times = sequences.X.take((names.index(INTERVAL), names.index(HOLD)), axis=1)
     times[sequences.offsets[:-1], 0] = np.nan
     return times
 

@@ -25,7 +25,7 @@ from keydyn.model.data.sequences import Sequences
 from keydyn.model.data.vocabulary import MISSING
 from keydyn.population.model import PopulationModel
 from keydyn.population.shared_parameters import Template
-from keydyn.population.stream.streams import Runs
+from keydyn.population.stream.streams import Rows, Runs
 
 # Judges whether samples were typed by hand, given a population and the template of the claimed person.
 Judge = Callable[[PopulationModel, Template, Samples], list[Typed]]
@@ -55,7 +55,7 @@ class Look(NamedTuple):
 class Kept(NamedTuple):
     """Copies of the block sizes and judgements of sessions, and of the blocks that may be completed."""
 
-    own: Integers
+    rows: Rows
     size: Integers
     found: Floats
     due: Integers
@@ -123,19 +123,19 @@ class ByHand:
         """The arrays that events change, with one row per session."""
         return {"block": self._keys, "block_size": self._size, "by_hand": self._found}
 
-    def kept(self, own: Integers, sizes: Integers) -> Kept:
+    def kept(self, rows: Rows, runs: Runs) -> Kept:
         """Copy what `take` would change, for `put_back`; of blocks not completed, only the size."""
-        due = own[self._due(own, sizes)]
-        return Kept(own, self._size[own], self._found[own], due, self._keys[due])
+        due = runs.own[self._due(rows, runs.sizes)]
+        return Kept(rows, self._size[rows].copy(), self._found[rows].copy(), due, self._keys[due])
 
     def put_back(self, kept: Kept) -> None:
         """Restore sessions to their state before `take`."""
-        self._size[kept.own], self._found[kept.own] = kept.size, kept.found
+        self._size[kept.rows], self._found[kept.rows] = kept.size, kept.found
         self._keys[kept.due] = kept.keys
 
-    def _due(self, own: Integers, sizes: Integers) -> Truths:
+    def _due(self, rows: Rows, sizes: Integers) -> Truths:
         """Mask of the sessions in which a block may be complete after these numbers of events."""
-        return np.asarray(self._size[own] + sizes >= KEYS)
+        return np.asarray(self._size[rows] + sizes >= KEYS)
 
     def check(self, state: Tensors) -> None:
         """Raise a `ValueError` if a stored state is impossible."""

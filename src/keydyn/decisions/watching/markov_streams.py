@@ -14,7 +14,7 @@ from keydyn.files import Tensors
 from keydyn.model.watch.online_batch import OnlineBatch
 from keydyn.population.score.kernel import Asked
 from keydyn.population.shared_parameters import Template
-from keydyn.population.stream.streams import PopulationStreams, Runs, session_numbers
+from keydyn.population.stream.streams import PopulationStreams, Rows, Runs, session_numbers
 
 
 class MarkovStreams:
@@ -102,11 +102,11 @@ class MarkovStreams:
         """Refused: only a population's sessions can be stored."""
         self._refuse()
 
-    def kept(self, s: Integers) -> tuple[NDArray[Any], ...]:
+    def kept(self, s: Rows) -> tuple[NDArray[Any], ...]:
         """Keep nothing: an update that is refused has not changed anything."""
         return ()
 
-    def put_back(self, s: Integers, kept: tuple[NDArray[Any], ...]) -> None:
+    def put_back(self, s: Rows, kept: tuple[NDArray[Any], ...]) -> None:
         """Do nothing: there is nothing to put back."""
 
     def _refuse(self) -> NoReturn:

@@ -22,8 +22,8 @@ from keydyn.decisions.liveness.copies import (
     Words,
     fingerprints_bytes,
     fingerprints_of,
+    hashes_of_contexts,
     key_for,
-    keyed_hashes,
     part_evidence,
     probes_of,
     word_of,
@@ -99,12 +99,11 @@ class PlaybackCheck:
         typed = _times(np.array(self._press[block]), np.array(self._release[block]))[BEFORE:]
         times, tick, *_ = seen = SampleTimes.among(typed)
         words: Words = np.array(self._words[block], dtype=np.uint64)
-        context = np.stack([words[BEFORE - back : len(words) - back] for back in range(KEYS)])
-        hashes = keyed_hashes(context, self._key)
+        hashes = hashes_of_contexts(words, np.array([0, len(words)]), self._key, 1)[0, BEFORE:]
         # Repeated keys, as in a password or while a key is held, count once: one is always near another.
         first = np.unique(hashes, return_index=True)[1]
         chosen = np.sort(first[hashes[first] % np.uint64(2) == 0])
-        probes = probes_of(hashes[None, chosen], np.zeros_like(chosen), times[chosen], MOVES, self._key)
+        probes = probes_of(hashes[None, chosen], times[chosen], MOVES, self._key)
         copied = max(part_evidence(probes, known, tick) for known in (self._known, self._seen))
         own = probes.hashes[0, :, len(MOVES) // 2].copy()
         self._seen = Fingerprints.joined([self._seen, Fingerprints(own, np.array([0, len(own)]))], BLOCKS)

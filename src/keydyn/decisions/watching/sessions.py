@@ -23,7 +23,7 @@ from keydyn.keystrokes.schema import check_columns, refuse
 from keydyn.population.model import PopulationModel
 from keydyn.population.shared_parameters import Template
 from keydyn.population.stream.session_state import joined, packed, packed_each, parsed, record_of
-from keydyn.population.stream.streams import Runs, begins_of
+from keydyn.population.stream.streams import Runs, begins_of, rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -285,7 +285,7 @@ class WatchedSessions:
             if press is not None:
                 self._press[own] = press[order[runs.offsets[1:] - 1]]
         except BaseException:
-            self._put_back(own, kept)
+            self._put_back(kept)
             raise
         pausing = asked.states[:, 1] if asked.states.shape[1] > 1 else np.full(len(which), np.nan)
         if len(order) > 1:
@@ -305,15 +305,16 @@ class WatchedSessions:
 
     def _kept(self, runs: Runs) -> tuple[Any, ...]:
         """Copy what is needed to restore sessions if these events cannot be taken."""
-        by_hand = None if self._by_hand is None else self._by_hand.kept(runs.own, runs.sizes)
-        own = [array[runs.own] for array in self._changing]
-        return self._streams.kept(runs.own), own, by_hand
+        rows = rows_of(runs.own)
+        by_hand = None if self._by_hand is None else self._by_hand.kept(rows, runs)
+        own = [array[rows].copy() for array in self._changing]
+        return rows, self._streams.kept(rows), own, by_hand
 
-    def _put_back(self, which: Integers, kept: tuple[Any, ...]) -> None:
-        streams, own, by_hand = kept
-        self._streams.put_back(which, streams)
+    def _put_back(self, kept: tuple[Any, ...]) -> None:
+        rows, streams, own, by_hand = kept
+        self._streams.put_back(rows, streams)
         for array, copy in zip(self._changing, own, strict=True):
-            array[which] = copy
+            array[rows] = copy
         if self._by_hand is not None:
             self._by_hand.put_back(by_hand)
 

@@ -107,6 +107,10 @@ class OnePerson(NamedTuple):
     tempo: Floats
 
 
+# Whether the means of cells that were not typed are wanted, and whether their variances are.
+Untyped = tuple[bool, bool]
+
+
 class PersonRoom(NamedTuple):
     """Work arrays for one person at a time: of events, (N, F), of cells, (C,), and of keys, (G,)."""
 
@@ -123,10 +127,13 @@ class PersonRoom(NamedTuple):
     posterior: Posterior
 
 
-def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = True) -> People:
+def fit_people(
+    typing: Typing, chosen: Chosen, prior: Prior, complete: bool = True, spreads: bool = True
+) -> People:
     """Fit the people who typed these samples; means of untyped cells stay 0 unless the fit is `complete`.
 
-    A person without samples becomes anyone.
+    A person without samples becomes anyone. Without `spreads`, the variances of untyped cells stay 0 in any
+    case: they take most of the time.
     """
     (N, F), C = typing.y.shape, len(prior.differences.loadings)
     U, G, n = len(chosen.begins) - 1, len(prior.differences.feature), len(chosen.samples)
@@ -149,13 +156,14 @@ def fit_people(typing: Typing, chosen: Chosen, prior: Prior, complete: bool = Tr
         np.empty((3, 3)), np.empty(3), np.empty(3), Posterior.room(prior.differences),
     )  # fmt: skip
     typing = Typing(plain(typing.y), plain(typing.cell), plain(typing.offsets), plain(typing.classes))
-    _fit(typing, Chosen(plain(chosen.samples), plain(chosen.begins)), prior, complete, people, room)
+    chosen = Chosen(plain(chosen.samples), plain(chosen.begins))
+    _fit(typing, chosen, prior, (complete, complete and spreads), people, room)
     return people
 
 
 @without_counting
 def _fit(
-    typing: Typing, chosen: Chosen, prior: Prior, complete: bool, people: People, room: PersonRoom
+    typing: Typing, chosen: Chosen, prior: Prior, untyped: Untyped, people: People, room: PersonRoom
 ) -> None:
     for u in range(len(chosen.begins) - 1):
         first, end = chosen.begins[u], chosen.begins[u + 1]
@@ -175,7 +183,8 @@ def _fit(
                 _take_tempos(typing, prior, of_one, room)
             _take_means(typing, of_one, room)
             effects(room.variance, of_one.cell_mean, prior.differences, room.posterior)
-            _take_effects(prior, complete and iteration == ITERATIONS - 1, of_one, room)
+            last = iteration == ITERATIONS - 1
+            _take_effects(prior, (untyped[0] and last, untyped[1] and last), of_one, room)
             _take_noise(typing, prior, of_one, room)
         _take_residuals(typing, of_one, room)
         for f in range(typing.y.shape[1]):
@@ -231,19 +240,20 @@ def _take_means(typing: Typing, person: OnePerson, room: PersonRoom) -> None:
 
 
 @merged
-def _take_effects(prior: Prior, untyped: bool, person: OnePerson, room: PersonRoom) -> None:
-    """Compute μ = m0 + k (ȳ − m0), m0 = V z + E[a], and its variance; also of untyped cells if `untyped`."""
+def _take_effects(prior: Prior, untyped: Untyped, person: OnePerson, room: PersonRoom) -> None:
+    """Compute μ = m0 + k (ȳ − m0), m0 = V z + E[a], and its variance; of untyped cells as `untyped` says."""
     differences, posterior = prior.differences, room.posterior
     weight, mean, spread = person.weight, person.mean, person.spread
     for c in range(len(weight)):
         lam = differences.cell_variance[differences.feature[differences.key[c]]]
         room.squares[c] = 0.0
-        if weight[c] > 0.0 or untyped:
+        # Without values k is 0.
+        k_c = lam / (lam + room.variance[c])
+        if weight[c] > 0.0 or untyped[0]:
             base = expected(c, differences, posterior)
-            unsure = uncertainty(c, differences, posterior)
-            # Without values k is 0.
-            k_c = lam / (lam + room.variance[c])
             mean[c] = base + k_c * (person.cell_mean[c] - base)
+        if weight[c] > 0.0 or untyped[1]:
+            unsure = uncertainty(c, differences, posterior)
             spread[c] = (1.0 - k_c) ** 2 * unsure + lam * (1.0 - k_c)
             room.squares[c] = weight[c] * spread[c]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keydyn.arrays import Floats, Integers
 from keydyn.keystrokes.samples import Samples
-from keydyn.population.cells import Observations, observations
+from keydyn.population.cells import N_CONTEXTS, Observations, observations
 from keydyn.population.chain import Chain
 from keydyn.population.features import Typing, parents
 from keydyn.population.person.fitting import Chosen, Prior, fit_people
@@ -33,6 +33,8 @@ from keydyn.population.score.kernel import (
 from keydyn.population.shared_parameters import SharedParameters, Template
 from keydyn.short_repr import short_repr
 
+# A key, None for an unknown one, a feature, and the evidence of its times, in nats.
+Named = tuple[str | None, str, float]
 # Events times templates per compiled call, which takes well under a second: signals are handled only between
 # calls.
 AT_A_TIME = 2_000_000
@@ -96,6 +98,7 @@ class Ready:
     seen: Observations  # the samples in the population's form
     typing: Typing  # the samples without what people share
     shift: Floats  # (N, F) added to log-densities of y to give those of the measurements
+    effects: Floats  # (N, 2, N_CONTEXTS) the effect of each wider context on each interval and hold
 
     @cached_property
     def few(self) -> tuple[Integers, Typing]:
@@ -111,7 +114,8 @@ class Ready:
     @cached_property
     def sample_shift(self) -> Floats:
         """(n, 1) the shift of each sample."""
-        return np.add.reduceat(self.event_shift, self.typing.offsets[:-1])
+        shift: Floats = np.add.reduceat(self.shift, self.typing.offsets[:-1])
+        return np.asarray(shift.sum(axis=1, keepdims=True))
 
 
 class Fitted:
@@ -186,9 +190,10 @@ class Fitted:
         places = known.cells.places(samples.sequences.event_types)
         seen = observations(samples, known.features, places)
         around = seen.around(known.cells.spaces)
-        y, cell, shift = known.contexts.standardised(seen.values, around, seen.logs)
+        effects = np.empty((len(seen.codes), 2, N_CONTEXTS))
+        y, cell, shift = known.contexts.standardised(seen.values, around, seen.logs, effects)
         typing = Typing(y, cell, seen.offsets, known.classes[seen.codes])
-        return Ready(seen, typing, shift)
+        return Ready(seen, typing, shift, effects)
 
     def score(
         self,
@@ -243,6 +248,24 @@ class Fitted:
             "log_likelihood": np.bincount(group, of_person)[found],
             "evidence": evidence[found],
         }
+
+    def strongest(self, seen: Observations, terms: Floats, most: int) -> tuple[list[Named], list[Named]]:
+        """At most this many of the rows of `explained` with evidence above 0, and of those with some below.
+
+        Of each the key, None for an unknown one, the feature, and the evidence.
+        """
+        features, n_codes = self.parameters.features, len(self.keys)
+        group = seen.codes[:, None] + n_codes * np.arange(len(features))
+        # A missing value has terms of 0.
+        evidence = np.bincount(group.ravel(), (terms[..., 0] - terms[..., 1]).ravel())
+        order = evidence.argsort(kind="stable")
+
+        def named(places: Integers, sign: float) -> list[Named]:
+            numbers = zip(places.tolist(), evidence.take(places).tolist(), strict=True)
+            rows = [(divmod(place, n_codes), nats) for place, nats in numbers if sign * nats > 0.0]
+            return [(self.keys[code], features[f], nats) for (f, code), nats in rows]
+
+        return named(order[: -most - 1 : -1], 1.0), named(order[:most], -1.0)
 
 
 def _some(templates: Templates, users: slice) -> Templates:

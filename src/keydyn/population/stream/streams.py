@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from keydyn.arrays import Floats, Integers, Truths, without_counting
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import LabelCodes
-from keydyn.population.cells import LAST_IN_WORD, place_in_word, standardise
+from keydyn.population.cells import LAST_IN_WORD, NO_EFFECTS, place_in_word, standardise
 from keydyn.population.features import HOLD, INTERVAL, Around, Typing
 from keydyn.population.score.fitted import Fitted, one_by_one, side_by_side, together
 from keydyn.population.score.kernel import Asked, Sessions, TemplateColumns, Work, parts_left, score
@@ -46,6 +46,15 @@ class Runs(NamedTuple):
 
 
 _ONE: Integers = np.arange(2)
+# Some rows of a table: as a slice, where they follow each other, they are found and copied faster.
+Rows = Integers | slice
+
+
+def rows_of(own: Integers) -> Rows:
+    """The rows of sessions, whose numbers rise."""
+    if len(own) == 0 or own[-1] - own[0] >= len(own):
+        return own
+    return slice(int(own[0]), int(own[-1]) + 1)
 
 
 def begins_of(sessions: Integers) -> Truths:
@@ -244,11 +253,11 @@ class PopulationStreams:
         }
         return tables | self._parts
 
-    def kept(self, s: Integers) -> tuple[NDArray[Any], ...]:
+    def kept(self, s: Rows) -> tuple[NDArray[Any], ...]:
         """Copy the arrays that change with every event of these sessions, for `put_back`."""
-        return tuple(table[s] for table in self._changing)
+        return tuple(table[s].copy() for table in self._changing)
 
-    def put_back(self, s: Integers, kept: tuple[NDArray[Any], ...]) -> None:
+    def put_back(self, s: Rows, kept: tuple[NDArray[Any], ...]) -> None:
         """Restore these sessions from the copies that `kept` made."""
         for table, copy in zip(self._changing, kept, strict=True):
             table[s] = copy
@@ -273,10 +282,10 @@ class PopulationStreams:
         """
         known, offsets = self._known, runs.offsets
         y, cell = np.empty(values.shape), np.empty(values.shape, dtype=np.int64)
-        standardise(values, around, known.contexts, y, cell, shift)
+        standardise(values, around, known.contexts, y, cell, shift, NO_EFFECTS)
         found = Asked(events=np.empty((len(y), self.n_templates)), states=np.empty((len(y), self.n_states)))
-        first, classes = offsets[:-1], self._classes[around.key]
-        position, before = around.position[first], self._classes[around.before[first]]
+        first, classes = offsets[:-1], self._classes.take(around.key)
+        position, before = around.position.take(first), self._classes.take(around.before.take(first))
         room = Work.room(len(self._times), self.n_states)
         if len(y) * self.n_templates <= AT_A_TIME:
             # All shapes are known here, so nothing needs to be checked.
