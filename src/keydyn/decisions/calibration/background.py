@@ -119,7 +119,7 @@ class Background:
 
     @cached_property
     def own_calibrations(self) -> Calibrations:
-        """The calibrations, labelled as this population's."""
+        """The calibrations, labelled with the digest of this background's population."""
         return replace(self.calibrations, population=self.population.sha256)
 
     @property
@@ -131,8 +131,8 @@ class Background:
     def identity(self) -> str:
         """SHA-256 of the population, calibrations and cohort; sessions advanced together must share them."""
         # The calibrations name their population.
-        beside = "\n".join([self.own_calibrations.sha256, *self.members])
-        return hashlib.sha256(beside.encode()).hexdigest()
+        named = "\n".join([self.own_calibrations.sha256, *self.members])
+        return hashlib.sha256(named.encode()).hexdigest()
 
     def with_cohort(self, members: Mapping[str, Detector]) -> Background:
         """The background with these people as the cohort; with too few, the population itself serves."""
@@ -148,7 +148,7 @@ class Background:
         return {name: n for n, name in enumerate(self.members) if name != UNNAMED}
 
     def beside(self, user: str) -> tuple[Detector, ...]:
-        """The templates that claims to be a user are compared with: all but the user's own."""
+        """The templates to compare with when this user is claimed: all but the user's own."""
         place = self.place(user)
         return tuple(one for n, one in enumerate(self.others) if n != place)
 
@@ -380,12 +380,12 @@ def write_population(path: Path, people: PopulationModel) -> None:
 
 def read_background(path: Path, people: PopulationModel) -> Background | None:
     """Read the calibration stored beside a population, which must be its own; None if there is none."""
-    beside = calibration_file(path)
-    if not beside.exists():
+    stored = calibration_file(path)
+    if not stored.exists():
         return None
-    calibrations = CALIBRATIONS.parsed(read_regular(beside, LARGEST), beside)
+    calibrations = CALIBRATIONS.parsed(read_regular(stored, LARGEST), stored)
     if calibrations.population != people.sha256:
-        raise ValueError(f"{beside} is the calibration of a different population from {path}")
+        raise ValueError(f"{stored} is the calibration of a different population from {path}")
     return Background(PopulationDetector(population=people), (), calibrations)
 
 
