@@ -30,7 +30,7 @@ from keydyn.service.problems import Problem
 from keydyn.service.storage import counters
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import profiles, users
-from keydyn.service.wall_clock import DAY, SECOND
+from keydyn.service.wall_clock import DAY, whole_seconds
 from keydyn.service.wire import answers
 from keydyn.service.wire.both_ways import Level
 
@@ -118,7 +118,7 @@ def _identified(write: Write, now: int) -> str:
 def _check_identified(tenant: Tenant, number: int, now: int) -> None:
     most = tenant.settings.identifications_per_day
     if number > most:
-        seconds = -(-(DAY - now % DAY) // SECOND)
+        seconds = whole_seconds(DAY - now % DAY)
         detail = f"{most} samples may be identified per key and day; the next in {seconds} seconds."
         raise Problem(
             429, "identifications-spent", "No identification is left today", detail, retry_after=seconds
@@ -153,7 +153,7 @@ def _ranked(
 
 
 def _crowd(context: Context, place: TenantPlace) -> Crowd:
-    """Everyone at one moment, grouped by their backgrounds, without fingerprints.
+    """All people enrolled at this place at one moment, grouped by background, without fingerprints.
 
     Templates that are out of date are learnt first, and `Stale` is raised.
     """
