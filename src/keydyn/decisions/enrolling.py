@@ -95,7 +95,7 @@ class State:
         """The background that is in use, adjusted by the enrolled people unless it is not `learning`."""
         if self.background is None or not self.learning:
             return self.background
-        return beside_own(self.background, self.everyone)
+        return adjusted_by(self.background, self.everyone)
 
 
 class EnrolledPeople:
@@ -277,7 +277,7 @@ def place_of(background: Background, people: Mapping[str, Enrolled]) -> OwnPlace
     return own_place(background.calibrations, {user: one.comparisons for user, one in people.items()})
 
 
-def beside_own(
+def adjusted_by(
     background: Background, people: Mapping[str, Enrolled], place: OwnPlace | None = None
 ) -> Background:
     """The background adjusted by these enrolled people; `place` is the result of `place_of`, if known."""

@@ -206,6 +206,7 @@ class Background:
         # Without a cohort, claims are compared with anyone.
         beside = self._side_by_side if self.cohort else None
         raw, terms = people.score_terms([template.template_, people.anyone()], samples, beside)
+        # Columns of `raw`: the user's template, anyone's, then the cohort, if there is one.
         beside_scores = raw[:, 1:] if beside is None else raw[:, 2:]
         if place >= 0:
             beside_scores = np.delete(beside_scores, place, axis=1)
@@ -269,14 +270,14 @@ def learnt_with_trials(
     for fold in range(n_folds):
         here = asked[np.arange(len(asked)) % n_folds == fold]
         pattern = detector.prepare(_with(prior, samples[~np.isin(people, here)]))
-        cohort = _beside(pattern, prior, _cohort(pattern, typists, keep_cohort, n_jobs))
+        cohort = _with_prior(pattern, prior, _cohort(pattern, typists, keep_cohort, n_jobs))
         for keys, amount in amounts.items():
             parts[keys].append(claims(pattern, typists, here, _compared(pattern, cohort), n_jobs, amount))
         if progress is not None:
             progress(fold + 1)
     trials = {keys: together(some) for keys, some in parts.items()}
     pattern = detector.prepare(_with(prior, samples))
-    cohort = _beside(pattern, prior, _cohort(pattern, typists, keep_cohort, n_jobs))
+    cohort = _with_prior(pattern, prior, _cohort(pattern, typists, keep_cohort, n_jobs))
     if progress is not None:
         progress(FOLDS + 1)
     named = cohort.people[cohort.people >= 0]
@@ -327,7 +328,7 @@ def _with(prior: Samples | None, samples: Samples) -> Samples:
     return Samples.joined([prior, replace(samples, feature_table=None, kind=prior.kind)])
 
 
-def _beside(pattern: Detector, prior: Samples | None, cohort: Cohort) -> Cohort:
+def _with_prior(pattern: Detector, prior: Samples | None, cohort: Cohort) -> Cohort:
     """The cohort with the people of a prior put first."""
     if prior is None or not isinstance(pattern, PopulationDetector) or not cohort.templates:
         return cohort

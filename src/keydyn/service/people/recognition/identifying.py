@@ -171,16 +171,16 @@ def _crowd(context: Context, place: TenantPlace) -> Crowd:
             return held
         rows = [*map(_Row._make, plain)]
         verifiers, behind = [], []
-        for one, beside in backgrounds.items():
-            group = [row for row in rows if row.background == one]
-            fitted = [row for row in group if beside is not None and row.fitted_samples == row.samples]
+        for sha256, found in backgrounds.items():
+            group = [row for row in rows if row.background == sha256]
+            fitted = [row for row in group if found is not None and row.fitted_samples == row.samples]
             if len(fitted) < len(group):
                 known = {row.id for row in fitted}
                 behind += [row.id for row in group if row.id not in known]
-            if beside is not None and fitted:
+            if found is not None and fitted:
                 versions = {row.user_id: (row.id, row.version) for row in fitted}
-                templates = templates_of(connection, context, beside, versions)
-                verifiers.append(verifier_for(tenant, beside, templates))
+                templates = templates_of(connection, context, found, versions)
+                verifiers.append(verifier_for(tenant, found, templates))
         late = connection.execute(with_users().where(profiles.c.id.in_(behind))).all() if behind else []
         background = find_background(connection, context, place)
         if background is None and not verifiers:
