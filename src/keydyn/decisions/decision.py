@@ -226,6 +226,11 @@ def _counted(n: int) -> str:
     return f"{n} keystroke{'' if n == 1 else 's'}"
 
 
+def calibration_keys(counts: Sequence[Evidence]) -> Integers:
+    """(n,) numbers of keys by which the scores of samples are calibrated: those of known keys, at least 1."""
+    return np.array([max(one.known, 1) for one in counts], dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class KeyEvidence:
     """The evidence for a claim, in nats, from one time of a key; negative if it speaks against the claim."""

@@ -23,7 +23,7 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import open_set_scores
 from keydyn.decisions.calibration.comparisons import LEAST_PEOPLE, Comparisons, OwnPlace, own_place, own_rate
 from keydyn.decisions.calibration.trials import LARGEST_COHORT, spread
-from keydyn.decisions.decision import Decision, Targets, evidence
+from keydyn.decisions.decision import Decision, Targets, calibration_keys, evidence
 from keydyn.decisions.enrolled import Enrolled
 from keydyn.decisions.folder.folder import changing
 from keydyn.decisions.liveness.copies import Fingerprints
@@ -51,29 +51,36 @@ MOST_CLAIMED, MOST_ASKED = 50, 10
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Everything that decisions depend on; immutable, and replaced as a whole."""
+    """Everything that decisions depend on; immutable, and replaced as a whole.
+
+    Attributes
+    ----------
+    background : the background as it was learnt or given; None before a calibration
+    people : the enrolled people by name, in the order of their enrolment
+    others : people who are enrolled but not open to claims: the rest of a folder of which only some people
+        were loaded
+    learning : whether enrolled people adjust the background; False if it was given already adjusted
+    """
 
     background: Background | None
     people: Mapping[str, Enrolled]
-    # Enrolled too, but not open to claims: the rest of a folder of which only some people were loaded
     others: Mapping[str, Enrolled] = field(default_factory=dict)
-    # Whether enrolled people adjust the background; False if it was given already adjusted
     learning: bool = True
+    # Counts the calls of `together`.
+    _calls: Iterator[int] = field(default_factory=count, init=False, repr=False)
 
     @property
     def everyone(self) -> dict[str, Enrolled]:
         """All enrolled people, including those who are not open to claims."""
         return {**self.others, **self.people}
 
-    # Counts the calls of `together`
-    _questions: Iterator[int] = field(default_factory=count, init=False, repr=False)
-
     def together(self) -> SideBySide | None:
-        """Lay out the people's templates side by side; None on the first call, and without a population.
+        """The people's templates, laid out side by side; None on the first call, and without a population.
 
-        A program that makes a verifier for each identification is quicker without this, and saves memory.
+        The layout is worth its time and memory only from the second identification on: some programs make a
+        verifier for each.
         """
-        return self._side_by_side if next(self._questions) else None
+        return self._side_by_side if next(self._calls) else None
 
     @cached_property
     def _side_by_side(self) -> SideBySide | None:
@@ -84,11 +91,11 @@ class State:
         return self.background.population.side_by_side(templates)
 
     @cached_property
-    def beside(self) -> Background | None:
-        """The background, adjusted by the enrolled people unless it is not `learning`."""
+    def adjusted(self) -> Background | None:
+        """The background that is in use, adjusted by the enrolled people unless it is not `learning`."""
         if self.background is None or not self.learning:
             return self.background
-        return beside_own(self.background, self.everyone)
+        return adjusted_by(self.background, self.everyone)
 
 
 class EnrolledPeople:
@@ -241,12 +248,12 @@ class EnrolledPeople:
             change.commit(state.background, state.people, self.secret, self.sensors)
 
     def _ready(self) -> tuple[State, Background]:
-        """A consistent pair of people and background; a `ValueError` if there is no background yet."""
+        """The state, and the adjusted background that belongs to it; a `ValueError` if there is none yet."""
         state = self._state
-        beside = state.beside
-        if beside is None:
+        background = state.adjusted
+        if background is None:
             raise ValueError(UNCALIBRATED)
-        return state, beside
+        return state, background
 
 
 def person_of(state: State, user: str) -> Enrolled:
@@ -270,7 +277,7 @@ def place_of(background: Background, people: Mapping[str, Enrolled]) -> OwnPlace
     return own_place(background.calibrations, {user: one.comparisons for user, one in people.items()})
 
 
-def beside_own(
+def adjusted_by(
     background: Background, people: Mapping[str, Enrolled], place: OwnPlace | None = None
 ) -> Background:
     """The background adjusted by these enrolled people; `place` is the result of `place_of`, if known."""
@@ -311,7 +318,7 @@ def compared(
             counts = np.array([True] * C + [one not in (user, name) for one in names])
             beside = everyone[:, counts]
             scores[:, [v]] = open_set_scores(raw[:, [v]], beside, asked.sequences.lengths)
-        keys = np.array([max(one.known, 1) for one in evidence(asked, templates[0])], dtype=np.int64)
+        keys = calibration_keys(evidence(asked, templates[0]))
         amounts = np.array([people[name].keys for name in claimed], dtype=np.int64)
         found[user] = Comparisons(
             tuple(claimed) * len(asked),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Floats
 from keydyn.decisions.calibration.background import Background, nobody, shipped_background
 from keydyn.decisions.calibration.calibration import Meanings
 from keydyn.decisions.calibration.trials import suspicion_of
@@ -33,6 +33,7 @@ from keydyn.decisions.decision import (
     OperatingPoint,
     Targets,
     Typed,
+    calibration_keys,
     evidence,
     posterior_of,
 )
@@ -259,9 +260,9 @@ class Verifier(EnrolledPeople):
         state, background = self._ready()
         people = [person_of(state, user) for user in users]
         watching = self._watching(background, people) if level is None else self._at_level(level)
-        beside = background.watched
-        places = [beside.place(user) for user in users]
-        return watched_sessions(beside, [one.template for one in people], watching, places)
+        watched = background.watched
+        places = [watched.place(user) for user in users]
+        return watched_sessions(watched, [one.template for one in people], watching, places)
 
     def watch_pool(self, sessions: int) -> WatchedSessions:
         """Make room for a number of sessions; `WatchedSessions.restart` begins each in a user's name.
@@ -322,26 +323,40 @@ class Verifier(EnrolledPeople):
         """Decide for each sample whether this person typed it."""
         scores, terms = background.explained_scores(user, one.template, samples)
         counts = evidence(samples, one.template)
-        meanings = background.calibrations.at(one.keys).meanings(scores, _telling(counts))
-        answers, ends = self.at.answers(meanings), samples.sequences.offsets.tolist()
+        meanings = background.calibrations.at(one.keys).meanings(scores, calibration_keys(counts))
+        answers, offsets = self.at.answers(meanings), samples.sequences.offsets.tolist()
         llr, rates, low, high, _ = (each.tolist() for each in meanings)
         found = []
         for n, sample in enumerate(samples):
             by_hand = typed_in_name_of(one.template, sample)
             (copied,) = copy_evidence(sample, one.fingerprints, self.secret).tolist()
             answer, reasons = self._answer(sample, counts[n], copied, answers[n], by_hand)
-            own = None if terms is None else terms[ends[n] : ends[n + 1]]
-            spoke, rate = _loudest(one.template, sample, own), (rates[n], (low[n], high[n]))
-            score = float(scores[n])
-            found.append(Decision(user, answer, llr[n], *rate, counts[n], reasons, *spoke, score, by_hand))
+            own = None if terms is None else terms[offsets[n] : offsets[n + 1]]
+            spoke_for, spoke_against = _loudest(one.template, sample, own)
+            found.append(
+                Decision(
+                    claimed=user,
+                    answer=answer,
+                    llr=llr[n],
+                    false_match_rate=rates[n],
+                    interval=(low[n], high[n]),
+                    evidence=counts[n],
+                    reasons=reasons,
+                    spoke_for=spoke_for,
+                    spoke_against=spoke_against,
+                    score=float(scores[n]),
+                    typed=by_hand,
+                )
+            )
         return found
 
     def _answer(
         self, sample: Samples, counts: Evidence, copied: float, answer: str, by_hand: Typed
     ) -> tuple[str, Reasons]:
-        """Return the answer and its reasons: untyped samples are rejected, too little evidence is unsure.
+        """Return the answer to a claim and its reasons; `answer` is the one that the score alone gives.
 
-        A sample whose keys came in bursts and that may be forged is not accepted.
+        A sample that was not typed is rejected, and one with too little evidence is unsure. A sample that may
+        be forged, but whose keys came in bursts, is not accepted.
         """
         attacks, doubts = not_typed(sample, copied), remarks(sample, counts)
         if by_hand.reason is not None and by_hand.rate <= self.at.alarms and counts.known >= REJECTED_FROM:
@@ -362,7 +377,7 @@ class Verifier(EnrolledPeople):
     ) -> Identification:
         users, everyone = list(people), list(people.values())
         enrolled = np.array([one.keys for one in everyone])
-        keys = _telling(evidence(sample, everyone[0].template))
+        keys = calibration_keys(evidence(sample, everyone[0].template))
         meanings = background.calibrations.meanings(scores, keys, enrolled)
         posterior = posterior_of(meanings.llr)
         order = np.argsort(-meanings.llr, kind="stable").tolist()
@@ -370,18 +385,13 @@ class Verifier(EnrolledPeople):
         first = everyone[best]
         counts = evidence(sample, first.template)[0]
         copied = float(copy_evidence(sample, first.fingerprints, self.secret)[0])
-        (said,) = self.at.answers(Meanings(*(each[best : best + 1] for each in meanings)))
+        (by_score,) = self.at.answers(Meanings(*(each[best : best + 1] for each in meanings)))
         by_hand = typed_in_name_of(first.template, sample)
-        answer, reasons = self._answer(sample, counts, copied, said, by_hand)
+        answer, reasons = self._answer(sample, counts, copied, by_score, by_hand)
         columns = (values[order].tolist() for values in (posterior, meanings.llr, meanings.false_match))
         candidates = tuple(map(Candidate, [users[u] for u in order], *columns))
         nobody = answer != ACCEPT or bool(posterior[-1] >= posterior[best])
         return Identification(candidates, nobody, float(posterior[-1]), counts, reasons, by_hand)
-
-
-def _telling(counts: list[Evidence]) -> Integers:
-    """(n,) numbers of keystrokes of keys that the detector knows, at least 1."""
-    return np.array([max(one.known, 1) for one in counts])
 
 
 def _loudest(

@@ -79,10 +79,10 @@ def run_study(study: LabStudy, options: dict[str, Any], run: RunOptions) -> Fact
         resumed = {"resumed": True} if parts.any() else {}
         result = plan.work(parts)
         show_progress("tables and figures", 1.0)
-        # The folder may have been used by another study before.
+        # The folder may have files of another study.
         outputs.clear(name for each in STUDIES.values() for name in each.files())
         facts = {"study": study.name, **environment(), **plan.facts(result)}
-        for write in plan.beside:
+        for write in plan.more_files:
             write(outputs)
         tables: list[Table] = study.report().write(outputs, result, facts)
         outputs.finish({**facts, **resumed}, began)

@@ -12,3 +12,8 @@ SECOND, HOUR, DAY = 1000, 3_600_000, 86_400_000
 def wall_clock() -> int:
     """The time of the system's clock."""
     return time.time_ns() // 1_000_000
+
+
+def whole_seconds(milliseconds: int) -> int:
+    """A waiting time in seconds, rounded up."""
+    return -(-milliseconds // SECOND)

@@ -36,7 +36,7 @@ def test_a_loop_is_noticed_in_its_second_round(typed, length, jitter):
     for n in range(2):
         names, press, release = part(typed, 0, length, n * (typed[1][length] + 1e3))
         press = np.maximum.accumulate(press + random.normal(0.0, jitter, length)).tolist()
-        found.append(recording.typed(names, press, release))
+        found.append(recording.take(names, press, release))
     assert found[0] is None
     at, reason = found[1]
     assert at < 2 * BLOCK
@@ -44,33 +44,33 @@ def test_a_loop_is_noticed_in_its_second_round(typed, length, jitter):
 
 
 def test_fresh_keys_and_a_password_typed_again_and_again_are_not_recordings(typed):
-    assert new().typed(*typed) is None
+    assert new().take(*typed) is None
     frame = make_typists(1, 60, random_state=4)
     recording = new()
     for _, sample in frame.groupby("session"):
         columns = [sample[name].tolist() for name in ("keyname", "timepress", "timerelease")]
-        assert recording.typed(*columns) is None
+        assert recording.take(*columns) is None
 
 
 def test_it_continues_elsewhere_and_does_not_depend_on_frames(typed):
     whole, parts, at = new(), new(), 0
-    whole.typed(*part(typed, 0, 400))
+    whole.take(*part(typed, 0, 400))
     for size in (1, 49, 7, 120, 3, 220):
-        parts.typed(*part(typed, at, at + size))
+        parts.take(*part(typed, at, at + size))
         at += size
         elsewhere = new()
-        assert elsewhere.resume(parts.beside(b"the session")) == b"the session"
+        assert elsewhere.resume(parts.packed_with(b"the session")) == b"the session"
         parts = elsewhere
-    assert parts.beside(b"") == whole.beside(b"")
+    assert parts.packed_with(b"") == whole.packed_with(b"")
     # Its size has a limit.
-    whole.typed(*part(typed, 400, 1500))
-    assert len(whole.beside(b"")) < 12_000
+    whole.take(*part(typed, 400, 1500))
+    assert len(whole.packed_with(b"")) < 12_000
 
 
 def test_a_state_that_was_changed_is_refused(typed):
     recording = new()
-    recording.typed(*part(typed, 0, 120))
-    contents = recording.beside(b"")
+    recording.take(*part(typed, 0, 120))
+    contents = recording.packed_with(b"")
     for wrong in (b"", contents[:3], contents[:40], contents[:-1], contents[4:], bytes(200)):
         with pytest.raises(ValueError, match=r"recordings|checksum|short|not"):
             new().resume(wrong)
@@ -80,10 +80,10 @@ def test_a_state_that_was_changed_is_refused(typed):
 @pytest.mark.parametrize("times", ["_press", "_release"])
 def test_a_state_with_one_time_that_is_not_finite_is_refused(typed, times):
     recording = new()
-    recording.typed(*part(typed, 0, 120))
+    recording.take(*part(typed, 0, 120))
     getattr(recording, times)[-3] = np.inf
     with pytest.raises(ValueError, match="times that are not finite"):
-        new().resume(recording.beside(b""))
+        new().resume(recording.packed_with(b""))
 
 
 def test_a_watch_is_locked_by_a_recording_and_says_so():

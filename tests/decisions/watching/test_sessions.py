@@ -231,7 +231,7 @@ def test_what_is_refused_leaves_nothing(known):
         sessions.resume(state, [0, 1])
     with pytest.raises(ValueError, match="another claimed"):
         sessions.resume(sessions.state([1]), [0])
-    with pytest.raises(ValueError, match="nobody"):
+    with pytest.raises(ValueError, match="no one in it"):
         WatchedSessions(model, [templates[0]], [], CALIBRATION, SETTINGS)
     with pytest.raises(ValueError, match="follows one session, not 8"):
         Watch(sessions)

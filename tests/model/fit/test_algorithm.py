@@ -209,7 +209,7 @@ def test_a_long_sequence_keeps_its_precision():
     np.testing.assert_allclose(found.occupancy, occupancy, rtol=1e-10)
     np.testing.assert_allclose(found.transitions, steps.reshape(16, 2, 2), rtol=1e-10)
     np.testing.assert_allclose(found.occupancy.sum(axis=1), np.bincount(codes), rtol=1e-12)
-    np.testing.assert_allclose(found.transitions.sum(axis=(1, 2)), found.counts.pair, rtol=1e-12)
+    np.testing.assert_allclose(found.transitions.sum(axis=(1, 2)), found.counts.pair_counts, rtol=1e-12)
 
 
 def test_many_pairs_change_the_order_of_work_and_nothing_else():

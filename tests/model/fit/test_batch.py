@@ -26,7 +26,7 @@ def test_every_model_has_its_own_part(weighted):
     data, weights = weighted
     together = Batch.of(data, weights, FAMILIES)
     rules = POHMM(smoothing={"start": "frequency", "transitions": 0.3, "emission": "frequency"})._settings(2)
-    chain, least = together.chain(rules), together.least_scales(rules)
+    chain, least = together.type_chain(rules), together.least_scales(rules)
     sizes = {"sequences_of": 0, "rows_of": 0, "pairs_of": 0, "steps_of": 0}
     n_events = 0
     for b, (item, own) in enumerate(zip(data, weights, strict=True)):
@@ -47,14 +47,14 @@ def test_every_model_has_its_own_part(weighted):
             np.testing.assert_array_equal(ours, getattr(alone.events, name), err_msg=name)
         counts, expected = together.counts(b), alone.counts(0)
         assert counts.event_types.tolist() == expected.event_types.tolist()
-        for name in ("pairs", "types", "starts", "pair"):
+        for name in ("pairs", "type_counts", "start_counts", "pair_counts"):
             np.testing.assert_array_equal(getattr(counts, name), getattr(expected, name))
         # Sums over all models are taken in one pass, so that they may differ in their last digit.
         np.testing.assert_allclose(least[before["rows_of"]], alone.least_scales(rules)[0], rtol=1e-14)
         values = slice(n_events, n_events + item.n_events)
         np.testing.assert_array_equal(together.engine_values[values], alone.engine_values)
         rows, pairs = slice(before["rows_of"], sizes["rows_of"]), slice(before["pairs_of"], sizes["pairs_of"])
-        own_chain = alone.chain(rules)
+        own_chain = alone.type_chain(rules)
         np.testing.assert_array_equal(chain.pairs[pairs] - before["rows_of"], own_chain.pairs)
         np.testing.assert_allclose(chain.of_pairs[pairs], own_chain.of_pairs, rtol=1e-14)
         np.testing.assert_allclose(chain.of_types[rows], own_chain.of_types, rtol=1e-14)
@@ -89,9 +89,9 @@ def test_counts_by_hand(weighted):
         counts = together.counts(b)
         names = counts.event_types.tolist()
         assert names == sorted(types)
-        assert dict(zip(names, counts.types, strict=True)) == pytest.approx(types)
-        assert {k: v for k, v in zip(names, counts.starts, strict=True) if v} == pytest.approx(starts)
-        found = {(names[v], names[w]): f for (v, w), f in zip(counts.pairs, counts.pair, strict=True)}
+        assert dict(zip(names, counts.type_counts, strict=True)) == pytest.approx(types)
+        assert {k: v for k, v in zip(names, counts.start_counts, strict=True) if v} == pytest.approx(starts)
+        found = {(names[v], names[w]): f for (v, w), f in zip(counts.pairs, counts.pair_counts, strict=True)}
         assert found == pytest.approx(pairs)
 
 

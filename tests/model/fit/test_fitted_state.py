@@ -225,10 +225,10 @@ def test_no_thread_loses_what_another_learns():
     model = POHMM().partial_fit(*chunks[0][:1], events=chunks[0][1])
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda chunk: model.partial_fit(chunk[0], events=chunk[1]), chunks[1:]))
-    assert model._state.result.statistics.counts.types.sum() == 50 * len(chunks)
+    assert model._state.result.statistics.counts.type_counts.sum() == 50 * len(chunks)
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda chunk: model.accumulate(chunk[0], events=chunk[1]), chunks))
-    assert model.update()._state.result.statistics.counts.types.sum() == 2 * 50 * len(chunks)
+    assert model.update()._state.result.statistics.counts.type_counts.sum() == 2 * 50 * len(chunks)
 
 
 def test_a_classifier_is_replaced_at_once():

@@ -83,27 +83,28 @@ def watch(
         raise typer.Exit(watch_stream(reading, watched, delivery.as_json))
     recording, _ = reading.recording(anonymous=True)
     samples = recorded_samples(recording.keystrokes, verifier.sensors)
-    parts = np.split(verifier.suspicion(user, samples), samples.sequences.offsets[1:-1])
-    rows = []
-    template = verifier.person(user).template
-    counts = evidence(samples, template)
-    for n, ((who, session), found, here) in enumerate(zip(samples.names, parts, counts, strict=True)):
-        shortage = here.shortage(*least)
+    suspicions = np.split(verifier.suspicion(user, samples), samples.sequences.offsets[1:-1])
+    rows, template = [], verifier.person(user).template
+    each = zip(samples.names, suspicions, evidence(samples, template), strict=True)
+    for n, ((who, session), suspicion, counts) in enumerate(each):
+        shortage = counts.shortage(*least)
         by_hand = looks_in_name_of(template, samples[[n]], enough.alarms)
-        forged_at = next((look.event for look in by_hand if look.forged), len(found))
-        at = len(found) if shortage else min(first_above(found, level), forged_at)
-        answer = "unsure" if shortage else "accept" if at == len(found) else "reject"
-        forged = [look.typed.reason for look in by_hand if look.event == at]
+        n_keys = len(suspicion)
+        forged_at = next((look.event for look in by_hand if look.forged), n_keys)
+        # The key, from 0, at which the session is rejected; n_keys if it is not.
+        rejected_at = n_keys if shortage else min(first_above(suspicion, level), forged_at)
+        answer = "unsure" if shortage else "accept" if rejected_at == n_keys else "reject"
+        forged = [look.typed.reason for look in by_hand if look.event == rejected_at]
         rows.append(
             {
                 "user": typist(recording, who),
                 "session": str(session),
                 "claimed": user,
-                "keys": len(found),
-                "suspicion": float(found.max()),
+                "keys": n_keys,
+                "suspicion": float(suspicion.max()),
                 "threshold": level,
-                "rejected_at_key": at + 1 if at < len(found) else None,
-                "over_time": _sparkline(found, level),
+                "rejected_at_key": rejected_at + 1 if rejected_at < n_keys else None,
+                "over_time": _sparkline(suspicion, level),
                 "typed": by_hand[-1].typed.answer if by_hand else "unsure",
                 "verdict": WORDS[answer],
                 "answer": answer,
@@ -115,12 +116,12 @@ def watch(
     exit_by_verdict(rows)
 
 
-def _sparkline(penalty: Any, threshold: float, width: int = 12) -> str:
+def _sparkline(suspicion: Any, threshold: float, width: int = 12) -> str:
     """Draw a block per stretch of keys, as high as its largest suspicion; half height is the threshold."""
     import numpy as np
 
     blocks = "▁▂▃▄▅▆▇█"
-    stretches = np.array_split(penalty, min(width, len(penalty)))
+    stretches = np.array_split(suspicion, min(width, len(suspicion)))
     heights = np.array([stretch.max() for stretch in stretches])
     steps = np.minimum((heights / max(threshold, 1e-12) * 4).astype(int), 7)
     return "".join(blocks[step] for step in steps)

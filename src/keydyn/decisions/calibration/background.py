@@ -119,7 +119,7 @@ class Background:
 
     @cached_property
     def own_calibrations(self) -> Calibrations:
-        """The calibrations, labelled as this population's."""
+        """The calibrations, labelled with the digest of this background's population."""
         return replace(self.calibrations, population=self.population.sha256)
 
     @property
@@ -131,8 +131,8 @@ class Background:
     def identity(self) -> str:
         """SHA-256 of the population, calibrations and cohort; sessions advanced together must share them."""
         # The calibrations name their population.
-        beside = "\n".join([self.own_calibrations.sha256, *self.members])
-        return hashlib.sha256(beside.encode()).hexdigest()
+        named = "\n".join([self.own_calibrations.sha256, *self.members])
+        return hashlib.sha256(named.encode()).hexdigest()
 
     def with_cohort(self, members: Mapping[str, Detector]) -> Background:
         """The background with these people as the cohort; with too few, the population itself serves."""
@@ -148,7 +148,7 @@ class Background:
         return {name: n for n, name in enumerate(self.members) if name != UNNAMED}
 
     def beside(self, user: str) -> tuple[Detector, ...]:
-        """The templates that claims to be a user are compared with: all but the user's own."""
+        """The templates to compare with when this user is claimed: all but the user's own."""
         place = self.place(user)
         return tuple(one for n, one in enumerate(self.others) if n != place)
 
@@ -206,6 +206,7 @@ class Background:
         # Without a cohort, claims are compared with anyone.
         beside = self._side_by_side if self.cohort else None
         raw, terms = people.score_terms([template.template_, people.anyone()], samples, beside)
+        # Columns of `raw`: the user's template, anyone's, then the cohort, if there is one.
         beside_scores = raw[:, 1:] if beside is None else raw[:, 2:]
         if place >= 0:
             beside_scores = np.delete(beside_scores, place, axis=1)
@@ -269,14 +270,14 @@ def learnt_with_trials(
     for fold in range(n_folds):
         here = asked[np.arange(len(asked)) % n_folds == fold]
         pattern = detector.prepare(_with(prior, samples[~np.isin(people, here)]))
-        cohort = _beside(pattern, prior, _cohort(pattern, typists, keep_cohort, n_jobs))
+        cohort = _with_prior(pattern, prior, _cohort(pattern, typists, keep_cohort, n_jobs))
         for keys, amount in amounts.items():
             parts[keys].append(claims(pattern, typists, here, _compared(pattern, cohort), n_jobs, amount))
         if progress is not None:
             progress(fold + 1)
     trials = {keys: together(some) for keys, some in parts.items()}
     pattern = detector.prepare(_with(prior, samples))
-    cohort = _beside(pattern, prior, _cohort(pattern, typists, keep_cohort, n_jobs))
+    cohort = _with_prior(pattern, prior, _cohort(pattern, typists, keep_cohort, n_jobs))
     if progress is not None:
         progress(FOLDS + 1)
     named = cohort.people[cohort.people >= 0]
@@ -327,7 +328,7 @@ def _with(prior: Samples | None, samples: Samples) -> Samples:
     return Samples.joined([prior, replace(samples, feature_table=None, kind=prior.kind)])
 
 
-def _beside(pattern: Detector, prior: Samples | None, cohort: Cohort) -> Cohort:
+def _with_prior(pattern: Detector, prior: Samples | None, cohort: Cohort) -> Cohort:
     """The cohort with the people of a prior put first."""
     if prior is None or not isinstance(pattern, PopulationDetector) or not cohort.templates:
         return cohort
@@ -380,12 +381,12 @@ def write_population(path: Path, people: PopulationModel) -> None:
 
 def read_background(path: Path, people: PopulationModel) -> Background | None:
     """Read the calibration stored beside a population, which must be its own; None if there is none."""
-    beside = calibration_file(path)
-    if not beside.exists():
+    stored = calibration_file(path)
+    if not stored.exists():
         return None
-    calibrations = CALIBRATIONS.parsed(read_regular(beside, LARGEST), beside)
+    calibrations = CALIBRATIONS.parsed(read_regular(stored, LARGEST), stored)
     if calibrations.population != people.sha256:
-        raise ValueError(f"{beside} is the calibration of a different population from {path}")
+        raise ValueError(f"{stored} is the calibration of a different population from {path}")
     return Background(PopulationDetector(population=people), (), calibrations)
 
 

@@ -53,12 +53,12 @@ class PlaybackCheck:
     >>> from keydyn.datasets import make_typists
     >>> from keydyn.decisions.liveness.copies import Fingerprints
     >>> from keydyn.decisions.watching.playback import PlaybackCheck
-    >>> recording = PlaybackCheck(Fingerprints.none(), bytes(range(32)))
+    >>> check = PlaybackCheck(Fingerprints.none(), bytes(range(32)))
     >>> typed = make_typists(1, 1, "free", 100)
     >>> once = [typed[name].tolist() for name in ("keyname", "timepress", "timerelease")]
-    >>> recording.typed(*once) is None
+    >>> check.take(*once) is None
     True
-    >>> at, reason = recording.typed(*once)  # the second time it is a copy
+    >>> at, reason = check.take(*once)  # the second time it is a copy
     >>> at
     49
     """
@@ -74,7 +74,7 @@ class PlaybackCheck:
         self._press = [math.nan] * BEFORE
         self._release = [math.nan] * BEFORE
 
-    def typed(
+    def take(
         self, keys: Sequence[str], press: Sequence[float], release: Sequence[float | None]
     ) -> tuple[int, str] | None:
         """Take the next keys; if they were not typed, return the key at which this shows and the reason."""
@@ -110,8 +110,8 @@ class PlaybackCheck:
         reasons = [RECORDED] if copied > LIMIT else times_reasons(seen)
         return reasons[0] if reasons else None
 
-    def beside(self, session: bytes) -> bytes:
-        """The state that another process needs to continue, put in front of that of the session itself."""
+    def packed_with(self, session: bytes) -> bytes:
+        """The state that another process needs to continue, followed by that of the session itself."""
         keys = np.empty(len(self._words), dtype=_KEY)
         keys["word"], keys["press"], keys["release"] = self._words, self._press, self._release
         count = np.array([len(keys)], dtype=_LENGTH)
@@ -119,7 +119,7 @@ class PlaybackCheck:
         return np.array([len(own)], dtype=_LENGTH).tobytes() + own + session
 
     def resume(self, contents: bytes) -> bytes:
-        """Continue from the result of `beside`, and return the state of the session itself.
+        """Continue from the result of `packed_with`, and return the state of the session itself.
 
         A `ValueError` says what is wrong with the contents.
         """

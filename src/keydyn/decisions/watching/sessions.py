@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from keydyn.decisions.watching.markov_streams import MarkovStreams, TermStreams
 
-# The arrays that follow each session, in addition to its terms.
+# The arrays with one row per session that `WatchedSessions` keeps besides its streams, in attributes of these
+# names with an underscore.
 NUMBERS = ("sums", "weights", "suspicion", "locked_at", "press")
 
 
@@ -55,6 +56,9 @@ class WatchedSessions:
     [0, 0]
     """
 
+    # Only sessions of a population are checked for forgeries.
+    _by_hand: ByHand | None = None
+
     def __init__(
         self,
         population: PopulationModel,
@@ -69,9 +73,6 @@ class WatchedSessions:
         streams = population.online_many(claimed, cohort)
         self._begin(streams, population.parameters.features, calibration, watching, left_out)
         self._by_hand = ByHand(population, claimed, watching.alarms)
-
-    # Only sessions of a population are checked for forgeries.
-    _by_hand: ByHand | None = None
 
     @classmethod
     def over(
@@ -276,8 +277,8 @@ class WatchedSessions:
         try:
             times = rows.astype(np.float32)
             before = self._streams.events_in(own)
-            asked = self._streams.advance(runs, rows, typed)
-            found = self._advanced(asked.events, runs, before)
+            scored = self._streams.advance(runs, rows, typed)
+            found = self._advanced(scored.events, runs, before)
             looks = [] if self._by_hand is None else self._by_hand.take(runs, typed, times)
             for look in looks:
                 if look.forged:
@@ -287,14 +288,14 @@ class WatchedSessions:
         except BaseException:
             self._put_back(kept)
             raise
-        pausing = asked.states[:, 1] if asked.states.shape[1] > 1 else np.full(len(which), np.nan)
+        pausing = scored.states[:, 1] if scored.states.shape[1] > 1 else np.full(len(which), np.nan)
         if len(order) > 1:
             back = np.empty_like(order)
             back[order] = np.arange(len(order))
             found, pausing = found[:, back], pausing[back]
             looks = [look._replace(event=int(order[look.event])) for look in looks]
-        ratio, n_keys, level, locked = found
-        return Watched(ratio, n_keys, level, locked > 0, pausing, tuple(looks))
+        ratio, n_keys, suspicion, locked = found
+        return Watched(ratio, n_keys, suspicion, locked > 0, pausing, tuple(looks))
 
     def _lock_as_forged(self, look: Look, runs: Runs, before: Integers, found: Floats) -> None:
         """Lock a session from this look on, unless it is locked already, and note it in `found`."""
@@ -347,6 +348,7 @@ class WatchedSessions:
         self._weights[which[there], found[there]] = ABSENT
 
     def _own(self) -> dict[str, Any]:
+        """The arrays of all sessions that belong to a state, besides those of the streams."""
         own = {name: getattr(self, f"_{name}") for name in NUMBERS}
         return own if self._by_hand is None else own | self._by_hand.tables()
 

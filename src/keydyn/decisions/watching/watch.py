@@ -1,4 +1,4 @@
-"""The interfaces to watched sessions: a single session, or a pool of sessions that come and go."""
+"""A single watched session (`Watch`), and a pool of sessions that come and go (`WatchedPool`)."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Watch:
     ('trusted', None)
     """
 
-    def __init__(self, session: WatchedSessions, recording: PlaybackCheck | None = None) -> None:
+    def __init__(self, session: WatchedSessions, playback: PlaybackCheck | None = None) -> None:
         if len(session) != 1:
             raise ValueError(f"a watch follows one session, not {len(session)}")
-        # Without fingerprints of the person, only repetitions within the session are found as recordings.
-        self._recording = recording or PlaybackCheck(Fingerprints.none(), bytes(SHORTEST_SECRET))
+        # Without fingerprints of the person, only repetitions within the session are recognised.
+        self._playback = playback or PlaybackCheck(Fingerprints.none(), bytes(SHORTEST_SECRET))
         self._sessions = session
         #: The reason why the session was locked, if its keys were not typed: "a recording", "too regular",
         #: "pasted" or "forged", with an explanation; else None.
@@ -91,7 +91,7 @@ class Watch:
         found = self._sessions.update_keystrokes(keystrokes, np.zeros(len(keystrokes), dtype=np.int64))
         self._note(found, was_locked)
         columns = ("keyname", "timepress", "timerelease")
-        not_typed = self._recording.typed(*(keystrokes[name].tolist() for name in columns))
+        not_typed = self._playback.take(*(keystrokes[name].tolist() for name in columns))
         if not_typed is None:
             return found
         at, reason = not_typed
@@ -116,16 +116,16 @@ class Watch:
     def restart(self) -> None:
         """Begin another session of the same person, trusted; what was typed so far is remembered."""
         self._sessions.restart()
-        self._recording.restart()
+        self._playback.restart()
         self.reason = None
 
     def state(self) -> bytes:
         """The state that another process needs to continue the session."""
-        return self._recording.beside(self._sessions.state())
+        return self._playback.packed_with(self._sessions.state())
 
     def resume(self, contents: bytes) -> None:
         """Continue from a `state`; a `ValueError` says what does not fit."""
-        self._sessions.resume(self._recording.resume(contents))
+        self._sessions.resume(self._playback.resume(contents))
 
 
 class NotWatchableError(ValueError):

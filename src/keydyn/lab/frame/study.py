@@ -37,13 +37,13 @@ class Plan(Generic[Result]):
     work : does everything that takes long; finished parts are kept in the given `Parts`
     facts : returns the entries of run.json, except the study, its environment and the time it took
     warnings : messages that the user should see before the work begins
-    beside : functions that write files which need more than the result; called before the report is written
+    more_files : functions that write files which need more than the result; called before the report
     """
 
     work: Callable[[Parts], Result]
     facts: Callable[[Result], Facts]
     warnings: list[str] = field(default_factory=list)
-    beside: tuple[Callable[[Outputs], object], ...] = ()
+    more_files: tuple[Callable[[Outputs], object], ...] = ()
 
 
 @dataclass(frozen=True)

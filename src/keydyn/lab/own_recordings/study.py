@@ -145,7 +145,8 @@ class Reporting:
             return plan
         from keydyn.lab.standard_report.stated_facts import write_template
 
-        return replace(plan, beside=(*plan.beside, lambda outputs: write_template(outputs.folder)))
+        more_files = (*plan.more_files, lambda outputs: write_template(outputs.folder))
+        return replace(plan, more_files=more_files)
 
 
 @study(

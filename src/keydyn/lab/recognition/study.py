@@ -44,8 +44,8 @@ def recognition(
     rows, warnings = chosen_rows(dataset, data)
 
     return Plan(
-        partial(score_rows, rows, detectors),
-        lambda scores: recognition_facts(rows, detectors, seed, scores),
-        warnings,
-        (partial(draw_densities, rows),),
+        work=partial(score_rows, rows, detectors),
+        facts=lambda scores: recognition_facts(rows, detectors, seed, scores),
+        warnings=warnings,
+        more_files=(partial(draw_densities, rows),),
     )

@@ -16,7 +16,7 @@ from keydyn.arrays import Floats, Integers, Truths
 from keydyn.decisions.calibration.amounts import Calibrations
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.trials import spread
-from keydyn.decisions.decision import evidence
+from keydyn.decisions.decision import calibration_keys, evidence
 from keydyn.detectors import Detector, PopulationDetector
 from keydyn.evaluation.rates.confidence import Claims
 from keydyn.evaluation.rates.error_curve import ErrorCurve, equal_error_rate
@@ -88,7 +88,7 @@ def claims_of(background: Background, samples: Samples, amount: int) -> pd.DataF
 
 def known_keys(background: Background, samples: Samples) -> Integers:
     """The number of informative keystrokes in each sample, (n,)."""
-    return np.array([max(one.known, 1) for one in evidence(samples, background.pattern)], dtype=np.int64)
+    return calibration_keys(evidence(samples, background.pattern))
 
 
 def meanings(

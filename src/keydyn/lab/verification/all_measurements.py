@@ -17,23 +17,14 @@ from keydyn.lab.transfer.places import Place
 from keydyn.lab.verification.forged.attacked import FALSE_ALARMS, FORGERIES
 from keydyn.lab.verification.forged.measurements import forged_pieces
 from keydyn.lab.verification.measurements import folds_of, pairs, strangers_piece
-from keydyn.lab.verification.security import (
-    AGEING,
-    ATTACKS,
-    COPIES,
-    POISONING,
-    security_pieces,
-)
+from keydyn.lab.verification.security import SECURITY, security_pieces
 from keydyn.lab.verification.watching_measurements import DATASETS, watching_frame, watching_pieces
 
 CLAIMS, IDENTIFIED, WATCHING, SPEED = "claims", "identified", "watching", "speed"
 CHOICES = "choices"
-SECURITY = (ATTACKS, COPIES, AGEING, POISONING)
 FORGED = (FORGERIES, FALSE_ALARMS)
 FRAMES = (CLAIMS, IDENTIFIED, WATCHING, CHOICES, SPEED, *SECURITY, *FORGED)
-
-
-# The frames named in `FRAMES`; those that cannot be made from the given datasets are absent.
+# The frames named in `FRAMES`; a frame that cannot be made from the given datasets is absent.
 Measured = dict[str, pd.DataFrame]
 
 
@@ -45,28 +36,27 @@ def run_verification(rows: Sequence[Row], places: Sequence[Place], seed: int, pa
     watched = {row.name: watching_pieces(row, seed) for row in rows if row.name in (*DATASETS, SIMULATED)}
     everything = [
         *(piece for pieces in strangers.values() for piece in pieces),
-        *security,
+        *(piece for pieces in security.values() for piece in pieces),
         *forged,
         *(piece for pieces in watched.values() for piece in pieces),
     ]
     made = run_pieces(everything, parts)
     frames: Measured = {}
-    for place, name in enumerate((CLAIMS, IDENTIFIED)):
+    for part, name in enumerate((CLAIMS, IDENTIFIED)):
         frames[name] = pd.concat(
             [
-                made[piece.names[place]].to_pandas().assign(dataset=row)
+                made[piece.names[part]].to_pandas().assign(dataset=row)
                 for row, pieces in strangers.items()
                 for piece in pieces
             ],
             ignore_index=True,
         )
     frames[SPEED] = pd.concat([_speeds(row, seed) for row in rows], ignore_index=True)
-    for name in SECURITY:
-        found = [piece for piece in security if piece.names[0].endswith(f"-{name}")]
-        if found:
-            frames[name] = frame_of(made, found)
-    for place, name in enumerate(FORGED if forged else ()):
-        frames[name] = frame_of(made, forged, place)
+    for name, pieces in security.items():
+        if pieces:
+            frames[name] = frame_of(made, pieces)
+    for part, name in enumerate(FORGED if forged else ()):
+        frames[name] = frame_of(made, forged, part)
     of_watching, choices = [], []
     for name, pieces in watched.items():
         tables = {table: made[table] for piece in pieces for table in piece.names}

@@ -143,8 +143,9 @@ def poisoning(course: Course, bounds: Sequence[float], rounds: int) -> pd.DataFr
 
 
 ATTACKED, SITTINGS = ("password", "fable"), "password"
-ATTACKS, COPIES, AGEING, POISONING = "attacks", "copies", "ageing", "poisoning"
-# The people of these folds are attacked and grow older.
+# The frames that these measurements make.
+SECURITY = ATTACKS, COPIES, AGEING, POISONING = "attacks", "copies", "ageing", "poisoning"
+# The folds whose people are attacked, and whose templates age.
 HELD_OUT = (0, 1)
 VICTIMS, QUERIES = 20, 4
 # Samples used per sitting of password, and repetitions per sitting in the dataset.
@@ -154,18 +155,20 @@ ROUNDS = 100
 KNOWN = 20
 
 
-def security_pieces(rows: Sequence[Row], seed: int) -> list[Piece]:
-    """The pieces of work that these datasets support."""
-    pieces = []
+def security_pieces(rows: Sequence[Row], seed: int) -> dict[str, list[Piece]]:
+    """The pieces of work that these datasets support, by the frame that each adds rows to."""
+    pieces: dict[str, list[Piece]] = {name: [] for name in SECURITY}
     for row in rows:
         events = float(row.samples.sequences.n_events)
         if row.name in (*ATTACKED, SIMULATED):
-            pieces.append(_piece(row, seed, ATTACKS, _attacks, events, "attacks"))
+            pieces[ATTACKS].append(_piece(row, seed, ATTACKS, _attacks, events, "attacks"))
         if row.name != "mobile+":
-            pieces.append(_piece(row, seed, COPIES, _copies, events, "copies"))
+            pieces[COPIES].append(_piece(row, seed, COPIES, _copies, events, "copies"))
         if row.name == SITTINGS:
-            pieces.append(_piece(row, seed, AGEING, _ageing, 3 * events, "templates that age"))
-            pieces.append(_piece(row, seed, POISONING, _poisoning, 3 * events, "poisoned templates"))
+            pieces[AGEING].append(_piece(row, seed, AGEING, _ageing, 3 * events, "templates that age"))
+            pieces[POISONING].append(
+                _piece(row, seed, POISONING, _poisoning, 3 * events, "poisoned templates")
+            )
     return pieces
 
 

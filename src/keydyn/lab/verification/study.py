@@ -48,10 +48,10 @@ def verification(dataset: DatasetOption = None, data: DataOption = None, seed: S
     simulated = [row.name for row in rows] == [SIMULATED]
     places, absent = free_places([SIMULATED] if simulated else dataset or None, data)
     return Plan(
-        partial(run_verification, rows, places, seed),
-        lambda measured: (
+        work=partial(run_verification, rows, places, seed),
+        facts=lambda measured: (
             recognition_facts(rows, [PopulationDetector.name], seed)
             | {"protocols": protocols_of(rows), "choices": choices_of(measured)}
         ),
-        [*warnings, *(message for message in absent if message not in warnings)],
+        warnings=[*warnings, *(message for message in absent if message not in warnings)],
     )

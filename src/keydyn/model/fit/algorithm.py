@@ -40,6 +40,14 @@ ROUNDING = 1e-10
 REASONS = ("tol", "decrease", "max_iter", "callback")
 TOL, DECREASE, MAX_ITER, CALLBACK = range(4)
 GOES_ON, IN_LOGS, IMPOSSIBLE, ALONE = -1, -2, -3, -4
+# Marks a lane without a model.
+FREE = -1
+# Entries of the `cursor` of `climb_in_lanes`, which is kept between calls: the next model that waits for a
+# lane, and the number of busy lanes.
+WAITING, BUSY = range(2)
+# Of the arrays in `Lanes`, the first N_LOADED are copied into a lane when a model enters it, and those from
+# FIRST_UNLOADED on are copied back; parameters are copied both ways.
+N_LOADED, FIRST_UNLOADED = 5, 2
 
 
 @without_counting
@@ -65,7 +73,7 @@ def climb(variant: Variant, job: FitJob, first: int, budget: int) -> None:
                 return
             settle(b, log_likelihood, rules, outcome)
             budget -= events.offsets[span[SEQUENCE + 1]] - events.offsets[span[SEQUENCE]]
-            # Needed if the next step uses them, or if Python may look at them.
+            # The sums by type are needed if the next step uses them, or if Python may read them.
             every_type = rules.first_occurrence or budget <= 0 or outcome.reason[b] != GOES_ON
             sum_first_events(variant[:2], span, events, every_type, sums, work)
 
@@ -168,23 +176,15 @@ def maximise(
     smooth(variant, span, rules, chain, tables)
 
 
-FREE = -1
-# Entries of `cursor`, which is kept between calls: the next model that waits for a lane, and the number of
-# busy lanes.
-WAITING, BUSY = range(2)
-# Of a model's arrays the first N_LOADED go into a lane, and those from FIRST_UNLOADED on come out; parameters
-# do both.
-N_LOADED, FIRST_UNLOADED = 5, 2
-
-
 class Lanes(NamedTuple):
     """The arrays of all models, and the arrays of those that are in lanes.
 
     Attributes
     ----------
     model : (L,) the model in each lane, or FREE
-    of_models : (B, n) values, least scales, the three tables and the four sums of all models
-    in_lanes : (n, L) the same for the models in lanes; views of the job's arrays
+    of_models : values, least scales, the three tables of parameters, and the four sums of all models, (B, n)
+        each
+    in_lanes : the corresponding arrays of the models in lanes, (n, L) each; views of the job's arrays
     floored, floored_in_lanes : the same two layouts for the cells where the scale floor acted
     """
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -41,8 +42,8 @@ class Batch:
     pairs : (P, 2) rows of the observed pairs of types; in_order : whether they are sorted
     sequences_of, rows_of, pairs_of : (G + 1,) where the part of each group begins; the last row of a group is
         for unknown types
-    types, starts : (R,) weighted counts of each type, and of sequences that begin with it
-    pair : (P,) weighted count of each pair
+    type_counts, start_counts : (R,) weighted counts of each type, and of sequences that begin with it
+    pair_counts : (P,) weighted count of each pair
     group : (B,) the group of each model
     """
 
@@ -58,9 +59,9 @@ class Batch:
     sequences_of: Integers
     rows_of: Integers
     pairs_of: Integers
-    types: Floats
-    starts: Floats
-    pair: Floats
+    type_counts: Floats
+    start_counts: Floats
+    pair_counts: Floats
     group: Integers
 
     def __len__(self) -> int:
@@ -86,29 +87,28 @@ class Batch:
         rows_of = bounds(n_types + 1)
         lengths, weights_of = np.concatenate([item.lengths for item in items]), np.concatenate(weights)
         offsets, of_events = bounds(lengths), _unless_one(weights_of, lengths)
-        pairs_of, pairs, pair, steps, in_order = _indexed(
-            codes, offsets, of_events, n_events, sequences_of, n_types
-        )
+        observed = _observed_pairs(codes, offsets, of_events, n_events, sequences_of, n_types)
         rows, n_rows, unknown = codes + _by_event(rows_of[:-1], n_events), int(rows_of[-1]), rows_of[1:] - 1
-        types, starts = sums_by(rows, of_events, n_rows), sums_by(rows[offsets[:-1]], weights_of, n_rows)
-        types[unknown] = starts[unknown] = 0.0
+        type_counts = sums_by(rows, of_events, n_rows)
+        start_counts = sums_by(rows[offsets[:-1]], weights_of, n_rows)
+        type_counts[unknown] = start_counts[unknown] = 0.0
         return cls(
-            families,
-            np.ascontiguousarray(_joined([item.X for item in items])),
-            event_types,
-            rows,
-            steps,
-            offsets,
-            weights_of,
-            pairs,
-            in_order,
-            sequences_of,
-            rows_of,
-            pairs_of,
-            types,
-            starts,
-            pair,
-            np.arange(len(items)),
+            families=families,
+            values=np.ascontiguousarray(_joined([item.X for item in items])),
+            event_types=event_types,
+            codes=rows,
+            steps=observed.steps,
+            offsets=offsets,
+            weights=weights_of,
+            pairs=observed.pairs,
+            in_order=observed.in_order,
+            sequences_of=sequences_of,
+            rows_of=rows_of,
+            pairs_of=observed.pairs_of,
+            type_counts=type_counts,
+            start_counts=start_counts,
+            pair_counts=observed.counts,
+            group=np.arange(len(items)),
         )
 
     @classmethod
@@ -135,11 +135,13 @@ class Batch:
         """The batch of a single model with a longer, sorted list of pairs that includes those of the data."""
         m, n_new = int(self.n_types[0]), len(pairs)
         place = np.searchsorted(pairs[:, 0] * m + pairs[:, 1], self.pairs[:, 0] * m + self.pairs[:, 1])
-        pair = np.zeros(n_new)
-        pair[place] = self.pair
+        pair_counts = np.zeros(n_new)
+        pair_counts[place] = self.pair_counts
         steps = np.concatenate([place, n_new + np.arange(2 * m + 1)])[self.steps]
         pairs_of = np.array([0, n_new])
-        return replace(self, pairs=pairs, in_order=True, steps=steps, pairs_of=pairs_of, pair=pair)
+        return replace(
+            self, pairs=pairs, in_order=True, steps=steps, pairs_of=pairs_of, pair_counts=pair_counts
+        )
 
     @cached_property
     def n_types(self) -> Integers:
@@ -196,28 +198,36 @@ class Batch:
     def counts(self, g: int) -> TypeCounts:
         """The counts of types and pairs of group `g`."""
         first, row = int(self.rows_of[g]), slice(self.rows_of[g], self.rows_of[g + 1] - 1)
-        pair = slice(*self.pairs_of[g : g + 2])
+        own = slice(*self.pairs_of[g : g + 2])
         weight = float(self.weights[self.sequences_of[g] : self.sequences_of[g + 1]].sum())
-        pairs, times = self.pairs[pair] - first, self.pair[pair]
-        return TypeCounts(self.event_types[g], pairs, weight, self.types[row], self.starts[row], times)
+        return TypeCounts(
+            event_types=self.event_types[g],
+            pairs=self.pairs[own] - first,
+            sequences=weight,
+            type_counts=self.type_counts[row],
+            start_counts=self.start_counts[row],
+            pair_counts=self.pair_counts[own],
+        )
 
-    def chain(self, settings: FitSettings) -> TypeChain:
-        """The event chains of all groups, and the weights of estimates in smoothing."""
-        of_all = TypeCounts(np.array([]), self.pairs, 0.0, self.types, self.starts, self.pair)
-        return of_all.weighted(self._steps_between_types, settings)
+    def type_chain(self, settings: FitSettings) -> TypeChain:
+        """The event chains of all groups, and the weights of estimates in smoothing, for the engine."""
+        nothing: Types = np.array([])
+        of_all = TypeCounts(nothing, self.pairs, 0.0, self.type_counts, self.start_counts, self.pair_counts)
+        return of_all.type_chain(self._steps_between_types, settings)
 
     @cached_property
     def event_chain(self) -> EventChain:
         """The event chains of all groups, one after the other."""
-        return replace(self._steps_between_types, startprob=self._shares(self.starts))
+        return replace(self._steps_between_types, startprob=self._shares(self.start_counts))
 
     @cached_property
     def _steps_between_types(self) -> EventChain:
         """The event chains without start probabilities, which a fit does not need."""
         n_rows, (before, after) = int(self.rows_of[-1]), self.pairs.T
-        leaving, entering = sums_by(before, self.pair, n_rows), sums_by(after, self.pair, n_rows)
-        pair_prob = np.divide(self.pair, leaving[before], out=np.zeros(len(self.pair)), where=self.pair > 0.0)
-        return EventChain(self._shares(self.types), leaving, entering, None, pair_prob)
+        counts, nothing = self.pair_counts, np.zeros(len(self.pairs))
+        leaving, entering = sums_by(before, counts, n_rows), sums_by(after, counts, n_rows)
+        pair_prob = np.divide(counts, leaving[before], out=nothing, where=counts > 0.0)
+        return EventChain(self._shares(self.type_counts), leaving, entering, None, pair_prob)
 
     def _shares(self, counts: Floats) -> Floats:
         """Counts divided by their group's sum; equal shares if the sum is zero."""
@@ -322,40 +332,54 @@ def _encoded(
     return codes, event_types
 
 
-def _indexed(
+class _ObservedPairs(NamedTuple):
+    """The observed pairs of types of all models, and the step to each event.
+
+    The attributes are those of `Batch`; `counts` are its `pair_counts`.
+    """
+
+    pairs_of: Integers
+    pairs: Integers
+    counts: Floats
+    steps: Integers
+    in_order: bool
+
+
+def _observed_pairs(
     codes: Integers,
     offsets: Integers,
     weights: Floats | None,
     n_events: Integers,
     sequences_of: Integers,
     n_types: Integers,
-) -> tuple[Integers, Integers, Floats, Integers, bool]:
-    """The observed pairs of types of each model, and the row of the transition tables for each event.
+) -> _ObservedPairs:
+    """Find the observed pairs of types, and for each event the row of the transition table that leads to it.
 
     If few pairs are possible, the observed ones are sorted. Otherwise they stay in the order of the data, so
-    that a pass over the events walks along their table instead of jumping in it. Returns where each model's
-    pairs begin, the rows of their types, the weight of each pair, the rows of steps, and whether the pairs
-    are sorted.
+    that a pass over the events walks along their table instead of jumping in it. `weights` are those of the
+    events, None if all are one.
     """
     m, first, keys_of = _by_event(n_types, n_events), offsets[:-1], bounds(n_types * n_types)
     unknown = np.flatnonzero(codes == m)
-    # Steps from and to an event without a type; the first event of a sequence has no step.
+    # The events whose step starts or ends at an unknown type.
     apart = np.concatenate([unknown, unknown[unknown < len(codes) - 1] + 1])
+    # Each possible pair of a model has a number, its key; n_keys marks events without such a pair, the first
+    # of a sequence among them.
     keys, n_keys = np.concatenate([[0], codes[:-1]]) * m + codes, int(keys_of[-1])
     if len(n_types) > 1:
         keys += _by_event(keys_of[:-1], n_events)
     keys[first] = keys[apart] = n_keys
     in_order = n_keys <= 4 * len(codes) + 4096
     if in_order:
-        pair = sums_by(keys, weights, n_keys + 1)[:-1]
-        distinct = np.flatnonzero(pair > 0.0)
-        number, pair = np.zeros(n_keys + 1, dtype=np.int64), pair[distinct]
+        counts = sums_by(keys, weights, n_keys + 1)[:-1]
+        distinct = np.flatnonzero(counts > 0.0)
+        number, counts = np.zeros(n_keys + 1, dtype=np.int64), counts[distinct]
         number[distinct] = np.arange(len(distinct))
         taken = number[keys]
     else:
         among, taken = keys < n_keys, np.zeros(len(codes), dtype=np.int64)
         taken[among], distinct = pd.factorize(keys[among])
-        pair = sums_by(taken[among], None if weights is None else weights[among], len(distinct))
+        counts = sums_by(taken[among], None if weights is None else weights[among], len(distinct))
     owner = np.searchsorted(keys_of, distinct, side="right") - 1
     pairs = np.empty((len(distinct), 2), dtype=np.int64)
     np.divmod(distinct - keys_of[owner], n_types[owner], out=(pairs[:, 0], pairs[:, 1]))
@@ -372,4 +396,4 @@ def _indexed(
         )
     # The first event of a sequence has no step; any valid row will do.
     steps[first] = np.repeat(steps_of[:-1], sizes(sequences_of))
-    return pairs_of, pairs, pair, steps, in_order
+    return _ObservedPairs(pairs_of, pairs, counts, steps, in_order)

@@ -156,29 +156,29 @@ def maximised(
     """The parameters of a single model after maximisation and smoothing, and where the scale floor acted."""
     m, n_pairs, families = current.n_types, len(current.pairs), current.families
     rules, event_chain = rules_of(settings, families), totals.counts.chain()
-    chain = totals.counts.weighted(event_chain, settings)
+    chain = totals.counts.type_chain(event_chain, settings)
     chain = chain._replace(of_types=np.vstack([chain.of_types, np.zeros((1, OF_TYPES))]))
     least = [
         least_scale(family, *overall, settings.min_scale)
         for family, overall in zip(families, totals.overall, strict=True)
     ]
     tables = Tables(
-        np.array(current.start, order="C")[..., None],
-        np.array(current.transitions, order="C")[..., None],
-        np.array(current.emissions, order="C")[..., None],
-        np.zeros((*totals.moments.shape, 1)),
-        np.tile(np.array(least), (m + 1, 1, 1)),
-        np.zeros((m + 1, len(families), current.n_states, 1), dtype=bool),
+        start=np.array(current.start, order="C")[..., None],
+        transitions=np.array(current.transitions, order="C")[..., None],
+        emission=np.array(current.emissions, order="C")[..., None],
+        cells=np.zeros((*totals.moments.shape, 1)),
+        least=np.tile(np.array(least), (m + 1, 1, 1)),
+        floored=np.zeros((m + 1, len(families), current.n_states, 1), dtype=bool),
     )
     locations = [tables.emission[:, first, :, 0] for first in rules.features[:, FIRST]]
     transitions = np.zeros_like(current.transitions)
     transitions[:n_pairs] = totals.transitions
     sums = Sums(
-        np.array(totals.start)[..., None],
-        np.array(totals.first_seen)[..., None],
-        transitions[..., None],
-        around_locations(families, totals.moments, locations)[..., None],
-        np.empty(m + 1, dtype=np.int64),
+        start=np.array(totals.start)[..., None],
+        first_seen=np.array(totals.first_seen)[..., None],
+        transitions=transitions[..., None],
+        moments=around_locations(families, totals.moments, locations)[..., None],
+        latest=np.empty(m + 1, dtype=np.int64),
     )
     chain.check(m + 1)
     tables.check(len(families), int(rules.features[-1, END]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from keydyn.arrays import Integers
+from keydyn.arrays import Floats, Integers
 from keydyn.model.data.fit_settings import FitSettings, generator_of
 from keydyn.model.engine.densities import END, FIRST
 from keydyn.model.engine.expectation import room_for
@@ -132,7 +132,7 @@ class Fits:
         number: int = 0,
     ) -> None:
         self.batch, self.settings, self.number = batch, settings, number
-        self.rules, self.chain = rules_of(settings, batch.families), batch.chain(settings)
+        self.rules, self.chain = rules_of(settings, batch.families), batch.type_chain(settings)
         self.custom = custom_features(batch.families)
         copies = len(batch) if batch.is_shared else 1
         n_rows, n_steps = int(batch.rows_of[-1]) * copies, int(batch.steps_of[-1]) * copies
@@ -224,16 +224,13 @@ class Fits:
         x = np.ones((len(batch.codes), len(batch.families), LANES))
         events = batch.events._replace(x=x, given=np.empty((0, self.settings.n_states, LANES)))
         tables, sums = self._tables(n_rows, n_steps, LANES), self._sums(n_rows, n_steps, LANES)
-        own, in_lanes = self.tables, tables
+        of_models = _loaded_and_unloaded(batch.engine_values, self.tables, self.sums)
         lanes = Lanes(
-            np.full(LANES, FREE),
-            tuple(
-                array.reshape(len(batch), -1)
-                for array in (batch.engine_values, own.least, *own[:3], *self.sums[:4])
-            ),
-            tuple(array.reshape(-1, LANES) for array in (x, in_lanes.least, *in_lanes[:3], *sums[:4])),
-            own.floored.reshape(len(batch), -1),
-            in_lanes.floored.reshape(-1, LANES),
+            model=np.full(LANES, FREE),
+            of_models=tuple(array.reshape(len(batch), -1) for array in of_models),
+            in_lanes=tuple(array.reshape(-1, LANES) for array in _loaded_and_unloaded(x, tables, sums)),
+            floored=self.tables.floored.reshape(len(batch), -1),
+            floored_in_lanes=tables.floored.reshape(-1, LANES),
         )
         cursor, work = np.zeros(2, dtype=np.int64), self._work(LANES)
         variant = variant_for(self.settings.n_states, batch.families, in_lanes=True)
@@ -334,26 +331,26 @@ class Fits:
             check_possible(filtered(lattice)[1], lattice.offsets)
 
     def _tables(self, n_rows: int, n_steps: int, n_lanes: int) -> Tables:
-        """Empty tables for parameters, filled with ones, on which a lane without a model computes."""
+        """Tables for parameters, filled with ones: lanes without a model compute on them, too."""
         n_states, n_parameters = self.settings.n_states, int(self.rules.features[-1, END])
         n_features = len(self.batch.families)
         return Tables(
-            np.ones((n_rows, n_states, n_lanes)),
-            np.ones((n_steps, n_states, n_states, n_lanes)),
-            np.ones((n_rows, n_parameters, n_states, n_lanes)),
-            np.zeros((n_rows, n_features, width_of(self.batch.families), n_states, n_lanes)),
-            np.ones((n_rows, n_features, n_lanes)),
-            np.zeros((n_rows, n_features, n_states, n_lanes), dtype=bool),
+            start=np.ones((n_rows, n_states, n_lanes)),
+            transitions=np.ones((n_steps, n_states, n_states, n_lanes)),
+            emission=np.ones((n_rows, n_parameters, n_states, n_lanes)),
+            cells=np.zeros((n_rows, n_features, width_of(self.batch.families), n_states, n_lanes)),
+            least=np.ones((n_rows, n_features, n_lanes)),
+            floored=np.zeros((n_rows, n_features, n_states, n_lanes), dtype=bool),
         )
 
     def _sums(self, n_rows: int, n_steps: int, n_lanes: int) -> Sums:
         n_states, width = self.settings.n_states, width_of(self.batch.families)
         return Sums(
-            np.zeros((n_rows, n_states, n_lanes)),
-            np.zeros((n_rows, n_states, n_lanes)),
-            np.zeros((n_steps, n_states, n_states, n_lanes)),
-            np.zeros((n_rows, len(self.batch.families), width, n_states, n_lanes)),
-            np.empty(n_rows, dtype=np.int64),
+            start=np.zeros((n_rows, n_states, n_lanes)),
+            first_seen=np.zeros((n_rows, n_states, n_lanes)),
+            transitions=np.zeros((n_steps, n_states, n_states, n_lanes)),
+            moments=np.zeros((n_rows, len(self.batch.families), width, n_states, n_lanes)),
+            latest=np.empty(n_rows, dtype=np.int64),
         )
 
     def _work(self, n_lanes: int = 1) -> FitRoom:
@@ -361,11 +358,17 @@ class Fits:
         longest = int(sizes(batch.offsets).max())
         block = longest if n_lanes > 1 else room_for(longest, int(batch.n_events.max()))
         return FitRoom(
-            np.empty((block, n_states, n_lanes)),
-            np.empty((block, n_lanes)),
-            np.empty((len(batch.codes), n_states, n_lanes)),
-            np.empty((n_states, n_lanes)),
-            np.empty((len(batch.weights), n_lanes)),
-            np.empty(n_lanes),
-            np.empty(0),
+            density=np.empty((block, n_states, n_lanes)),
+            largest=np.empty((block, n_lanes)),
+            states=np.empty((len(batch.codes), n_states, n_lanes)),
+            inverse=np.empty((n_states, n_lanes)),
+            scores=np.empty((len(batch.weights), n_lanes)),
+            worst=np.empty(n_lanes),
+            increments=np.empty(0),
         )
+
+
+def _loaded_and_unloaded(x: Floats, tables: Tables, sums: Sums) -> tuple[Floats, ...]:
+    """The arrays that are copied into lanes and out of them, in the order that `Lanes` documents."""
+    parameters = tables.start, tables.transitions, tables.emission
+    return x, tables.least, *parameters, sums.start, sums.first_seen, sums.transitions, sums.moments

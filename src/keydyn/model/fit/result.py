@@ -212,7 +212,7 @@ class FitResult:
     def of(cls, parameters: Any, **known: Any) -> FitResult:
         """A result from parameters (of a POHMM or a relative) and whatever else is known, without a fit."""
         made = cls.__new__(cls)
-        vars(made).update(dict.fromkeys(NAMES) | {"parameters": parameters} | known)
+        vars(made).update(dict.fromkeys(ATTRIBUTES) | {"parameters": parameters} | known)
         return made
 
     def replaced(self, **changes: Any) -> FitResult:
@@ -262,10 +262,11 @@ class FitResult:
 
     def __getstate__(self) -> dict[str, Any]:
         """All attributes, unpacked, without the fit they come from: less to send to another process."""
-        return {name: getattr(self, name) for name in NAMES}
+        return {name: getattr(self, name) for name in ATTRIBUTES}
 
 
-NAMES = (
+# The attributes of a `FitResult`.
+ATTRIBUTES = (
     *("parameters", "statistics", "log_likelihood", "history", "stop_reason"),
     *("floored", "stationary", "n_parameters"),
 )
@@ -335,7 +336,8 @@ def n_parameters(
     full = m * (n_states - 1) + m * m * n_states * (n_states - 1) + m * n_states * each + shared
     if counts is None:
         return full, full
-    starts, pairs, types = (int(np.count_nonzero(c)) for c in (counts.starts, counts.pair, counts.types))
+    of_each = counts.start_counts, counts.pair_counts, counts.type_counts
+    starts, pairs, types = (int(np.count_nonzero(some)) for some in of_each)
     used = 0
     if "start" not in fixed:
         used += starts * (n_states - 1)
@@ -351,14 +353,14 @@ def parameters_of(fits: Fits, b: int) -> Parameters:
     counts, rows, steps, order = _part(fits, b)
     tables = fits.tables
     return Parameters(
-        counts.event_types,
-        fits.batch.families,
-        counts.pairs,
-        tables.start[rows, :, 0],
-        tables.transitions[steps, :, :, 0][order],
-        tables.emission[rows, :, :, 0],
-        _chain(fits, int(fits.batch.group[b]), order),
-        fits.settings.smoothing,
+        event_types=counts.event_types,
+        families=fits.batch.families,
+        pairs=counts.pairs,
+        start=tables.start[rows, :, 0],
+        transitions=tables.transitions[steps, :, :, 0][order],
+        emissions=tables.emission[rows, :, :, 0],
+        chain=_chain(fits, int(fits.batch.group[b]), order),
+        smoothing=fits.settings.smoothing,
     )
 
 
@@ -366,7 +368,7 @@ def statistics_of(fits: Fits, b: int) -> Statistics:
     """The sums of the last expectation step of one model, with states not yet reordered."""
     counts, rows, steps, order = _part(fits, b)
     families, sums, (moments, largest) = fits.batch.families, fits.sums, fits.batch.overall
-    m, n_pairs = len(counts.types), len(counts.pairs)
+    m, n_pairs = len(counts.type_counts), len(counts.pairs)
     start, transitions = sums.start[rows, :, 0], sums.transitions[steps, :, :, 0][order]
     # Σ γ by type: at first events, and at the later events of all steps.
     occupancy, into = start[:-1].copy(), transitions.sum(axis=1)
@@ -374,15 +376,15 @@ def statistics_of(fits: Fits, b: int) -> Statistics:
     occupancy += into[n_pairs + m : n_pairs + 2 * m]
     locations = [fits.tables.emission[rows, first, :, 0] for first in features_of(families)[:, FIRST]]
     return Statistics(
-        counts,
-        float(fits.outcome.log_likelihood[b]),
-        start,
-        sums.first_seen[rows, :, 0],
-        occupancy,
-        transitions[:n_pairs],
-        around_means(families, sums.moments[rows, ..., 0], locations),
-        fits.custom_stats,
-        [
+        counts=counts,
+        log_likelihood=float(fits.outcome.log_likelihood[b]),
+        start=start,
+        first_seen=sums.first_seen[rows, :, 0],
+        occupancy=occupancy,
+        transitions=transitions[:n_pairs],
+        moments=around_means(families, sums.moments[rows, ..., 0], locations),
+        custom=fits.custom_stats,
+        overall=[
             (Moments(*(table[b : b + 1, k] for table in moments)), largest[b : b + 1, k])
             for k in range(len(families))
         ],
@@ -401,10 +403,10 @@ def _chain(fits: Fits, g: int, order: Any) -> EventChain:
 def _part(fits: Fits, b: int) -> tuple[TypeCounts, slice, slice, Any]:
     """The counts of a model with pairs sorted, its rows and steps, and the order that sorts its steps."""
     counts, span = fits.batch.counts(int(fits.batch.group[b])), fits.model_spans[b]
-    n_pairs, n_steps = len(counts.pairs), len(counts.pairs) + 2 * len(counts.types) + 1
+    n_pairs, n_steps = len(counts.pairs), len(counts.pairs) + 2 * len(counts.type_counts) + 1
     rows, steps = slice(span[ROW], span[ROW + 1]), slice(span[STEP], span[STEP] + n_steps)
     if fits.batch.in_order:
         return counts, rows, steps, slice(None)
-    order = np.argsort(counts.pairs[:, 0] * len(counts.types) + counts.pairs[:, 1])
-    ordered = replace(counts, pairs=counts.pairs[order], pair=counts.pair[order])
+    order = np.argsort(counts.pairs[:, 0] * len(counts.type_counts) + counts.pairs[:, 1])
+    ordered = replace(counts, pairs=counts.pairs[order], pair_counts=counts.pair_counts[order])
     return ordered, rows, steps, np.concatenate([order, np.arange(n_pairs, n_steps)])

@@ -33,41 +33,44 @@ NO_SPREAD = 1e-12
 
 @dataclass(frozen=True)
 class TypeCounts:
-    """Weighted frequencies of event types.
+    """Weighted frequencies of event types, of pairs of successive types, and of first types.
 
     Attributes
     ----------
     event_types : (m,); pairs : (P, 2)
     sequences : weighted number of sequences
-    types : (m,) f(ω); starts : (m,) sequences that begin with ω; pair : (P,) f(ψ, ω)
+    type_counts : (m,) f(ω); start_counts : (m,) sequences that begin with ω
+    pair_counts : (P,) f(ψ, ω)
     """
 
     event_types: Types
     pairs: Integers
     sequences: float
-    types: Floats
-    starts: Floats
-    pair: Floats
+    type_counts: Floats
+    start_counts: Floats
+    pair_counts: Floats
 
     def chain(self) -> EventChain:
         """The event chain π[ω], a[ψ, ω] and Π[ω] (Eq. 30) as observed."""
-        leaving, entering = (sums_by(end, self.pair, len(self.types)) for end in self.pairs.T)
+        leaving, entering = (sums_by(end, self.pair_counts, len(self.type_counts)) for end in self.pairs.T)
         of_pairs = leaving[self.pairs[:, 0]]
-        pair_prob = np.divide(self.pair, of_pairs, out=np.zeros(len(self.pair)), where=self.pair > 0.0)
-        return EventChain(shares(self.types), leaving, entering, shares(self.starts), pair_prob)
+        nothing = np.zeros(len(self.pairs))
+        pair_prob = np.divide(self.pair_counts, of_pairs, out=nothing, where=self.pair_counts > 0.0)
+        return EventChain(shares(self.type_counts), leaving, entering, shares(self.start_counts), pair_prob)
 
-    def weighted(self, chain: EventChain, settings: FitSettings) -> TypeChain:
+    def type_chain(self, chain: EventChain, settings: FitSettings) -> TypeChain:
         """The event chain and the weights of estimates in smoothing, in the form that the engine takes."""
         smoothing, (before, after) = settings.smoothing, self.pairs.T
-        starts = self.starts if settings.start_estimate == "sequence_start" else self.types
-        of_pairs, of_types = np.empty((len(self.pairs), OF_PAIRS)), np.empty((len(self.types), OF_TYPES))
+        starts = self.start_counts if settings.start_estimate == "sequence_start" else self.type_counts
+        of_pairs = np.empty((len(self.pairs), OF_PAIRS))
+        of_types = np.empty((len(self.type_counts), OF_TYPES))
         of_pairs[:, PAIR_PROB] = chain.pair_prob
         of_pairs[:, WEIGHT_BEFORE], of_pairs[:, WEIGHT_AFTER] = smoothing.transition_weights(
-            self.pair, chain.leaving[before], chain.entering[after]
+            self.pair_counts, chain.leaving[before], chain.entering[after]
         )
         of_types[:, PROB], of_types[:, LEAVING] = chain.prob, chain.leaving
         of_types[:, KEEP_START] = kept_shares(smoothing.start, starts)
-        of_types[:, KEEP_EMISSION] = kept_shares(smoothing.emission, self.types)
+        of_types[:, KEEP_EMISSION] = kept_shares(smoothing.emission, self.type_counts)
         return TypeChain(np.ascontiguousarray(self.pairs), of_pairs, of_types)
 
     def aligned(self, event_types: Types, pairs: Integers) -> tuple[TypeCounts, Integers]:
@@ -75,9 +78,9 @@ class TypeCounts:
         m = len(event_types)
         rows = np.searchsorted(pairs[:, 0] * m + pairs[:, 1], self.pairs[:, 0] * m + self.pairs[:, 1])
         pair = np.zeros(len(pairs))
-        pair[rows] = self.pair
-        more = np.zeros(m - len(self.types))
-        types, starts = np.concatenate([self.types, more]), np.concatenate([self.starts, more])
+        pair[rows] = self.pair_counts
+        more = np.zeros(m - len(self.type_counts))
+        types, starts = np.concatenate([self.type_counts, more]), np.concatenate([self.start_counts, more])
         return TypeCounts(event_types, pairs, self.sequences, types, starts, pair), rows
 
     def __add__(self, other: TypeCounts) -> TypeCounts:
@@ -85,9 +88,9 @@ class TypeCounts:
             self.event_types,
             self.pairs,
             self.sequences + other.sequences,
-            self.types + other.types,
-            self.starts + other.starts,
-            self.pair + other.pair,
+            self.type_counts + other.type_counts,
+            self.start_counts + other.start_counts,
+            self.pair_counts + other.pair_counts,
         )
 
 

@@ -107,20 +107,21 @@ class Gate:
             _log_bug(scope["state"]["request_id"], error)
 
     async def _request(self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes]) -> None:
-        began, answered, request_id = time.perf_counter(), [0], scope["state"]["request_id"]
+        began, status, request_id = time.perf_counter(), 0, scope["state"]["request_id"]
         cors = CORS if TAKES_TOKENS.fullmatch(scope["path"]) else ()
 
         async def sending(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                answered[0] = message["status"]
-                given = [*message["headers"], *cors]
-                own = {name for name, _ in given}
+                status = message["status"]
+                own = [*message["headers"], *cors]
+                names = {name for name, _ in own}
                 message["headers"] = [
-                    *given,
+                    *own,
                     (b"x-request-id", request_id.encode()),
-                    *(pair for pair in HEADERS if pair[0] not in own),
+                    *(pair for pair in HEADERS if pair[0] not in names),
                     # The unread rest of such a request would be taken for the next one.
-                    *(((b"connection", b"close"),) if answered[0] in (408, 413) else ()),
+                    *(((b"connection", b"close"),) if status in (408, 413) else ()),
                 ]
             await send(message)
 
@@ -138,7 +139,7 @@ class Gate:
                 await _answer(problem, request_id, sending)
             except Exception as error:
                 _log_bug(request_id, error)
-                if answered[0]:
+                if status:
                     # It is too late for another answer; the client notices that this one is incomplete.
                     raise
                 await _answer(BUG, request_id, sending)
@@ -146,11 +147,11 @@ class Gate:
             self._running -= 1
             seconds = time.perf_counter() - began
             route = getattr(scope.get("route"), "path", "other")
-            self.metrics.request(scope["method"], route, answered[0], seconds)
+            self.metrics.request(scope["method"], route, status, seconds)
             tenant = scope["state"].get("tenant_id", "-")
             log.info(
                 "request %s %s %s status=%d ms=%.1f tenant=%s",
-                request_id, scope["method"], route, answered[0], 1000 * seconds, tenant,
+                request_id, scope["method"], route, status, 1000 * seconds, tenant,
             )  # fmt: skip
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:

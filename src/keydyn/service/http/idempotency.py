@@ -32,32 +32,29 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
     key = _key(call.request)
     if key is None:
         return run(caller.write())
-    asked = _digest(call)
-    stored = f"{caller.name}/{key}"
-    place = f"idempotency/{stored}/answer"
+    digest, row_key = _digest(call), f"{caller.name}/{key}"
+    place = f"idempotency/{row_key}/answer"
+    own = idempotency.c.tenant_id == caller.tenant.id, idempotency.c.key == row_key
 
-    def earlier(connection: Connection) -> None:
-        row = connection.execute(
-            select(idempotency.c.request, idempotency.c.status, idempotency.c.answer).where(
-                idempotency.c.tenant_id == caller.tenant.id, idempotency.c.key == stored
-            )
-        ).first()
+    def check_not_run(connection: Connection) -> None:
+        columns = idempotency.c.request, idempotency.c.status, idempotency.c.answer
+        row = connection.execute(select(*columns).where(*own)).first()
         if row is None:
             return
-        if not hmac.compare_digest(row.request, asked):
+        if not hmac.compare_digest(row.request, digest):
             detail = "Use a new key for each write."
             title = "This Idempotency-Key belongs to another request"
             raise Problem(422, "idempotency-key-reused", title, detail)
         raise Replayed(row.status, caller.tenant.key.open(row.answer, place))
 
     def finish(connection: Connection, answer: Struct, user_id: str | None) -> None:
-        earlier(connection)
+        check_not_run(connection)
         connection.execute(
             insert(idempotency).values(
                 tenant_id=caller.tenant.id,
-                key=stored,
+                key=row_key,
                 user_id=user_id,
-                request=asked,
+                request=digest,
                 status=call.status,
                 answer=caller.tenant.key.seal(encoded(answer), place),
                 created_at=context.clock(),
@@ -65,13 +62,12 @@ def once(call: Call, run: Callable[[Write], Answered]) -> Answered:
         )
 
     def amend(answer: Struct) -> None:
-        own = idempotency.c.tenant_id == caller.tenant.id, idempotency.c.key == stored
         sealed = caller.tenant.key.seal(encoded(answer), place)
         context.database.write(lambda c: c.execute(update(idempotency).where(*own).values(answer=sealed)))
 
     def look_up() -> None:
         with context.database.reading() as connection:
-            earlier(connection)
+            check_not_run(connection)
 
     look_up()
     try:

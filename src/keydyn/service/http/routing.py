@@ -107,19 +107,22 @@ class AdmittedRoute(APIRoute):
         takes_keystrokes = declared.body is not None and "keystrokes" in declared.body.__struct_fields__
 
         def admit(request: Request) -> int:
+            """Apply the route's rule; return the largest size of the body."""
             request.state.caller, request.state.body = rule(request), b""
             most: int = request.app.state.deployment.largest_body
             return most if takes_keystrokes else min(most, SMALL_BODY)
 
         def at_once(request: Request, body: bytes) -> Response:
+            """Admit and answer a request whose body is here, in one go."""
             most = admit(request)
             request.state.body = checked_size(body, most)
             answer: Response = self.endpoint(request, **request.path_params)
             return answer
 
         async def admitted(request: Request) -> Response:
-            state, plain = request.app.state, only_id
-            plain = plain and all(USER_IDS.fullmatch(name) for name in request.path_params.values())
+            state = request.app.state
+            # Whether FastAPI has nothing to parse, so that the endpoint can be called directly.
+            plain = only_id and all(USER_IDS.fullmatch(name) for name in request.path_params.values())
             if plain and not declared.heavy:
                 body = b"" if declared.body is None else await arrived_body(request)
                 if body is not None:

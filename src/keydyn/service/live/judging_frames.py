@@ -15,7 +15,8 @@ from keydyn.service.live.frame_text import Keys
 from keydyn.service.live.session import FrameAnswer, Live, Waiting
 
 log = logging.getLogger(__name__)
-Typed = tuple[Waiting, Keys]
+# A frame, and its keystrokes, of which there are some.
+WithKeys = tuple[Waiting, Keys]
 
 
 def judged(frames: Sequence[Waiting]) -> list[FrameAnswer | None]:
@@ -38,7 +39,7 @@ def judged(frames: Sequence[Waiting]) -> list[FrameAnswer | None]:
     return answers
 
 
-def _of_pool(pool: WatchedPool, some: Sequence[Typed]) -> Sequence[FrameAnswer | None]:
+def _of_pool(pool: WatchedPool, some: Sequence[WithKeys]) -> Sequence[FrameAnswer | None]:
     try:
         return _together(pool, some)
     except Exception:
@@ -57,7 +58,7 @@ def _of_pool(pool: WatchedPool, some: Sequence[Typed]) -> Sequence[FrameAnswer |
     return answers
 
 
-def _together(pool: WatchedPool, some: Sequence[Typed]) -> list[FrameAnswer]:
+def _together(pool: WatchedPool, some: Sequence[WithKeys]) -> list[FrameAnswer]:
     sizes = [len(keys.names) for _, keys in some]
     places = np.repeat([frame.live.place for frame, _ in some], sizes)
     names = list(chain.from_iterable(keys.names for _, keys in some))
@@ -68,7 +69,7 @@ def _together(pool: WatchedPool, some: Sequence[Typed]) -> list[FrameAnswer]:
     return _split(pool.advance(places, names, times), some, [0, *accumulate(sizes)])
 
 
-def _split(watched: Watched, some: Sequence[Typed], offsets: list[int]) -> list[FrameAnswer]:
+def _split(watched: Watched, some: Sequence[WithKeys], offsets: list[int]) -> list[FrameAnswer]:
     trusts, suspicions = watched.trust.tolist(), watched.suspicion.tolist()
     free = np.add.reduceat(~watched.locked, offsets[:-1], dtype=np.int64).tolist()
     pausing = _or_none(watched.pausing[np.array(offsets[1:]) - 1])
@@ -76,10 +77,10 @@ def _split(watched: Watched, some: Sequence[Typed], offsets: list[int]) -> list[
     locked: set[Live] = set()
     for n, (frame, keys) in enumerate(some):
         if frame.live in locked:
-            answers.append(FrameAnswer(frame, [], [], None, True))
+            answers.append(FrameAnswer(frame, [], [], None, locked=True))
             continue
         begin, end = offsets[n], offsets[n + 1]
-        at, reason = frame.live.recording.typed(*keys[1:]) or (end, None)
+        at, reason = frame.live.playback.take(*keys[1:]) or (end, None)
         if at > free[n]:
             at, reason = free[n], watched.forged(begin + free[n])
         # A session that locks is not judged after the keystroke that locked it.
@@ -90,8 +91,18 @@ def _split(watched: Watched, some: Sequence[Typed], offsets: list[int]) -> list[
         looks = [look.typed.answer for look in watched.looks if begin <= look.event < end]
         # The states at each keystroke are only for clients that asked for them.
         states = _or_none(watched.pausing[begin:end]) if frame.live.states else None
-        shown = trusts[begin:end], suspicions[begin:end], pausing[n]
-        answers.append(FrameAnswer(frame, *shown, locks, states, reason, looks[-1] if looks else None))
+        answers.append(
+            FrameAnswer(
+                frame=frame,
+                trust=trusts[begin:end],
+                suspicion=suspicions[begin:end],
+                pausing=pausing[n],
+                locked=locks,
+                states=states,
+                reason=reason,
+                typed=looks[-1] if looks else None,
+            )
+        )
     return answers
 
 

@@ -152,7 +152,7 @@ class LiveSessions:
             if live.lost or live.locked_at is None:
                 return
             await self._model.run(lambda: live.pool.restart(live.place))
-            await self._model.run(live.recording.restart)
+            await self._model.run(live.playback.restart)
             live.locked_at, live.event, live.event_keystroke = None, UNLOCKED, live.judged
             live.event_reason, live.typed = None, "unsure"
             self._saver.moved(live)
@@ -193,14 +193,25 @@ class LiveSessions:
                 state = admitted.data_key.open(taken.state, place(id_))
             except ValueError:
                 log.warning("the state of a live session cannot be opened: the session starts again")
-        pool, at, recording, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
+        pool, at, playback, resumed = await self._model.run(lambda: self._into_pool(admitted, state))
         restarted = taken.state is not None and resumed is None
-        numbers = (taken.sequence,) * 3
-        locked = taken.locked_at, taken.locks
         live = Live(
-            id_, taken.epoch, admitted, pool, at, recording, client, *numbers, *locked, restarted, states
+            id=id_,
+            epoch=taken.epoch,
+            admitted=admitted,
+            pool=pool,
+            place=at,
+            playback=playback,
+            client=client,
+            accepted=taken.sequence,
+            judged=taken.sequence,
+            durable=taken.sequence,
+            locked_at=taken.locked_at,
+            locks=taken.locks,
+            restarted=restarted,
+            states=states,
+            typed=resumed or "unsure",
         )
-        live.typed = resumed or "unsure"
         other = self._live.get(id_)
         if other is not None:
             # Two connections came at once: the one that reached the database later has the session.
@@ -249,13 +260,13 @@ class LiveSessions:
     def _into_pool(
         self, admitted: Admitted, state: bytes | None
     ) -> tuple[WatchedPool, int, PlaybackCheck, TypedBy | None]:
-        """Add a session to a pool; return the pool, the place, the recording and, if resumed, `typed`."""
+        """Add a session to a pool; return pool, place, playback check and, if resumed, `typed` so far."""
         key = admitted.background_id, admitted.watching
         pool = self._pools.get(key)
-        recording = PlaybackCheck(admitted.enrolled.fingerprints, admitted.secret)
+        playback = PlaybackCheck(admitted.enrolled.fingerprints, admitted.secret)
         if state is not None:
             try:
-                state = recording.resume(state)
+                state = playback.resume(state)
             except ValueError:
                 state = None
         try:
@@ -265,7 +276,7 @@ class LiveSessions:
         except NotWatchableError as error:
             title = "Sessions of this person cannot be watched"
             raise Problem(409, "not-watchable", title, str(error)) from None
-        return pool, at, recording, pool.typed(at).answer if resumed else None
+        return pool, at, playback, pool.typed(at).answer if resumed else None
 
     def _out_of_pool(self, live: Live) -> None:
         live.pool.leave(live.place)

@@ -177,7 +177,7 @@ def _snapshots(some: list[Live]) -> list[Snapshot]:
     for many in by_pool.values():
         states = many[0].pool.states([live.place for live in many])
         for live, state in zip(many, states, strict=True):
-            sealed = live.admitted.data_key.seal(live.recording.beside(state), place(live.id))
+            sealed = live.admitted.data_key.seal(live.playback.packed_with(state), place(live.id))
             row = SessionRow(live.id, live.epoch, live.judged, live.locked_at, live.locks, sealed)
             found.append(Snapshot(live, live.event, row))
     return found

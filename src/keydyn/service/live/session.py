@@ -80,7 +80,7 @@ class Live:
 
     Attributes
     ----------
-    recording : fingerprints of earlier samples and of this session's keys, which reveal a recording
+    playback : detects recordings, with fingerprints of earlier samples and of this session's keys
     client : the connection; None when it has gone and only the last save is left to do
     accepted, judged, durable : the numbers of the last keystroke taken, judged and made durable
     locked_at : when the session was locked, in milliseconds since 1970; None if it is not locked
@@ -100,7 +100,7 @@ class Live:
     admitted: Admitted
     pool: WatchedPool
     place: int
-    recording: PlaybackCheck
+    playback: PlaybackCheck
     client: Peer | None
     accepted: int
     judged: int

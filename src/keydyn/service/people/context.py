@@ -95,7 +95,7 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Known:
-    """What claims to be a person are judged by: their template, and the fingerprints of their samples."""
+    """The data that a claim of a person's identity is judged by: template, and fingerprints of samples."""
 
     enrolled: Enrolled
     remembered: Remembered

@@ -39,7 +39,7 @@ from keydyn.service.storage.tables import (
     users,
     watch_sessions,
 )
-from keydyn.service.wall_clock import SECOND
+from keydyn.service.wall_clock import whole_seconds
 from keydyn.service.wire.answers import Erased, User
 from keydyn.service.wire.both_ways import Moment
 
@@ -134,7 +134,7 @@ def _user(connection: Connection, context: Context, tenant: Tenant, person: Pers
         created_at=Moment.at(person.created_at),
         profiles=tuple(profile_answer(one, tenant, now) for one in profiles_of(connection, person)),
         failed_attempts=person.failures,
-        wait_s=-(-counts.waiting_time(tenant.settings, now) // SECOND),
+        wait_s=whole_seconds(counts.waiting_time(tenant.settings, now)),
         takeover_chance_spent=sum(one.amount for one in counts.spent) / UNIT,
     )
 

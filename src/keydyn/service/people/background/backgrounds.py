@@ -12,7 +12,7 @@ from keydyn.decisions.liveness.copies import Fingerprints
 from keydyn.detectors import Detector
 from keydyn.service.accounts import Tenant
 from keydyn.service.jobs.queue import enqueue
-from keydyn.service.people.background.own_people import TenantPlace, beside_people, is_learning
+from keydyn.service.people.background.own_people import TenantPlace, adjusted_background, is_learning
 from keydyn.service.people.context import Context
 from keydyn.service.people.rows import ProfileRow
 from keydyn.service.problems import Problem
@@ -82,7 +82,7 @@ def find_background(
         found = _earlier(connection, context, place, made_with)
     if found is None or version is None or not is_learning(place.tenant, found):
         return found
-    return beside_people(connection, context, place, found, version)
+    return adjusted_background(connection, context, place, found, version)
 
 
 def _earlier(connection: Connection, context: Context, place: TenantPlace, sha256: str) -> Background | None:

@@ -19,7 +19,7 @@ from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.comparisons import LEAST_PEOPLE, Comparisons, OwnPlace, own_place
 from keydyn.decisions.calibration.trials import LARGEST_COHORT
 from keydyn.decisions.enrolled import Enrolled
-from keydyn.decisions.enrolling import beside_own, compared, learns_from_own
+from keydyn.decisions.enrolling import adjusted_by, compared, learns_from_own
 from keydyn.service.accounts import Tenant, find_tenant
 from keydyn.service.jobs.queue import enqueue
 from keydyn.service.people.context import Context
@@ -83,7 +83,7 @@ def is_learning(tenant: Tenant, background: Background | None) -> bool:
     return background is not None and tenant.settings.compare_people and learns_from_own(background)
 
 
-def beside_people(
+def adjusted_background(
     connection: Connection, context: Context, place: TenantPlace, background: Background, version: int
 ) -> Background:
     """The background as adjusted by the people of a place, in this version of the place's row."""
@@ -95,7 +95,7 @@ def beside_people(
         if row.background == background.sha256:
             people = own_people(connection, context, place, background)
             known = OwnPlace(row.people, row.comparisons, row.shift, row.unsure)
-            cached = beside_own(background, {user: one.enrolled for user, one in people.items()}, known)
+            cached = adjusted_by(background, {user: one.enrolled for user, one in people.items()}, known)
         context.backgrounds.put(name, version, cached)
     return cached
 

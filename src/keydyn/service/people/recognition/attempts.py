@@ -24,7 +24,7 @@ from keydyn.service.storage import counters
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import counters as counter_rows
 from keydyn.service.storage.tables import users
-from keydyn.service.wall_clock import DAY, SECOND
+from keydyn.service.wall_clock import DAY, SECOND, whole_seconds
 from keydyn.service.wire.both_ways import Level, Settings
 
 # The number of failures in a row from which the next attempt is delayed; the first delay in milliseconds,
@@ -125,12 +125,12 @@ def allowed_level(tenant: Tenant, counts: Counts, asked: Level, now: int) -> Lev
     """The level at which the next attempt is judged; raises a `Problem` if it must wait."""
     delayed = waiting_time(counts.failures, counts.failed_at, now)
     if delayed > 0:
-        seconds = -(-delayed // SECOND)
+        seconds = whole_seconds(delayed)
         detail = f"{counts.failures} attempts in a row failed; the next may be made in {seconds} seconds."
         raise Problem(429, "too-many-attempts", "Too many failed attempts", detail, retry_after=seconds)
     level = fitting(asked, tenant.settings, sum(one.amount for one in counts.spent))
     if level is None:
-        seconds = -(-max(spent_until(counts.spent, tenant.settings, now) - now, SECOND) // SECOND)
+        seconds = whole_seconds(max(spent_until(counts.spent, tenant.settings, now) - now, SECOND))
         detail = (
             f"Failed attempts of the last 30 days have used up what the settings allow; the next may be made "
             f"in {seconds} seconds. Ask for another factor."

@@ -44,7 +44,7 @@ from keydyn.service.people.stored_templates import (
 from keydyn.service.problems import Problem
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import profiles
-from keydyn.service.wall_clock import SECOND
+from keydyn.service.wall_clock import whole_seconds
 from keydyn.service.wire import answers
 from keydyn.service.wire.both_ways import Level
 
@@ -54,7 +54,7 @@ LARGEST_LLR = 1e300
 
 @dataclass(frozen=True)
 class Subject:
-    """An enrolled person, with everything that claims to be them are judged by."""
+    """An enrolled person, with all the data that a claim of their identity is judged by."""
 
     person: PersonRow
     profile: ProfileRow
@@ -63,24 +63,28 @@ class Subject:
     counts: Counts
 
 
-_OWN = update(profiles).where(profiles.c.id == bindparam("profile"), profiles.c.version == bindparam("known"))
-_SEEN = Prepared(_OWN, "version")
-_FOLLOWED = Prepared(_OWN, "version", "template", "drift", "drift_reported_at")
+# Changes of a profile that is still in the version it was read in: a new version only, because a sample is
+# remembered, or an updated template too.
+_SAME_VERSION = update(profiles).where(
+    profiles.c.id == bindparam("profile"), profiles.c.version == bindparam("known")
+)
+_NEW_VERSION = Prepared(_SAME_VERSION, "version")
+_UPDATED_TEMPLATE = Prepared(_SAME_VERSION, "version", "template", "drift", "drift_reported_at")
 
 
 def subject_of(context: Context, place: TenantPlace, name: str) -> Subject:
-    """A person as enrolled now; samples that were stored but not yet learnt from are learnt first."""
+    """Read a person as enrolled now; stored samples that the template lacks are learnt first."""
     tenant, text, device = place
 
     def attempt() -> Subject:
         with context.database.reading() as connection:
             person, profile = person_and_profile(connection, context, tenant, name, (text, device))
             if profile is not None and profile.complete_at is not None:
-                beside = background_of(connection, context, tenant, profile)
-                if beside is not None:
-                    one = enrolled_from(connection, context, person, profile, beside)
+                own = background_of(connection, context, tenant, profile)
+                if own is not None:
+                    known = enrolled_from(connection, context, person, profile, own)
                     counts = counts_of(connection, tenant, person.id, context.clock())
-                    return Subject(person, profile, beside, one, counts)
+                    return Subject(person, profile, own, known, counts)
             background = background_for(connection, context, place)
             if profile is None or profile.complete_at is None:
                 raise not_enrolled(0 if profile is None else profile.samples, tenant)
@@ -120,6 +124,7 @@ def verify(context: Context, write: Write, name: str, typed: TypedSample, level:
 def _decided(
     context: Context, write: Write, subject: Subject, sample: Samples, asked: Level, level: Level
 ) -> answers.Verdict:
+    """Decide at the allowed `level`, where `asked` is the caller's, and store the outcome in one change."""
     tenant, person, profile = write.tenant, subject.person, subject.profile
     verifier = verifier_for(tenant, subject.background, {person.id: subject.known.enrolled}, level)
     decision = verifier.verify(person.id, sample)
@@ -161,11 +166,11 @@ def _decided(
             count_remembered(connection, person)
             version = {"profile": profile.id, "known": profile.version, "version": profile.version + 1}
             if sealed is None:
-                changed = _SEEN.run(connection, **version)
+                changed = _NEW_VERSION.run(connection, **version)
             else:
                 reported = now if drifted else profile.drift_reported_at
                 followed = {"template": sealed, "drift": drift, "drift_reported_at": reported}
-                changed = _FOLLOWED.run(connection, **version, **followed)
+                changed = _UPDATED_TEMPLATE.run(connection, **version, **followed)
             if changed != 1:
                 raise Stale
             number = remember(connection, person, profile.id, seen, known.rows, now)
@@ -174,7 +179,7 @@ def _decided(
                 announce(connection, tenant, "template.drifted", body, now=now, user_id=person.id)
         kept.keep(connection, write, person.id)
         write.note(connection, now, "verified", person.key, answer=answer, level=asked, judged=level)
-        done = structs.replace(verdict, wait_s=-(-wait // SECOND))
+        done = structs.replace(verdict, wait_s=whole_seconds(wait))
         write.finish(connection, done, person.id)
         return done, number
 

@@ -30,7 +30,7 @@ from keydyn.service.problems import Problem
 from keydyn.service.storage import counters
 from keydyn.service.storage.prepared import Prepared
 from keydyn.service.storage.tables import profiles, users
-from keydyn.service.wall_clock import DAY, SECOND
+from keydyn.service.wall_clock import DAY, whole_seconds
 from keydyn.service.wire import answers
 from keydyn.service.wire.both_ways import Level
 
@@ -118,7 +118,7 @@ def _identified(write: Write, now: int) -> str:
 def _check_identified(tenant: Tenant, number: int, now: int) -> None:
     most = tenant.settings.identifications_per_day
     if number > most:
-        seconds = -(-(DAY - now % DAY) // SECOND)
+        seconds = whole_seconds(DAY - now % DAY)
         detail = f"{most} samples may be identified per key and day; the next in {seconds} seconds."
         raise Problem(
             429, "identifications-spent", "No identification is left today", detail, retry_after=seconds
@@ -153,7 +153,7 @@ def _ranked(
 
 
 def _crowd(context: Context, place: TenantPlace) -> Crowd:
-    """Everyone at one moment, grouped by their backgrounds, without fingerprints.
+    """All people enrolled at this place at one moment, grouped by background, without fingerprints.
 
     Templates that are out of date are learnt first, and `Stale` is raised.
     """
@@ -171,16 +171,16 @@ def _crowd(context: Context, place: TenantPlace) -> Crowd:
             return held
         rows = [*map(_Row._make, plain)]
         verifiers, behind = [], []
-        for one, beside in backgrounds.items():
-            group = [row for row in rows if row.background == one]
-            fitted = [row for row in group if beside is not None and row.fitted_samples == row.samples]
+        for sha256, found in backgrounds.items():
+            group = [row for row in rows if row.background == sha256]
+            fitted = [row for row in group if found is not None and row.fitted_samples == row.samples]
             if len(fitted) < len(group):
                 known = {row.id for row in fitted}
                 behind += [row.id for row in group if row.id not in known]
-            if beside is not None and fitted:
+            if found is not None and fitted:
                 versions = {row.user_id: (row.id, row.version) for row in fitted}
-                templates = templates_of(connection, context, beside, versions)
-                verifiers.append(verifier_for(tenant, beside, templates))
+                templates = templates_of(connection, context, found, versions)
+                verifiers.append(verifier_for(tenant, found, templates))
         late = connection.execute(with_users().where(profiles.c.id.in_(behind))).all() if behind else []
         background = find_background(connection, context, place)
         if background is None and not verifiers:
