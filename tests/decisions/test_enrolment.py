@@ -64,7 +64,7 @@ def test_times_that_no_hand_makes_are_remarked_on(press, release, remark):
     """They do not refuse a sample: what else was typed is as good as ever."""
     found = quality(one_sample(list("abcdefgh"), press, release))
     assert found.accepted
-    assert any(each.endswith(f"hands can do: {remark}") for each in found.remarks)
+    assert any(each.endswith(f"hand can produce them: {remark}") for each in found.remarks)
 
 
 def test_a_copy_of_an_earlier_sample_is_refused():

@@ -128,7 +128,7 @@ def test_the_commands(sqlite_database, monkeypatch):
         return done.exit_code, done.stdout
 
     assert "shop" in run("tenants", "list")[1]
-    assert "another key" in run("tenants", "rotate-key", "shop")[1]
+    assert "a new key" in run("tenants", "rotate-key", "shop")[1]
     assert run("database", "check")[0] == 0
     assert run("tenants", "delete", "shop", "--yes") == (0, "deleted shop\n")
     assert run("tenants", "delete", "shop", "--yes")[0] != 0

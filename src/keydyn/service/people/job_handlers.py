@@ -140,7 +140,8 @@ class CaughtUp:
             rows = connection.execute(select(tenants.c.id, tenants.c.erasures))
             erasures = {row.id: row.erasures for row in rows}
             both = {**self._erasures, **erasures}
-            changed = {one for one in both if self._erasures.get(one) != erasures.get(one)}
+            # Caches of tenants that have erased no one are right: the first call leaves them as they are.
+            changed = {one for one in both if self._erasures.get(one, 0) != erasures.get(one)}
             # Once more the next time: a request that was under way may have remembered a person meanwhile.
             if changed or self._again:
                 self._forget(connection, changed | self._again)
