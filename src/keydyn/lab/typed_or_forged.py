@@ -216,7 +216,8 @@ def _weighed(known: Material) -> Hands:
     typed = weight @ terms
     spread = (weight[:, None] * (terms - typed)).T @ (terms - typed)
     means = [_even(some) @ hands.terms(some.values, some.keys, some.manner) for some in known.forged.values()]
-    forged = np.average(means, axis=0, weights=[COUNTS.get(family, 1.0) for family in known.forged])
+    counts = [COUNTS.get(family, 1.0) for family in known.forged]
+    forged = np.asarray(np.average(means, axis=0, weights=counts), dtype=np.float64)
     weights = np.linalg.solve(spread + RIDGE * np.eye(len(typed)), typed - forged)
     # The last term is 1; its weight makes the ratio even halfway between the two means.
     weights[-1] = -0.5 * (typed + forged) @ weights
