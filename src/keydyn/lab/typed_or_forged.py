@@ -217,11 +217,11 @@ def _weighed(known: Material) -> Hands:
     spread = (weight[:, None] * (terms - typed)).T @ (terms - typed)
     means = [_even(some) @ hands.terms(some.values, some.keys, some.manner) for some in known.forged.values()]
     counts = [COUNTS.get(family, 1.0) for family in known.forged]
-    forged = np.asarray(np.average(means, axis=0, weights=counts), dtype=np.float64)
+    forged = np.average(means, axis=0, weights=counts)
     weights = np.linalg.solve(spread + RIDGE * np.eye(len(typed)), typed - forged)
     # The last term is 1; its weight makes the ratio even halfway between the two means.
     weights[-1] = -0.5 * (typed + forged) @ weights
-    return replace(hands, weights=weights)
+    return replace(hands, weights=np.asarray(weights, dtype=np.float64))
 
 
 def _even(some: Measured) -> Floats:
