@@ -36,14 +36,15 @@ RATES = np.array([0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 STOLEN_KEYS = 50
 # The largest number of pieces per forgery, and the numbers of keys that people enrol with.
 MOST_PIECES, ENROLLED = 3, (150, 300, 500, 1500)
-# The pooled covariance is that of people, with this share of that of forgeries; the ridge is added to each
-# variance, which is about 1 in people. Both numbers were chosen on the development people of Aalto.
-OF_FORGERIES, RIDGE = 0.1, 0.1
+# The number that is added to each variance, which is about 1 in people; chosen on the development people of
+# Aalto.
+RIDGE = 0.1
 # Where the first piece of a person's sample begins, in lengths of a piece: samples are cut twice, so that the
 # variation of people is known better.
 STARTS = (0.0, 0.5)
-# The smallest number of samples of a length, per place, from which a level can be learnt.
-FEWEST = 50
+# The smallest number of samples of a length, per place, from which a level can be learnt: of these, the level
+# of 1 % has two samples below it.
+FEWEST = 200
 # The number of folds, each measured with a population of the others' people, and the number of groups of
 # people, each judged with weights learnt from the others.
 FOLDS, GROUPS = 4, 24
@@ -205,25 +206,20 @@ def learn(known: Material, without: Collection[str] = ()) -> Hands:
 def _weighed(known: Material) -> Hands:
     """The variation of people's measures, and the weights that separate them from forgeries; no levels.
 
-    The weights are Fisher's discriminant. The variation of people counts most, because false alarms must be
+    The weights are Fisher's discriminant, with the variation of people alone, because false alarms must be
     rare.
     """
     hands = _people(known.humans)
-    typed, spread = _moments(hands, known.humans)
-    moments = [_moments(hands, some) for some in known.forged.values()]
-    forged = np.mean([mean for mean, _ in moments], axis=0)
-    spread = (1.0 - OF_FORGERIES) * spread + OF_FORGERIES * np.mean([of for _, of in moments], axis=0)
+    humans, weight = known.humans, _even(known.humans)
+    terms = hands.terms(humans.values, humans.keys, humans.manner)
+    typed = weight @ terms
+    spread = (weight[:, None] * (terms - typed)).T @ (terms - typed)
+    means = [_even(some) @ hands.terms(some.values, some.keys, some.manner) for some in known.forged.values()]
+    forged = np.mean(means, axis=0)
     weights = np.linalg.solve(spread + RIDGE * np.eye(len(typed)), typed - forged)
     # The last term is 1; its weight makes the ratio even halfway between the two means.
     weights[-1] = -0.5 * (typed + forged) @ weights
-    return replace(hands, weights=weights)
-
-
-def _moments(hands: Hands, some: Measured) -> tuple[Floats, Floats]:
-    """The mean of the samples' terms, (P,), and their covariance, (P, P)."""
-    terms, weight = hands.terms(some.values, some.keys, some.manner), _even(some)
-    mean = weight @ terms
-    return mean, (weight[:, None] * (terms - mean)).T @ (terms - mean)
+    return replace(hands, weights=np.asarray(weights, dtype=np.float64))
 
 
 def _even(some: Measured) -> Floats:
