@@ -67,14 +67,14 @@ def test_what_was_enrolled_leads_to_expect_its_share():
     assert not any(one.any() for one in typed_or_forged._followed(nobody))
 
 
-def test_places_count_the_same_and_one_alone_sets_no_level():
+def test_samples_count_the_same_and_one_place_alone_sets_no_level():
     many, few = measured(0, lengths=(40, 100, 200)), measured(1, place=1, lengths=(40,))
     humans = Measured.joined([many, many, few])
     llr = np.where(humans.place == 0, 1.0, 0.0) + np.linspace(0.0, 0.1, len(humans.place))
     levels = typed_or_forged._levels(llr, humans)
-    half = RATES.tolist().index(0.5)
-    # Half of all weight is that of the smaller place, whose ratios are below 0.2.
-    assert levels[0, 0, half] < 0.2 < 1.0 < levels[0, 0, half + 1]
+    of_few = np.searchsorted(RATES, 1 / 3)
+    # A third of all samples of 40 keys are those of the smaller place, whose ratios are below 0.2.
+    assert levels[0, 0, of_few - 1] < 0.2 < 1.0 < levels[0, 0, of_few]
     np.testing.assert_allclose(levels[0, 1], levels[0, 0])
     np.testing.assert_allclose(levels[1], levels[0])
 

@@ -36,11 +36,15 @@ RATES = np.array([0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 STOLEN_KEYS = 50
 # The largest number of pieces per forgery, and the numbers of keys that people enrol with.
 MOST_PIECES, ENROLLED = 3, (150, 300, 500, 1500)
-# The pooled covariance is that of people, with this share of that of forgeries; the ridge is added to each
-# variance, which is about 1 in people. Both numbers were chosen on the development people of Aalto.
-OF_FORGERIES, RIDGE = 0.1, 0.1
-# The smallest number of samples of a length, per place, from which a level can be learnt.
-FEWEST = 50
+# The number that is added to each variance, which is about 1 in people; chosen on the development people of
+# Aalto.
+RIDGE = 0.1
+# Where the first piece of a person's sample begins, in lengths of a piece: samples are cut twice, so that the
+# variation of people is known better.
+STARTS = (0.0, 0.5)
+# The smallest number of samples of a length, per place, from which a level can be learnt: of these, the level
+# of 1 % has two samples below it.
+FEWEST = 200
 # The number of folds, each measured with a population of the others' people, and the number of groups of
 # people, each judged with weights learnt from the others.
 FOLDS, GROUPS = 4, 24
@@ -97,13 +101,13 @@ class Material(NamedTuple):
         return Material(self.humans.some(~self.humans.of_group(group)), of)
 
 
-def cut(samples: Samples, keys: int) -> Samples:
-    """Pieces of this many keys, numbered consecutively; shorter rests are left out."""
+def cut(samples: Samples, keys: int, start: int = 0) -> Samples:
+    """Pieces of this many keys from `start` on, numbered consecutively; shorter rests are left out."""
     sequences = samples.sequences
     starts = [
-        start
+        first
         for begin, end in zip(sequences.offsets[:-1].tolist(), sequences.offsets[1:].tolist(), strict=True)
-        for start in range(begin, end - keys + 1, keys)
+        for first in range(begin + start, end - keys + 1, keys)
     ]
     rows = (np.array(starts, dtype=np.int64)[:, None] + np.arange(keys)).ravel()
     offsets = np.arange(len(starts) + 1) * keys
@@ -131,8 +135,8 @@ def material(
 ) -> Material:
     """Typing of a place's people and forgeries of it, measured with a population of other people.
 
-    The second half of each person's samples is measured as typed and is forged; attackers have the first
-    half. With `enrolled`, samples are measured relative to a template of the first half or a part of it.
+    Each half of a person's samples is measured as typed and is forged; attackers have the other half. With
+    `enrolled`, samples are measured relative to a template of the other half or a part of it.
     `about` holds the numbers of place and fold.
     """
     number, fold = about
@@ -145,20 +149,22 @@ def material(
         tick = SampleTimes.among(times_of(recorded)).tick
         for fine in (False, True) if tick else (True,):
             mine = made_fine(recorded, tick, random) if fine and tick else recorded
-            first, second = mine[: len(mine) // 2], mine[len(mine) // 2 :]
-            had = cut(first, STOLEN_KEYS)
-            own = first.first_keys(int(random.choice(ENROLLED)))
-            template = with_manner(people, people.enrol(own), own) if enrolled else None
-            as_seen = partial(_measured, people, template, (not fine, u * FOLDS + fold, number))
-            cuts = (cut(second if enrolled else mine, keys) for keys in LENGTHS)
-            typed += [as_seen(pieces) for pieces in cuts if len(pieces)]
-            for forger in attacks.values():
-                sent = forged_by(forger, had, second, random)
-                sent = sent if fine else on_clock(sent, tick)
-                longest = int(sent.sequences.lengths.max())
-                pieces = cut(sent, int(random.choice([one for one in LENGTHS if one <= longest])))
-                some = pieces[random.permutation(len(pieces))[:MOST_PIECES]]
-                forged.setdefault(forger.family, []).append(as_seen(some))
+            half = len(mine) // 2
+            for theirs, own in ((mine[:half], mine[half:]), (mine[half:], mine[:half])):
+                for start in STARTS:
+                    known = theirs[random.permutation(len(theirs))].first_keys(int(random.choice(ENROLLED)))
+                    template = with_manner(people, people.enrol(known), known) if enrolled else None
+                    as_seen = partial(_measured, people, template, (not fine, u * FOLDS + fold, number))
+                    cuts = (cut(own, keys, int(start * keys)) for keys in LENGTHS)
+                    typed += [as_seen(pieces) for pieces in cuts if len(pieces)]
+                had = cut(theirs, STOLEN_KEYS)
+                for forger in attacks.values():
+                    sent = forged_by(forger, had, own, random)
+                    sent = sent if fine else on_clock(sent, tick)
+                    longest = int(sent.sequences.lengths.max())
+                    pieces = cut(sent, int(random.choice([one for one in LENGTHS if one <= longest])))
+                    some = pieces[random.permutation(len(pieces))[:MOST_PIECES]]
+                    forged.setdefault(forger.family, []).append(as_seen(some))
     return Material(Measured.joined(typed), {name: Measured.joined(some) for name, some in forged.items()})
 
 
@@ -200,25 +206,25 @@ def learn(known: Material, without: Collection[str] = ()) -> Hands:
 def _weighed(known: Material) -> Hands:
     """The variation of people's measures, and the weights that separate them from forgeries; no levels.
 
-    The weights are Fisher's discriminant. The variation of people counts most, because false alarms must be
+    The weights are Fisher's discriminant, with the variation of people alone, because false alarms must be
     rare.
     """
     hands = _people(known.humans)
-    typed, spread = _moments(hands, known.humans)
-    moments = [_moments(hands, some) for some in known.forged.values()]
-    forged = np.mean([mean for mean, _ in moments], axis=0)
-    spread = (1.0 - OF_FORGERIES) * spread + OF_FORGERIES * np.mean([of for _, of in moments], axis=0)
+    humans, weight = known.humans, _even(known.humans)
+    terms = _terms(hands, humans)
+    typed = weight @ terms
+    spread = (weight[:, None] * (terms - typed)).T @ (terms - typed)
+    means = [_even(some) @ _terms(hands, some) for some in known.forged.values()]
+    forged = np.mean(means, axis=0)
     weights = np.linalg.solve(spread + RIDGE * np.eye(len(typed)), typed - forged)
     # The last term is 1; its weight makes the ratio even halfway between the two means.
     weights[-1] = -0.5 * (typed + forged) @ weights
-    return replace(hands, weights=weights)
+    return replace(hands, weights=np.asarray(weights, dtype=np.float64))
 
 
-def _moments(hands: Hands, some: Measured) -> tuple[Floats, Floats]:
-    """The mean of the samples' terms, (P,), and their covariance, (P, P)."""
-    terms, weight = hands.weighed(some.values, some.keys, some.manner).terms, _even(some)
-    mean = weight @ terms
-    return mean, (weight[:, None] * (terms - mean)).T @ (terms - mean)
+def _terms(hands: Hands, some: Measured) -> Floats:
+    """(n, P) the samples' terms of the ratio, before they are weighted."""
+    return hands.weighed(some.values, some.keys, some.manner).terms
 
 
 def _even(some: Measured) -> Floats:
@@ -272,11 +278,11 @@ def _followed(humans: Measured) -> tuple[Floats, Floats, Floats]:
 
 
 def _levels(llr: Floats, humans: Measured) -> Floats:
-    """The levels (2, J, Q) by clock, length and rate, of people of all places, which count equally.
+    """The levels (2, J, Q) by clock, length and rate, of all places' samples, which count equally.
 
-    If a place has too few samples with a clock, its samples with either clock are used. If a place has too
-    few samples of a length, that length keeps the levels of the next shorter one, because a single place may
-    be unusual.
+    If places counted equally, one or two samples of a small place would set the lowest levels. If a place has
+    too few samples with a clock, its samples with either clock are used. If a place has too few samples of a
+    length, that length keeps the levels of the next shorter one, because a single place may be unusual.
     """
     places = np.unique(humans.place)
     lengths = [keys for keys in LENGTHS if (humans.keys == keys).any()]
@@ -291,16 +297,9 @@ def _levels(llr: Floats, humans: Measured) -> Floats:
             chosen = np.any(
                 [mine if mine.sum() >= FEWEST else one for mine, one in zip(own, here, strict=True)], axis=0
             )
-            levels[clock, j] = _quantiles(llr[chosen], _even(humans.some(chosen)))
+            levels[clock, j] = np.quantile(llr[chosen], RATES)
     # Rates and levels both increase.
     return levels + 1e-9 * np.arange(len(RATES))
-
-
-def _quantiles(values: Floats, weights: Floats) -> Floats:
-    """The weighted quantiles (Q,) of values at `RATES`."""
-    order = np.argsort(values, kind="stable")
-    found: Floats = np.interp(RATES, np.cumsum(weights[order]), values[order])
-    return found
 
 
 def material_of(places: Sequence[Samples], seed: int, enrolled: bool) -> Material:

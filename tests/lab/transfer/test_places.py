@@ -43,9 +43,9 @@ def test_keys_get_the_names_of_another_place_by_position():
 
 def test_nobody_of_aalto_who_is_reported_is_learnt_from(monkeypatch):
     monkeypatch.setattr(places, "MOST_LEARNT", 7)
-    typed = make_typists(320, 1, "free", 3)
+    typed = make_typists(325, 1, "free", 3)
     place = places._of_aalto(typed, {})
-    reported = reported_people(range(320))
+    reported = reported_people(range(325))
     assert set(place.tried["user"]) == reported
     assert place.learnt["user"].nunique() == 7
     assert not set(place.learnt["user"]) & reported

@@ -98,12 +98,17 @@ def load_place(name: str, data: str | PathLike[str] | None = None) -> Place:
 
 
 def _of_aalto(typed: pd.DataFrame, checksums: dict[str, str]) -> Place:
-    """Aalto as a place: reported people to test, some of the others to learn from, some of the rest fresh."""
+    """Aalto as a place: reported people to test, some of the others to learn from, some of the rest fresh.
+
+    Fresh people are those left when as many others, who were judged with earlier weights of the detector of
+    forgeries, are taken away.
+    """
     users = pd.unique(typed["user"])
     reported = reported_people(users.tolist())
     others = np.array([user for user in users.tolist() if user not in reported])
     learnt = spread(others, MOST_LEARNT)
-    fresh = spread(np.setdiff1d(others, learnt), MOST_LEARNT)
+    rest = np.setdiff1d(others, learnt)
+    fresh = spread(np.setdiff1d(rest, spread(rest, MOST_LEARNT)), MOST_LEARNT)
     known, tried, unseen = (
         typed[typed["user"].isin(people)].reset_index(drop=True)
         for people in (learnt.tolist(), reported, fresh.tolist())

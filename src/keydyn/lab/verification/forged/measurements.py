@@ -10,6 +10,7 @@ import pandas as pd
 from keydyn.decisions.calibration.background import shipped_background
 from keydyn.lab.frame.resuming import Piece
 from keydyn.lab.transfer.places import SIMULATED, Place
+from keydyn.lab.typed_or_forged import FEWEST, STARTS
 from keydyn.lab.verification.forged.attacked import (
     ATTACKED,
     ATTACKS,
@@ -49,7 +50,7 @@ def _piece(target: Place, sources: Sequence[Place], seed: int) -> Piece:
         "keystrokes": [len(people), *(len(place.learnt) for place in sources)],
         "shipped": shipped_background().sha256 if len(sources) > 1 else "",
         "attacks": [*ATTACKS, *(name for names in KNOWING.values() for name in names)],
-        "numbers": [ENROLMENT, ATTACKED, FEW, *TEXTS, SHORT, WHOLE],
+        "numbers": [ENROLMENT, ATTACKED, FEW, *TEXTS, SHORT, WHOLE, *STARTS, FEWEST],
         "seed": seed,
     }
     call = partial(_judged, target, list(sources), seed)
