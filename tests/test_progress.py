@@ -24,14 +24,13 @@ def wait_for(capsys, words):
 
 
 def test_lines_come_although_the_work_does_not_call(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.01)
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: 3.0))
-    with working("reading"):
+    with working("reading", every_s=0.01):
         wait_for(capsys, "keydyn: reading, 0 s\n")
-    with progress_bar("fitting", 40) as show:
+    with progress_bar("fitting", 40, every_s=0.01) as show:
         show(12)
         wait_for(capsys, "keydyn: fitting, 12 of 40, 0 s\n")
-    with share_bar() as show:
+    with share_bar(every_s=0.01) as show:
         show("fable", 0.25)
         wait_for(capsys, "keydyn: fable, 25%, 0 s\n")
     capsys.readouterr()
@@ -41,9 +40,8 @@ def test_lines_come_although_the_work_does_not_call(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("hidden", [True, False])
-def test_nothing_is_shown_when_asked_for(capsys, monkeypatch, hidden):
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
-    with being_quiet(not hidden), progress_bar("fitting", 3, hidden=hidden) as show:
+def test_nothing_is_shown_when_asked_for(capsys, hidden):
+    with being_quiet(not hidden), progress_bar("fitting", 3, hidden=hidden, every_s=0.0) as show:
         for done in range(4):
             show(done)
             threading.Event().wait(0.01)

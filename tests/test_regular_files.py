@@ -9,7 +9,7 @@ import pytest
 
 from keydyn import load
 from keydyn.datasets import load_recordings
-from keydyn.datasets.files import file_tables
+from keydyn.datasets.files.file_tables import parse_table
 from keydyn.model import ModelFileError
 from keydyn.regular_files import UnusableFileError, opened, read_regular, read_unpacked
 
@@ -100,16 +100,15 @@ def test_a_packed_file_that_is_cut_short(tmp_path):
         read_unpacked(path, 10_000)
 
 
-def test_a_parquet_file_is_bounded_by_what_it_describes(tmp_path, monkeypatch):
+def test_a_parquet_file_is_bounded_by_what_it_describes(tmp_path):
     path = tmp_path / "typing.parquet"
     frame = pd.DataFrame(
         {"user": 1, "session": 0, "keyname": "a", "timepress": 0.0, "timerelease": 0.0}, range(10**5)
     )
     frame.to_parquet(path)
     assert len(load_recordings(path)) == 10**5
-    monkeypatch.setattr(file_tables, "LARGEST_TABLE", 10**6)
     assert path.stat().st_size < 10**5
     with pytest.raises(
         ValueError, match="it would take 4,000,000 bytes of memory; at most 1,000,000 are read"
     ):
-        load_recordings(path)
+        parse_table(path.read_bytes(), largest=10**6)

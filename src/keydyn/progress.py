@@ -11,27 +11,32 @@ from typing import Any
 
 from keydyn.terminal import is_quiet
 
+# The time between two lines where standard error is no terminal.
 SECONDS_BETWEEN_LINES = 5.0
 
 
 @contextmanager
-def progress_bar(what: str, total: int, hidden: bool = False) -> Iterator[Callable[[int], object]]:
+def progress_bar(
+    what: str, total: int, hidden: bool = False, every_s: float = SECONDS_BETWEEN_LINES
+) -> Iterator[Callable[[int], object]]:
     """Show progress of countable work; the function that it yields is called with the number done."""
-    with _display(what, hidden) as show:
+    with _display(what, hidden, every_s) as show:
         yield lambda done: show(what, done / max(total, 1), f"{done} of {total}")
 
 
 @contextmanager
-def share_bar(hidden: bool = False) -> Iterator[Callable[[str, float], object]]:
+def share_bar(
+    hidden: bool = False, every_s: float = SECONDS_BETWEEN_LINES
+) -> Iterator[Callable[[str, float], object]]:
     """Show progress of work of many kinds; call the yielded function with the current work and share done."""
-    with _display("starting", hidden) as show:
+    with _display("starting", hidden, every_s) as show:
         yield lambda what, share: show(what, share, f"{share:.0%}")
 
 
 @contextmanager
-def working(what: str, hidden: bool = False) -> Iterator[None]:
+def working(what: str, hidden: bool = False, every_s: float = SECONDS_BETWEEN_LINES) -> Iterator[None]:
     """Show that work goes on whose progress cannot be counted."""
-    with _display(what, hidden):
+    with _display(what, hidden, every_s):
         yield
 
 
@@ -39,7 +44,7 @@ Show = Callable[[str, float | None, str], object]
 
 
 @contextmanager
-def _display(what: str, hidden: bool) -> Iterator[Show]:
+def _display(what: str, hidden: bool, every_s: float) -> Iterator[Show]:
     """Yield a function that shows the current work, the share done, and a text for the share."""
     if hidden or is_quiet():
         yield lambda *_: None
@@ -47,7 +52,7 @@ def _display(what: str, hidden: bool) -> Iterator[Show]:
         with _bar(what) as show:
             yield show
     else:
-        with _lines(what) as show:
+        with _lines(what, every_s) as show:
             yield show
 
 
@@ -76,8 +81,8 @@ def _bar(what: str) -> Iterator[Show]:
 
 
 @contextmanager
-def _lines(what: str) -> Iterator[Show]:
-    """Print a line every few seconds, from a thread, because the work may be silent for long."""
+def _lines(what: str, every_s: float) -> Iterator[Show]:
+    """Print a line every `every_s` seconds, from a thread, because the work may be silent for long."""
     began, ended = time.monotonic(), threading.Event()
     now: dict[str, Any] = {"what": what, "words": ""}
 
@@ -85,7 +90,7 @@ def _lines(what: str) -> Iterator[Show]:
         now.update(what=what, words=words)
 
     def report() -> None:
-        while not ended.wait(SECONDS_BETWEEN_LINES):
+        while not ended.wait(every_s):
             words = f", {now['words']}" if now["words"] else ""
             print(f"keydyn: {now['what']}{words}, {time.monotonic() - began:.0f} s", file=stream, flush=True)
 

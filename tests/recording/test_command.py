@@ -151,16 +151,15 @@ def test_without_the_packages_of_the_service_it_says_so(prompts, monkeypatch):
     assert "pip install 'keydyn[service]'" in result.output
 
 
-def test_it_keeps_its_port_and_takes_another_if_that_is_in_use(monkeypatch):
+def test_it_keeps_its_port_and_takes_another_if_that_is_in_use():
     # One that no other process is given meanwhile.
     with socket.create_server(("127.0.0.1", free_port())) as other:
         usual = other.getsockname()[1]
-        monkeypatch.setattr(server, "USUAL_PORT", usual)
-        with server._listening(None) as listening:
+        with server._listening(None, usual) as listening:
             assert listening.getsockname()[1] != usual
         with pytest.raises(UsageError, match=f"port {usual}"):
             server._listening(usual)
-    with server._listening(None) as listening:
+    with server._listening(None, usual) as listening:
         assert listening.getsockname()[1] == usual
 
 

@@ -149,9 +149,9 @@ def serve(participants: Participants, port: int | None, ready: Callable[[str], N
         server.run(sockets=[listening])
 
 
-def _listening(port: int | None) -> socket.socket:
+def _listening(port: int | None, usual: int = USUAL_PORT) -> socket.socket:
     try:
-        return socket.create_server((HOST, USUAL_PORT if port is None else port))
+        return socket.create_server((HOST, usual if port is None else port))
     except OSError as error:
         if port is None:
             return socket.create_server((HOST, 0))

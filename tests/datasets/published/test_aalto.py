@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from keydyn.datasets import fetch_dataset, load_dataset, reported_people, stream_aalto
-from keydyn.datasets.published import aalto
+from keydyn.datasets.published.aalto import load_people
 from keydyn.datasets.published.fetching import FetchError, check_files
 from keydyn.keystrokes import check_keystrokes
 from keydyn.keystrokes.key_names import VIRTUAL_KEYS, names_of_codes
@@ -127,11 +127,10 @@ def test_it_is_not_downloaded(folder):
         fetch_dataset("aalto", folder)
 
 
-def test_too_many_to_be_read_at_once(folder, monkeypatch):
+def test_too_many_to_be_read_at_once(folder):
     archive(folder / "Keystrokes.zip", SMALL)
-    monkeypatch.setattr(aalto, "MOST_KEYSTROKES", 7)
-    with pytest.raises(ValueError, match="stream_aalto"):
-        load_dataset("aalto", folder)
+    with pytest.raises(ValueError, match=r"more than 7 keystrokes.*stream_aalto"):
+        load_people(folder / "Keystrokes.zip", most=7)
 
 
 DAMAGED = {

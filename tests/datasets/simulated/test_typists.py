@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from keydyn.datasets.simulated import typists
 from keydyn.datasets.simulated.texts import NUMBER
+from keydyn.datasets.simulated.typed_times import TypingTask
 from keydyn.datasets.simulated.typist_population import PERSON, TIMES, TRAITS, Streams
-from keydyn.datasets.simulated.typists import make_typists, simulated_typist
+from keydyn.datasets.simulated.typists import make_typists, simulated_keystrokes, simulated_typist
 from keydyn.keystrokes.schema import COLUMNS, check_keystrokes
 from tests.examples import examples
 
@@ -70,15 +70,21 @@ def test_a_clock_gives_whole_ticks_near_the_exact_times(text):
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("chunk_users", [1, 3, 7, 100])
-def test_chunks_do_not_matter(text, chunk_users, monkeypatch):
+def test_chunks_do_not_matter(text, chunk_users):
     whole = make_typists(7, 2, text, 9, return_states=True, random_state=4)
-    # Two people at a time within a chunk as well.
-    monkeypatch.setattr(typists, "BATCH", 2 * 2 * 9)
     chunks = [
         make_typists(min(chunk_users, 7 - k), 2, text, 9, first_user=k, return_states=True, random_state=4)
         for k in range(0, 7, chunk_users)
     ]
     pd.testing.assert_frame_equal(pd.concat(chunks, ignore_index=True), whole)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("n_users", [1, 2, 5])
+def test_batches_do_not_matter(text, n_users):
+    task = TypingTask.of(5, 2, text, 9, None, None, 1, 0.1, 1.0, None, None, 0)
+    batches = simulated_keystrokes(task, Streams(4), True, batch_size=n_users * 2 * 9)
+    pd.testing.assert_frame_equal(batches, simulated_keystrokes(task, Streams(4), True))
 
 
 @pytest.mark.parametrize("text", TEXTS)

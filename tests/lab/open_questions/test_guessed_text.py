@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from keydyn import POHMM, NGrams, Sequences
-from keydyn.lab.open_questions import text_recovery
 from keydyn.lab.open_questions.guessed_text import (
     CHAIN,
     LETTERS,
@@ -125,12 +124,10 @@ class Simulated:
     samples = samples_of_people(n_people=10, n_samples=6, n_keys=120, cell=1.0, noise=0.05, seed=5)
 
 
-def test_own_models_know_more_than_others_and_coarse_times_say_less(monkeypatch):
-    monkeypatch.setattr(text_recovery, "LENGTHS", (10, 100))
-    monkeypatch.setattr(text_recovery, "GRAINS", (1, 1000))
+def test_own_models_know_more_than_others_and_coarse_times_say_less():
     attacked, teachers = people_of(Simulated.samples, 0)
     assert not set(attacked) & set(teachers)
-    table = recovery(Simulated, 0, [0, 1, 2], None)
+    table = recovery(Simulated, 0, [0, 1, 2], None, lengths=(10, 100), grains=(1, 1000))
     assert table["user"].unique().tolist() == [str(user) for user in attacked[:3]]
     means = table.groupby(["what", "source", "text"]).mean(numeric_only=True)
     text = means.loc["text"]

@@ -119,16 +119,15 @@ def test_unprepared_it_says_so(samples):
         ConditionalPOHMM().fit(samples)
 
 
-def test_the_figures_of_a_piece(samples, monkeypatch):
-    monkeypatch.setattr("keydyn.lab.open_questions.trained_scores.FOLDS", {"mine": 2})
+def test_the_figures_of_a_piece(samples):
     row = Row("mine", samples, MonacoTappert(), {}, "ours")
-    table = found(row, "plain", RecommendedPOHMM())
+    table = found(row, "plain", RecommendedPOHMM(), 2)
     whole = recognition(score_protocol(MonacoTappert(), RecommendedPOHMM(), samples))
     first = recognition(score_protocol(FirstFolds(MonacoTappert(), 2), RecommendedPOHMM(), samples))
     for which, expected in ((ALL, whole), (FIRST, first)):
         own = table[table["enrolments"] == which]
         np.testing.assert_array_equal(own["eer"], expected["eer"])
-    trained = found(row, "trained", MarginPOHMM())
+    trained = found(row, "trained", MarginPOHMM(), 2)
     assert trained["enrolments"].unique().tolist() == [FIRST]
     enrolled = enrolments(FirstFolds(MonacoTappert(), 2), MarginPOHMM(), samples)
     scores = scores_of(MonacoTappert(), enrolled, samples)

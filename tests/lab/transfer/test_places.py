@@ -41,10 +41,9 @@ def test_keys_get_the_names_of_another_place_by_position():
         with_keys_of(Place("mobile", one, one, {}), Place("keypad", longer, longer, {}))
 
 
-def test_nobody_of_aalto_who_is_reported_is_learnt_from(monkeypatch):
-    monkeypatch.setattr(places, "MOST_LEARNT", 7)
+def test_nobody_of_aalto_who_is_reported_is_learnt_from():
     typed = make_typists(325, 1, "free", 3)
-    place = places._of_aalto(typed, {})
+    place = places._of_aalto(typed, {}, most=7)
     reported = reported_people(range(325))
     assert set(place.tried["user"]) == reported
     assert place.learnt["user"].nunique() == 7

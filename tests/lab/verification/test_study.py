@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from keydyn.detectors import PopulationDetector
 from keydyn.lab.frame.outputs import Outputs
 from keydyn.lab.frame.study_data import load_row
 from keydyn.lab.verification import measurements
+from keydyn.lab.verification.forged.attacked import judged
 from keydyn.lab.verification.measurements import (
     ALL,
     FOLDS,
@@ -44,7 +46,7 @@ def study(tmp_path_factory):
         patch.setattr("keydyn.lab.verification.security.VICTIMS", 3)
         # What detectors of forgeries learn is tested with them.
         patch.setattr("keydyn.lab.verification.forged.measurements.elsewhere", lambda *_: unlearnt())
-        patch.setattr("keydyn.lab.verification.forged.attacked.ATTACKS", TRIED)
+        patch.setattr("keydyn.lab.verification.forged.measurements.judged", partial(judged, names=TRIED))
         patch.setattr("keydyn.lab.transfer.places.TYPISTS", 4)
         options = ["--dataset", "simulated", "--out", str(out), "--jobs", "1"]
         result = runner.invoke(app, ["study", "verification", *options])

@@ -158,13 +158,12 @@ def test_what_cannot_be_learnt_or_used_is_refused(case):
         model.predict_events(x[1], text=other)
 
 
-def test_a_sequence_whose_lattice_does_not_fit_is_named(monkeypatch):
+def test_a_sequence_whose_lattice_does_not_fit_is_named():
     keys = list("abcab" * 6)
     tau = np.random.default_rng(0).lognormal(5.0, 0.3, (30, 1))
     model = POHMM().fit(tau, events=keys)
     text = NGrams.learn(keys, order=3, event_types=model.event_types_)
-    lengths = [10, 20]
-    model.predict_events(tau, lengths=lengths, text=text)
-    monkeypatch.setattr(ngrams, "LARGEST_LATTICE", 10 * len(text.prob) * 2)
+    case = model._known().parameters, text, np.array([0, 10, 30])
+    ngrams._walk(*case, largest=20 * len(text.prob) * 2)
     with pytest.raises(ValueError, match="sequence 1 has 20 events, too many"):
-        model.predict_events(tau, lengths=lengths, text=text)
+        ngrams._walk(*case, largest=20 * len(text.prob) * 2 - 1)

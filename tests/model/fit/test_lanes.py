@@ -50,9 +50,13 @@ def positive(n, seed=1, families=("gamma", "gamma")):
 def fitted_both_ways(model, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        together = fit_many(model, data)
-        alone = [fit_many(model, [item])[0] for item in data]
-    return together, alone
+        return fit_many(model, data), fitted_alone(model, data)
+
+
+def fitted_alone(model, data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [fit_many(model, [item])[0] for item in data]
 
 
 def assert_same_fit(one, other):
@@ -99,15 +103,15 @@ def test_lanes_give_what_each_fit_alone_gives(kind, changes, monkeypatch):
 
 def test_few_models_over_few_events(monkeypatch):
     """Most lanes stay free; no model goes the long way instead."""
-    monkeypatch.setattr(many, "FEW", 3)
     monkeypatch.setattr(many, "_fit_one", None)
     rng = np.random.default_rng(3)
     data = [
         Sequences.from_arrays(np.exp(5.0 + scale * rng.standard_normal((6, 1))), list("abaabb"), [1, 5])
         for scale in (0.01, 0.3, 1.0)
     ]
-    together, alone = fitted_both_ways(POHMM(tol=0.1, max_iter=3), data)
-    for one, other in zip(together, alone, strict=True):
+    model = POHMM(tol=0.1, max_iter=3)
+    _, together = many._fit_some(model, data, [None] * 3, [0, 1, 2], True)
+    for one, other in zip(together, fitted_alone(model, data), strict=True):
         assert_same_fit(one, other)
 
 

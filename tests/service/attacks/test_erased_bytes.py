@@ -14,7 +14,6 @@ from keydyn.service.people.background.own_people import TenantPlace
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import CaughtUp
 from keydyn.service.people.recognition.deciding import subject_of
-from keydyn.service.storage import sqlite
 from keydyn.service.storage.database import Database
 from keydyn.service.storage.tables import idempotency, users
 from keydyn.service.wall_clock import HOUR
@@ -25,8 +24,8 @@ from tests.service.typists import enrol
 from tests.waiting import PATIENCE
 
 
-def test_with_a_reader_open_the_key_goes_as_soon_as_it_has_finished(service, client, monkeypatch):
-    monkeypatch.setattr(sqlite, "TRUNCATING_MS", 50)
+def test_with_a_reader_open_the_key_goes_as_soon_as_it_has_finished(service, client):
+    service.database.truncating_ms = 50
     client.post("/v1/users", json={"id": "ada"})
     with service.database.reading() as connection:
         wrapped = connection.execute(select(users.c.wrapped_key)).scalar_one()
@@ -46,9 +45,9 @@ def test_with_a_reader_open_the_key_goes_as_soon_as_it_has_finished(service, cli
         time.sleep(0.05)
 
 
-def test_without_a_reader_nothing_is_pending(client, monkeypatch):
+def test_without_a_reader_nothing_is_pending(service, client):
     # The job does it too, and may take long to end on a busy machine.
-    monkeypatch.setattr(sqlite, "TRUNCATING_MS", 120_000)
+    service.database.truncating_ms = 120_000
     client.post("/v1/users", json={"id": "ada"})
     first, again = (client.delete("/v1/users/ada", headers={"idempotency-key": "one"}) for _ in range(2))
     assert first.json() == again.json()

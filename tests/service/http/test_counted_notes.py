@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-from keydyn.service.http import counted_notes
 from keydyn.service.http.counted_notes import MINUTE, CountedNotes
 from keydyn.service.storage import audit
 from tests.service.jobs.conftest import MovableClock
@@ -74,8 +73,9 @@ def test_a_clock_that_is_set_back_counts_on(notes, sqlite_database, clock):
     assert counts(sqlite_database) == [1, 1]
 
 
-def test_there_is_a_limit_to_what_is_counted(notes, sqlite_database, monkeypatch):
-    monkeypatch.setattr(counted_notes, "MOST", 3)
+def test_there_is_a_limit_to_what_is_counted(sqlite_database, clock):
+    sqlite_database.write(partial(add_tenant, tenant_id="a"))
+    notes = CountedNotes(sqlite_database, clock, most=3)
     for n in range(5):
         notes.note("a", f"key {n}", "x")
     assert counts(sqlite_database) == [1, 1, 1]

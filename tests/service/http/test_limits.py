@@ -7,7 +7,6 @@ import asyncio
 import pytest
 from fastapi import Request
 
-from keydyn.service.http import limits
 from keydyn.service.http.limits import Bodies, Rates, by_address
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Deployment
@@ -66,9 +65,8 @@ def test_a_caller_who_is_slower_than_the_rate_is_never_refused():
         clock.now += 4.0
 
 
-def test_callers_who_have_not_asked_for_longest_are_forgotten(monkeypatch):
-    monkeypatch.setattr(limits, "REMEMBERED_CALLERS", 2)
-    rates = Rates(0.5, Seconds())
+def test_callers_who_have_not_asked_for_longest_are_forgotten():
+    rates = Rates(0.5, Seconds(), remembered=2)
     assert [admitted(rates, caller, 1) for caller in ("a", "b", "a", "c", "b", "c")] == [1, 1, 0, 1, 1, 0]
 
 

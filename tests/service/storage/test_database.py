@@ -15,7 +15,6 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from keydyn.service.storage import database as database_module
-from keydyn.service.storage import sqlite
 from keydyn.service.storage.database import Database, DatabaseUnavailableError, checked_url
 from keydyn.service.storage.tables import tenants
 from keydyn.service.storage.upgrading import check, upgrade
@@ -275,8 +274,8 @@ def test_the_operating_system_refuses_to_write_and_then_does_not(sqlite_database
     assert check(sqlite_database).problems == ()
 
 
-def test_threads_that_cut_off_the_log_wait_for_each_other(sqlite_database, monkeypatch):
-    monkeypatch.setattr(sqlite, "TRUNCATING_MS", 120_000)
+def test_threads_that_cut_off_the_log_wait_for_each_other(sqlite_database):
+    sqlite_database.truncating_ms = 120_000
     with ThreadPoolExecutor(8) as threads:
         for number in range(5):
             sqlite_database.write(partial(add_tenant, tenant_id=f"tenant {number}"))

@@ -117,11 +117,18 @@ def read_table(path: Path) -> FileTable:
 
 
 def parse_table(
-    contents: bytes, separator: str = ",", encoding: str = "utf-8", header: Sequence[str] | None = None
+    contents: bytes,
+    separator: str = ",",
+    encoding: str = "utf-8",
+    header: Sequence[str] | None = None,
+    largest: int = LARGEST_TABLE,
 ) -> FileTable:
-    """The columns in the unpacked contents of a file; `header` names them if the file does not."""
+    """The columns in the unpacked contents of a file; `header` names them if the file does not.
+
+    A Parquet file that would take more than `largest` bytes of memory is a `ReadingError`.
+    """
     if contents.startswith(PARQUET_MAGIC):
-        return _read_parquet(contents)
+        return _read_parquet(contents, largest)
     if contents.startswith(b"PK\x03\x04"):
         raise ReadingError("it is a spreadsheet or a zip archive: save it as CSV, or unpack it")
     text = _decoded(contents, encoding)
@@ -132,10 +139,10 @@ def parse_table(
     return _read_csv(text, separator, header)
 
 
-def _read_parquet(contents: bytes) -> FileTable:
+def _read_parquet(contents: bytes, largest: int) -> FileTable:
     try:
         file = pyarrow.parquet.ParquetFile(pa.BufferReader(contents))
-        _refuse_large(file.metadata)
+        _refuse_large(file.metadata, largest)
         table = file.read()
     except (pa.ArrowException, OSError) as error:
         raise ReadingError(f"it is not a Parquet file, or it is truncated: {error}") from None
@@ -164,12 +171,12 @@ def _read_json(text: str) -> FileTable:
         raise ReadingError(f"it begins like JSON, but cannot be read as JSON lines: {error}") from None
 
 
-def _refuse_large(described: Any) -> None:
+def _refuse_large(described: Any, largest: int) -> None:
     """Refuse files that would not fit into memory: a repeated value packs to almost nothing."""
     packed = sum(described.row_group(g).total_byte_size for g in range(described.num_row_groups))
     size = max(packed, 8 * described.num_rows * described.num_columns)
-    if size > LARGEST_TABLE:
-        raise ReadingError(f"it would take {size:,} bytes of memory; at most {LARGEST_TABLE:,} are read")
+    if size > largest:
+        raise ReadingError(f"it would take {size:,} bytes of memory; at most {largest:,} are read")
 
 
 def _decoded(contents: bytes, encoding: str) -> str:

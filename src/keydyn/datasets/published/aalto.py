@@ -99,15 +99,15 @@ def stream_aalto(data: str | PathLike[str] | None = None, chunk_users: int = 100
     return parts_of(path, chunk_users)
 
 
-def load_people(path: Path) -> pd.DataFrame:
-    """Load all keystrokes of an archive or a folder; too many for memory are a `ValueError`."""
+def load_people(path: Path, most: int = MOST_KEYSTROKES) -> pd.DataFrame:
+    """Load all keystrokes of an archive or a folder; more than `most` are a `ValueError`."""
     parts, total = [], 0
     for part in parts_of(path, 1000):
         parts.append(part)
         total += len(part)
-        if total > MOST_KEYSTROKES:
+        if total > most:
             raise ValueError(
-                f"{path}: it holds more than {MOST_KEYSTROKES:,} keystrokes, the most that are read at once; "
+                f"{path}: it holds more than {most:,} keystrokes, the most that are read at once; "
                 "keydyn.datasets.stream_aalto reads it in parts"
             )
     return pd.concat(parts, ignore_index=True)

@@ -114,7 +114,7 @@ def make_typists(
     """
     conditions = practice, sitting, mood, digraphs, mistakes, tick
     task = TypingTask.of(n_users, n_samples, text, n_keys, phrase, *conditions, first_user)
-    return _keystrokes(task, Streams(random_state), return_states)
+    return simulated_keystrokes(task, Streams(random_state), return_states)
 
 
 def simulated_typist(user: int, keys: Sequence[str] = KEYS, random_state: Any = 0) -> POHMM:
@@ -128,13 +128,15 @@ def simulated_typist(user: int, keys: Sequence[str] = KEYS, random_state: Any = 
     return typist_population.as_model(people, 0, list(keys))
 
 
-def _keystrokes(task: TypingTask, streams: Streams, return_states: bool) -> pd.DataFrame:
-    """Simulate the keystrokes of all people, batch by batch."""
+def simulated_keystrokes(
+    task: TypingTask, streams: Streams, return_states: bool, batch_size: int = BATCH
+) -> pd.DataFrame:
+    """Simulate the keystrokes of all people, in batches of about `batch_size` keystrokes."""
     count, per_user = task.n_users, task.n_samples * task.n_keys
     users = np.arange(count) + task.first_user
     keys, states = np.empty(count * per_user, dtype=np.int64), np.empty(count * per_user, dtype=np.int64)
     press, release = np.empty(count * per_user), np.empty(count * per_user)
-    step = max(1, BATCH // per_user)
+    step = max(1, batch_size // per_user)
     for first in range(0, count, step):
         batch = users[first : first + step]
         rows = slice(first * per_user, (first + len(batch)) * per_user)

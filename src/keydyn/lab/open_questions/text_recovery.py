@@ -36,19 +36,27 @@ def people_of(samples: Samples, seed: int) -> tuple[list[Any], list[Any]]:
     return drawn[:n].tolist(), drawn[n : n + PEOPLE].tolist()
 
 
-def recovery(row: Row, seed: int, numbers: Sequence[int], reading: Samples | None) -> pd.DataFrame:
+def recovery(
+    row: Row,
+    seed: int,
+    numbers: Sequence[int],
+    reading: Samples | None,
+    lengths: Sequence[int] = LENGTHS,
+    grains: Sequence[float] = GRAINS,
+) -> pd.DataFrame:
     """Guess the texts of these people, given by number; returns rows made by `Guesses`.
 
     The last sample of each person is guessed, or several if samples are short. The attacker has a model of
     the person's earlier samples, of as many samples of another person, or of a few samples of each of several
-    other people. None of these others is attacked.
+    other people. None of these others is attacked. Texts are also cut to these `lengths`, and times
+    rounded to multiples of these `grains` in milliseconds.
     """
     samples, (attacked, teachers) = row.samples, people_of(row.samples, seed)
     each = int(np.median(np.bincount(samples.people[0])))
     n_asked = int(np.clip(KEYS // np.median(samples.sequences.lengths), 1, max(each // 5, 1)))
     several = np.isin(samples.users.astype(object), np.array(teachers, dtype=object))
     of_others = samples[several & (samples.numbers < max(LESSONS, n_asked))]
-    others, coarse = Attacker.taught(of_others, reading), _at_each_grain(of_others)
+    others, coarse = Attacker.taught(of_others, reading), _at_each_grain(of_others, grains)
     rows = []
     for number in numbers:
         own = samples[samples.users == attacked[number]]
@@ -59,16 +67,16 @@ def recovery(row: Row, seed: int, numbers: Sequence[int], reading: Samples | Non
         guesses = Guesses(asked.first_keys(LONGEST).sequences, [])
         for who, attacker in attackers.items():
             guesses.by_text(who, attacker)
-            guesses.by_length(who, attacker, LENGTHS)
-        guesses.by_grain(OWN, _at_each_grain(lessons[OWN]))
+            guesses.by_length(who, attacker, lengths)
+        guesses.by_grain(OWN, _at_each_grain(lessons[OWN], grains))
         guesses.by_grain(OTHERS, coarse)
         rows += [{"dataset": row.name, "user": str(attacked[number]), **found} for found in guesses.rows]
     return pd.DataFrame(rows)
 
 
-def _at_each_grain(lessons: Samples) -> dict[float, Attacker]:
+def _at_each_grain(lessons: Samples, grains: Sequence[float]) -> dict[float, Attacker]:
     """Attackers who learn from rounded times."""
-    return {grain: Attacker.taught(lessons, grain=grain) for grain in GRAINS}
+    return {grain: Attacker.taught(lessons, grain=grain) for grain in grains}
 
 
 def readings(rows: Sequence[Row], seed: int) -> dict[str, Samples]:

@@ -123,7 +123,7 @@ def _piece(row: Row, candidate: str, detector: Detector) -> Piece:
     protocol = FirstFolds(row.protocol, FOLDS[row.name])
     events = row.samples.sequences.n_events / len(row.samples.people[1])
     fits = n_templates(protocol if together else row.protocol, detector, row.samples)
-    call = partial(found, row, candidate, detector)
+    call = partial(found, row, candidate, detector, FOLDS[row.name])
     inputs = inputs_of(row, detector) | {"candidate": candidate, "first": FOLDS[row.name]}
     inputs |= {"steps": STEPS} if together else {}
     stem = candidate.replace(", ", "-").replace(" ", "").replace("γ", "gamma")
@@ -132,12 +132,11 @@ def _piece(row: Row, candidate: str, detector: Detector) -> Piece:
     return Piece((name,), inputs, [call], f"{row.name} · {candidate}", cost)
 
 
-def found(row: Row, candidate: str, detector: Detector) -> pd.DataFrame:
+def found(row: Row, candidate: str, detector: Detector, first: int) -> pd.DataFrame:
     """A frame of dataset, detector, candidate, enrolments ("first" or "all"), user, acc and eer.
 
-    Detectors that are trained together have figures of the first enrolments only.
+    `first` is the number of first enrolments. Detectors that are trained together have figures of these only.
     """
-    first = FOLDS[row.name]
     together = isinstance(detector, CRITERIA)
     protocol = FirstFolds(row.protocol, first) if together else row.protocol
     enrolled = enrolments(protocol, detector, row.samples)

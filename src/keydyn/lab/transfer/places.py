@@ -97,18 +97,18 @@ def load_place(name: str, data: str | PathLike[str] | None = None) -> Place:
     return Place(name, typed, pieces(typed), dataset.checksums)
 
 
-def _of_aalto(typed: pd.DataFrame, checksums: dict[str, str]) -> Place:
+def _of_aalto(typed: pd.DataFrame, checksums: dict[str, str], most: int = MOST_LEARNT) -> Place:
     """Aalto as a place: reported people to test, some of the others to learn from, some of the rest fresh.
 
-    Fresh people are those left when as many others, who were judged with earlier weights of the detector of
-    forgeries, are taken away.
+    At most `most` people are learnt from, and at most as many are fresh. Fresh people are those left when as
+    many others, who were judged with earlier weights of the detector of forgeries, are taken away.
     """
     users = pd.unique(typed["user"])
     reported = reported_people(users.tolist())
     others = np.array([user for user in users.tolist() if user not in reported])
-    learnt = spread(others, MOST_LEARNT)
+    learnt = spread(others, most)
     rest = np.setdiff1d(others, learnt)
-    fresh = spread(np.setdiff1d(rest, spread(rest, MOST_LEARNT)), MOST_LEARNT)
+    fresh = spread(np.setdiff1d(rest, spread(rest, most)), most)
     known, tried, unseen = (
         typed[typed["user"].isin(people)].reset_index(drop=True)
         for people in (learnt.tolist(), reported, fresh.tolist())

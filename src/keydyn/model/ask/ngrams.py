@@ -208,7 +208,9 @@ def smoothed(
     return posterior, scores
 
 
-def _walk(parameters: Parameters, text: NGrams, offsets: Integers) -> TextWalk:
+def _walk(
+    parameters: Parameters, text: NGrams, offsets: Integers, largest: int = LARGEST_LATTICE
+) -> TextWalk:
     if text.event_types.tolist() != parameters.event_types.tolist():
         raise ValueError(
             "the model of text must know the event types of this model in their order: learn it with "
@@ -216,7 +218,7 @@ def _walk(parameters: Parameters, text: NGrams, offsets: Integers) -> TextWalk:
         )
     longest = int(np.diff(offsets).argmax())
     n_events, n_contexts = int(np.diff(offsets)[longest]), len(text.prob)
-    if n_events * n_contexts * parameters.n_states > LARGEST_LATTICE:
+    if n_events * n_contexts * parameters.n_states > largest:
         raise ValueError(
             f"sequence {longest} has {n_events:,} events, too many for {n_contexts:,} contexts of text: "
             "cut it into shorter ones, or learn the text with a lower order"

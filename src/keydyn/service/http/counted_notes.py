@@ -29,10 +29,10 @@ class _Noted(NamedTuple):
 
 
 class CountedNotes:
-    """The events that one process notes and counts; threads may share it."""
+    """The events that one process notes and counts, at most `most` at a time; threads may share it."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, most: int = MOST) -> None:
+        self._database, self._clock, self._most = database, clock, most
         self._lock = threading.Lock()
         # For each event, when an entry was last written, and the repetitions since then.
         self._since: dict[_Noted, tuple[int, int]] = {}
@@ -50,7 +50,7 @@ class CountedNotes:
             if at is not None and 0 <= now - at < MINUTE:
                 self._since[noted] = at, count + 1
                 return
-            if at is None and len(self._since) >= MOST:
+            if at is None and len(self._since) >= self._most:
                 return
             self._since[noted] = now, 0
         self._write(noted, now, count + 1)

@@ -27,10 +27,18 @@ ARRIVED = "arrived"
 
 
 class Rates:
-    """Requests per second of each caller, limited by a token bucket; refused requests count as well."""
+    """Requests per second of each caller, limited by a token bucket; refused requests count as well.
 
-    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._clock = per_second, clock
+    Only the rates of the latest `remembered` callers are kept.
+    """
+
+    def __init__(
+        self,
+        per_second: float,
+        clock: Callable[[], float] = time.monotonic,
+        remembered: int = REMEMBERED_CALLERS,
+    ) -> None:
+        self._rate, self._clock, self._remembered = per_second, clock, remembered
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -42,7 +50,7 @@ class Rates:
             left, then = self._left.pop(caller, (most, now))
             left = min(most, left + (now - then) * rate)
             self._left[caller] = max(left - 1.0, 0.0), now
-            if len(self._left) > REMEMBERED_CALLERS:
+            if len(self._left) > self._remembered:
                 self._left.popitem(last=False)
         if left < 1.0:
             raise _too_many(f"{rate:g} requests per second are allowed.")

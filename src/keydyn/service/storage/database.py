@@ -54,8 +54,12 @@ class Database:
     it is stored, and the caller who waits for it gets the exception.
     """
 
-    def __init__(self, url: str, most_waiting: int = WAITING) -> None:
+    def __init__(
+        self, url: str, most_waiting: int = WAITING, truncating_ms: int = sqlite.TRUNCATING_MS
+    ) -> None:
         self.url, self._most_waiting = checked_url(url), most_waiting
+        # How many milliseconds `truncate_log` waits for readers.
+        self.truncating_ms = truncating_ms
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._kind: Any = sqlite
         if not self.is_sqlite:
@@ -130,7 +134,7 @@ class Database:
     def truncate_log(self) -> bool:
         """Remove deleted data from SQLite's log of changes; return False if a reader still needs the log."""
         try:
-            return not self.is_sqlite or sqlite.truncate_log(self.engine)
+            return not self.is_sqlite or sqlite.truncate_log(self.engine, self.truncating_ms)
         except self.errors as error:
             raise translated(error) from error
 

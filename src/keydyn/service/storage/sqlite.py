@@ -101,12 +101,15 @@ def roll_back_to_savepoint(connection: Connection) -> None:
     driver(connection).execute("ROLLBACK TO one")
 
 
-def truncate_log(made: Engine) -> bool:
-    """Write the log of changes into the database and empty it; return False if others still read from it."""
-    until = time.monotonic() + TRUNCATING_MS / 1000
+def truncate_log(made: Engine, milliseconds: int) -> bool:
+    """Write the log of changes into the database and empty it.
+
+    Readers of the log are waited for this long; False is returned if they still read from it.
+    """
+    until = time.monotonic() + milliseconds / 1000
     with made.connect() as connection:
         own = driver(connection)
-        own.execute(f"PRAGMA busy_timeout={TRUNCATING_MS}")
+        own.execute(f"PRAGMA busy_timeout={milliseconds}")
         while True:
             busy, pages, _ = own.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             # SQLite waits for readers, but not for another process that truncates the log at this moment.

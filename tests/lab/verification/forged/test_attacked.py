@@ -9,7 +9,6 @@ from keydyn.datasets import make_typists
 from keydyn.decisions.decision import Typed
 from keydyn.keystrokes.samples import Samples
 from keydyn.lab.forgeries import ENROLLED, NOTHING, TEMPLATE, joined
-from keydyn.lab.verification.forged import attacked
 from keydyn.lab.verification.forged.attacked import PICKED, judged, people_of
 from tests.lab.verification.forged.unlearnt import TRIED, unlearnt
 
@@ -22,9 +21,7 @@ def samples():
 @pytest.fixture(scope="module")
 def found(samples):
     defence = unlearnt()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attacked, "ATTACKS", TRIED)
-        frames = judged(samples, defence, 0)
+    frames = judged(samples, defence, 0, names=TRIED)
     return *frames, defence.complete, defence.without
 
 
@@ -42,11 +39,9 @@ def test_people_enrol_and_have_other_sentences_and_others_texts(samples):
     assert list(people_of(samples[samples.numbers < 5])) == []
 
 
-def test_of_many_people_some_are_attacked_and_all_are_judged(samples, monkeypatch):
-    monkeypatch.setattr(attacked, "ATTACKED", 2)
-    monkeypatch.setattr(attacked, "ATTACKS", ("normal by pair",))
-    assert [len(person.texts) > 0 for person in people_of(samples)] == [True, False, True]
-    forged, hands = judged(samples, unlearnt(), 0)
+def test_of_many_people_some_are_attacked_and_all_are_judged(samples):
+    assert [len(person.texts) > 0 for person in people_of(samples, 2)] == [True, False, True]
+    forged, hands = judged(samples, unlearnt(), 0, 2, ["normal by pair"])
     assert set(forged["user"]) == {0, 2}
     assert set(hands["user"]) == {0, 1, 2}
 
@@ -88,9 +83,7 @@ def test_what_comes_in_bursts_gets_through_no_more_than_it_is_called_forged(samp
 
     for detector in (defence.complete, *defence.without.values()):
         detector.judged = unsure
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attacked, "ATTACKS", ("normal by pair",))
-        forged, hands = judged(samples[samples.users < 2], defence, 0)
+    forged, hands = judged(samples[samples.users < 2], defence, 0, names=["normal by pair"])
     assert (forged["noticed"] == 1).all()
     assert (forged["passed"] == 0).all()
     assert (hands["bursts"] == 1).all()
@@ -99,7 +92,6 @@ def test_what_comes_in_bursts_gets_through_no_more_than_it_is_called_forged(samp
 
 
 def test_the_same_seed_forges_the_same(samples):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attacked, "ATTACKS", ("normal by pair",))
-        one, same = (judged(samples[samples.users < 2], unlearnt(), 7)[0] for _ in range(2))
+    few, names = samples[samples.users < 2], ["normal by pair"]
+    one, same = (judged(few, unlearnt(), 7, names=names)[0] for _ in range(2))
     assert one.equals(same)

@@ -9,7 +9,7 @@ import pytest
 from keydyn.decisions.liveness.hands import typed_beside
 from keydyn.lab.forgeries import forgers
 from keydyn.lab.transfer.places import load_place
-from keydyn.lab.verification.forged import looking, watched_forgeries
+from keydyn.lab.verification.forged import looking
 from keydyn.lab.verification.forged.attacked import OWN
 from keydyn.lab.verification.forged.watched_forgeries import (
     ATTACKS,
@@ -44,12 +44,11 @@ def test_rates_are_per_key_and_hour_until_the_lock():
     assert (robot["locked, of sessions"], robot["locked per 1,000 keys"]) == (1.0, pytest.approx(10.0))
 
 
-def test_every_person_has_a_session_and_some_have_forged_ones(monkeypatch):
-    monkeypatch.setattr(watched_forgeries, "FORGED", 2)
+def test_every_person_has_a_session_and_some_have_forged_ones():
     families = {forger.family for forger in forgers().values()}
     judges = dict.fromkeys([OWN, *families], typed_beside)
     place = load_place("simulated").samples
-    found = pd.DataFrame(sessions(place[place.users < 4], PopulationModel.shipped(), judges))
+    found = pd.DataFrame(sessions(place[place.users < 4], PopulationModel.shipped(), judges, 2))
     counts = found["by"].value_counts()
     assert counts[OWN] == 4
     assert {name: counts[name] for name in ATTACKS} == dict.fromkeys(ATTACKS, 2)
@@ -63,7 +62,6 @@ def test_windows_lock_at_the_first_look_that_is_rare_enough(monkeypatch):
     rates = iter([[0.5, 0.004], [0.5, 0.5]])
     both = [(100, 100, 250, np.array(next(rates)), np.array([100, 200])) for _ in range(2)]
     monkeypatch.setattr(looking, "looked_at", lambda *_: iter(both))
-    monkeypatch.setattr(looking, "WAYS", ((100, 100),))
-    found = looking.figures(None, None).set_index("rate")
+    found = looking.figures(None, None, ways=[(100, 100)]).set_index("rate")
     assert found["locked per 1,000 keys"].tolist() == pytest.approx([1000 / 450, 1000 / 450, 0.0])
     assert found["at most"].tolist() == pytest.approx([0.1, 0.05, 0.02])

@@ -8,7 +8,7 @@ their first forty keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -111,11 +111,14 @@ class Sent(NamedTuple):
     samples: Samples
 
 
-def people_of(samples: Samples) -> Iterator[Person]:
-    """People with more sentences than are enrolled; texts are the last sentences of the next person."""
+def people_of(samples: Samples, n_attacked: int = ATTACKED) -> Iterator[Person]:
+    """People with more sentences than are enrolled; texts are the last sentences of the next person.
+
+    At most `n_attacked` people have texts.
+    """
     codes, users = samples.people
     numbers = np.flatnonzero(np.bincount(codes) > ENROLMENT)
-    attacked = set(spread(numbers, ATTACKED).tolist())
+    attacked = set(spread(numbers, n_attacked).tolist())
     texts = TEXTS[len(numbers) <= FEW]
     for u, other in zip(numbers.tolist(), np.roll(numbers, -1).tolist(), strict=True):
         own, others = samples[codes == u], samples[codes == other]
@@ -131,14 +134,14 @@ def _enough(sentences: Samples, texts: int) -> Samples:
     return sentences
 
 
-def attacks_on(defence: Defence) -> dict[str, Forger]:
-    """The attacks to try, by name; the last one uses the detector that judges it."""
+def attacks_on(defence: Defence, names: Sequence[str] = ATTACKS) -> dict[str, Forger]:
+    """The attacks with these names; the last one, always there, uses the detector that judges it."""
     population = defence.background.population
     every = forgers(population)
     every[BURST] = InBursts(every["histograms by context"])
     model = every[DRAWN]
     picked = FromPopulation(population, preferred=defence.without[model.family].llr)
-    return {name: every[name] for name in ATTACKS if name != PICKED} | {PICKED: picked}
+    return {name: every[name] for name in names if name != PICKED} | {PICKED: picked}
 
 
 def sent_to(person: Person, attacks: Mapping[str, Forger], random: np.random.Generator) -> Iterator[Sent]:
@@ -152,7 +155,13 @@ def sent_to(person: Person, attacks: Mapping[str, Forger], random: np.random.Gen
             yield Sent(name, knowledge, forger.family, joined(forged, WHOLE))
 
 
-def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def judged(
+    samples: Samples,
+    defence: Defence,
+    seed: int,
+    n_attacked: int = ATTACKED,
+    names: Sequence[str] = ATTACKS,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The success of forged and of typed samples, by person and number of keys.
 
     The first frame has one row per attack, knowledge, person and length, with the number of `tries` and the
@@ -160,10 +169,12 @@ def judged(samples: Samples, defence: Defence, seed: int) -> tuple[pd.DataFrame,
     one row per person and length, with `tries` and the shares of own samples that raise an alarm, that are
     unsure because their keys come in bursts, that the score accepts, and that are lost to the first two
     although the score accepts them.
+
+    At most `n_attacked` people are attacked; `names` are those of the attacks.
     """
-    attacks = attacks_on(defence)
+    attacks = attacks_on(defence, names)
     forged, hands = [], []
-    for person in people_of(samples):
+    for person in people_of(samples, n_attacked):
         population = defence.background.population
         template = with_manner(population, population.enrol(person.enrolled), person.enrolled)
         known = Fingerprints.of(person.enrolled, SECRET)

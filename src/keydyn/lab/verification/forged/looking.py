@@ -8,7 +8,7 @@ lock no more often than the rate divided by n per key.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from keydyn.lab.verification.forged.attacked import people_of
 from keydyn.model import Sequences
 from keydyn.population import PopulationModel
 
+Ways = Sequence[tuple[int, int]]
 # The number of keys from one look to the next, and the most keys in a look. A session's first look comes at
 # its hundredth key.
 WAYS = ((100, 100), (50, 100), (100, 200), (100, 400))
@@ -51,23 +52,25 @@ def windows(session: Samples, every: int, last: int) -> tuple[Samples, Integers]
     return Samples(names, Sequences(*parts), session.emission), ends
 
 
-def looked_at(place: Samples, people: PopulationModel) -> Iterator[tuple[int, int, int, Floats, Integers]]:
+def looked_at(
+    place: Samples, people: PopulationModel, ways: Ways
+) -> Iterator[tuple[int, int, int, Floats, Integers]]:
     """For each person's session and each way: every, last, number of keys, rates and places of looks."""
     for person in people_of(place):
         template = with_manner(people, people.enrol(person.enrolled), person.enrolled)
         n = person.others.sequences.n_events
         session = joined(person.others, n)
-        for every, last in WAYS if n >= FIRST else ():
+        for every, last in ways if n >= FIRST else ():
             looks, ends = windows(session, every, last)
             judged = typed_beside(people, template, looks)
             yield every, last, n, np.array([one.rate if one.llr < 0.0 else 1.0 for one in judged]), ends
 
 
-def figures(place: Samples, people: PopulationModel) -> pd.DataFrame:
+def figures(place: Samples, people: PopulationModel, ways: Ways = WAYS) -> pd.DataFrame:
     """How often sessions are locked at each rate, per 1,000 keys, with the bound that should hold."""
-    found = list(looked_at(place, people))
+    found = list(looked_at(place, people, ways))
     rows = []
-    for every, last in WAYS:
+    for every, last in ways:
         mine = [one[2:] for one in found if one[:2] == (every, last)]
         for rate in RATES:
             at = [int(ends[np.argmax(low <= rate)]) if (low <= rate).any() else 0 for _, low, ends in mine]

@@ -53,11 +53,16 @@ class Session(NamedTuple):
     locked: bool
 
 
-def sessions(place: Samples, people: PopulationModel, judges: dict[str, Judge]) -> Iterator[Session]:
-    """Each person's own session, and forgeries of it; `judges` are given by family and for typed sessions."""
+def sessions(
+    place: Samples, people: PopulationModel, judges: dict[str, Judge], n_forged: int = FORGED
+) -> Iterator[Session]:
+    """Each person's own session, and forgeries of it for at most `n_forged` people.
+
+    `judges` are given by family and for typed sessions.
+    """
     attacks = {name: forger for name, forger in forgers(people).items() if name in ATTACKS}
     everyone = list(people_of(place))
-    attacked = set(spread(np.arange(len(everyone)), FORGED).tolist())
+    attacked = set(spread(np.arange(len(everyone)), n_forged).tolist())
     for n, person in enumerate(everyone):
         template = with_manner(people, people.enrol(person.enrolled), person.enrolled)
         sent = {OWN: (OWN, person.others)}
