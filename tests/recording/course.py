@@ -102,12 +102,11 @@ def _typed(page: Page, number: int, stops: bool) -> Iterator[str]:
         expect(page.locator("#remark")).to_contain_text("mistake")
         if stops:
             yield "mistake"
-    began, half = keyboard.now, MISTAKE + 1 if number == 0 else len(rows) // 2
-    keyboard.type(rows[:half])
+    half = MISTAKE + 1 if number == 0 else len(rows) // 2
+    began = keyboard.type(rows[:half])
     if stops:
         yield ("copy", "fixed", "password", "free")[number]
-    keyboard.now = began
-    keyboard.type(rows[half:])
+    keyboard.type(rows[half:], began)
     if number == 3:
         page.click("#done")
 

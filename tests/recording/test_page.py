@@ -12,7 +12,7 @@ from keydyn.datasets.simulated.keyboard import spelled
 from tests.ports import free_port
 from tests.recording.course import COPIED, PASSWORD, ROWS, TYPED, every_state, seen, text_of
 from tests.recording.studies import participants_of, served
-from tests.service.pages.keyboard import Keyboard
+from tests.service.pages.keyboard import EXACT_TIMES, Keyboard
 from tests.service.pages.recorded import PRECISION
 from tests.service.pages.visiting import COLOURS
 from tests.waiting import PATIENCE
@@ -30,6 +30,7 @@ def tab(browser):
     context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce")
     context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
+    page.add_init_script(EXACT_TIMES)
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)

@@ -183,12 +183,12 @@ def test_a_killed_worker_is_replaced(sqlite_url):
         # A single client: new workers need the processor to load everything.
         with busy(url, key, number=1) as acknowledged:
             for n in range(20):
-                wait_until(lambda: len(workers_of(process.pid)) == 2, 300.0, pause=0.2)
+                wait_until(lambda: len(workers_of(process.pid)) == 2)
                 before = acknowledged.total()
                 wait_until(lambda before=before: acknowledged.total() > before)
                 there = workers_of(process.pid)
                 os.kill(there[n % 2], 9)
-                wait_until(lambda there=there: set(workers_of(process.pid)) - set(there), 300.0, pause=0.2)
+                wait_until(lambda there=there: set(workers_of(process.pid)) - set(there))
         with acknowledged.lock:
             assert set(acknowledged.statuses) <= {200, 201, 503}
     finally:

@@ -46,10 +46,10 @@ EXACT_TIMES = """(() => {
     const get = function () { return times.get(this) ?? own.call(this); };
     Object.defineProperty(Event.prototype, "timeStamp", { get });
 })()"""
-# Times after `now`, or after the page's own time if it was opened since: none was before that.
-GIVE_TIMES = """([now, times]) => {
+# Times after `now`, or after the page's own time if that is later, unless the keys continue earlier ones.
+GIVE_TIMES = """([now, times, continued]) => {
     if (!window.keyTimes) return now;
-    const from = Math.max(now, performance.timeOrigin + performance.now());
+    const from = continued ? now : Math.max(now, performance.timeOrigin + performance.now());
     keyTimes.push(...times.map((at) => from + at));
     return from;
 }"""
@@ -104,12 +104,17 @@ class Keyboard:
         rows = [(key, press, press + hold) for key, press in zip(keys, presses, strict=True)]
         self.type([dict(zip(("keyname", "timepress", "timerelease"), row, strict=True)) for row in rows])
 
-    def type(self, rows: Iterable[Row]) -> None:
-        """Type keystrokes with their rhythm, and move `now` to the time after them."""
+    def type(self, rows: Iterable[Row], began: float | None = None) -> float:
+        """Type keystrokes with their rhythm, and move `now` to the time after them.
+
+        Returns the time from which their times count; keystrokes that continue them are given it as `began`.
+        """
         events = [(row["timepress"], 1, row["keyname"]) for row in rows]
         events += [(row["timerelease"], 0, row["keyname"]) for row in rows]
         events.sort()
-        self.now = self._page.evaluate(GIVE_TIMES, [self.now, [at for at, _, _ in events]])
+        now, times = self.now if began is None else began, [at for at, _, _ in events]
+        self.now = start = self._page.evaluate(GIVE_TIMES, [now, times, began is not None])
         for at, down, key in events:
             (self.press if down else self.release)(key, at)
-        self.now += max(at for at, _, _ in events) + PAUSE
+        self.now += max(times) + PAUSE
+        return start
