@@ -73,7 +73,7 @@ REASONS = (
 )
 
 
-class Tables(NamedTuple):
+class HandTables(NamedTuple):
     """A model in the form that compiled loops take: as in `Hands`, with logarithms of lengths and rates."""
 
     centre: Floats
@@ -152,11 +152,11 @@ class Hands:
         return rate_of(llr, keys, int(coarse), self._tables)
 
     @cached_property
-    def _tables(self) -> Tables:
+    def _tables(self) -> HandTables:
         """The model in the form that the compiled loops take."""
         names = ("centre", "enrolled", "reach", "follows", "among", "chance", "precision", "weights")
         tables = {name: plain(getattr(self, name)) for name in (*names, "levels")}
-        return Tables(lengths=np.log(self.lengths), rates=np.log(self.rates), **tables)
+        return HandTables(lengths=np.log(self.lengths), rates=np.log(self.rates), **tables)
 
     def judged(
         self,
@@ -193,7 +193,13 @@ class Hands:
 
 @without_counting
 def fill_weighed(
-    values: Floats, keys: Integers, manner: Floats, known: Tables, z: Floats, terms: Floats, ratios: Floats
+    values: Floats,
+    keys: Integers,
+    manner: Floats,
+    known: HandTables,
+    z: Floats,
+    terms: Floats,
+    ratios: Floats,
 ) -> None:
     """Fill in what `Weighed` has; `manner` is of each sample, of all, or empty."""
     for n in range(len(values)):
@@ -225,7 +231,7 @@ def fill_weighed(
 
 
 @without_counting
-def rate_of(llr: float, keys: int, coarse: int, known: Tables) -> float:
+def rate_of(llr: float, keys: int, coarse: int, known: HandTables) -> float:
     """The share of people's samples of this length, by such a clock, with a ratio as low as this."""
     at, first, share = math.log(max(keys, 1)), 0, 0.0
     last = len(known.lengths) - 1

@@ -138,7 +138,7 @@ class Seen(NamedTuple):
     modifier: Truths  # (N,) whether the key is held while others are pressed
 
 
-class Source(NamedTuple):
+class StandardisedTyping(NamedTuple):
     """Samples without what people share, and what people share and their owner has in each cell."""
 
     # (N, F) each, of which the first two columns count: logarithms, NaN where missing; those without what
@@ -182,7 +182,7 @@ def measured(
     N, offsets, shared = len(ready.seen.codes), ready.seen.offsets, known.contexts
     own = (plain(owner.mean), plain(owner.scale), plain(owner.slopes), modifiers(known.cells))
     typed = ready.seen.values, ready.typing.y, ready.typing.cell, ready.effects
-    source = Source(*typed, shared.location, shared.scale, *own)
+    source = StandardisedTyping(*typed, shared.location, shared.scale, *own)
     x, ms, y, scale, pair, wide, of_person = np.empty((7, N, 2))
     marks = np.empty(N, dtype=bool), np.empty(N, dtype=bool)
     around = pair, wide, source.effects
@@ -193,7 +193,7 @@ def measured(
 
 
 @without_counting
-def fill_seen(source: Source, offsets: Integers, seen: Seen, keys: Integers) -> None:
+def fill_seen(source: StandardisedTyping, offsets: Integers, seen: Seen, keys: Integers) -> None:
     """Fill in samples as the population sees them, and for each the number of known keys with a hold."""
     m = len(source.held) - 1
     for q in range(len(offsets) - 1):
