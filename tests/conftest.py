@@ -18,6 +18,7 @@ from tests.examples import THOROUGH
 from tests.left_out import leave_out, left_out
 from tests.service.pages.chromium import FLAGS, chromium
 from tests.summary import keep
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -69,7 +70,9 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, chromium_sandbox=False, args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=program, chromium_sandbox=False, args=FLAGS, timeout=1000 * PATIENCE
+        )
         yield browser
         browser.close()
 
