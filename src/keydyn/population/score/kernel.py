@@ -228,14 +228,15 @@ def score(
 
 @merged
 def _lay_out(templates: Templates, work: Work, block: Block) -> None:
-    """Copy the slopes and gains of a block's templates; lanes without a template get unused values."""
+    """Copy the slopes and gains of a block's templates; lanes without a template get those of the last."""
     own, beside = templates
     for u in range(8 * block.eights):
-        row, column = block.row + u, block.beside + min(u, block.size - 1) - block.own
+        v = min(u, block.size - 1)
+        row, column = block.row + v, block.beside + v - block.own
         for f in range(len(work.per_gain)):
-            work.per_gain[f, u] = own.per_gain[row, f] if u < block.own else beside.per_gain[f, column]
+            work.per_gain[f, u] = own.per_gain[row, f] if v < block.own else beside.per_gain[f, column]
             for j in range(3):
-                slope = own.slopes[row, f, j] if u < block.own else beside.slopes[f, j, column]
+                slope = own.slopes[row, f, j] if v < block.own else beside.slopes[f, j, column]
                 work.slopes[f, j, u] = slope
 
 
