@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from keydyn.arrays import Direct
+
 # Its profiles must be known before the options are read.
 from tests.examples import THOROUGH
 from tests.left_out import leave_out, left_out
@@ -49,6 +51,14 @@ def nothing_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
             if name.startswith("KEYDYN_") or name.lower().endswith("_proxy"):
                 patch.delenv(name)
         patch.setattr(fetching, "cache_folder", lambda: empty)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def types_checked() -> Iterator[None]:
+    """Compiled functions that are called without a look at their arguments' types check these in tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Direct, "checks", True)
         yield
 
 

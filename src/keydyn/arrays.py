@@ -6,7 +6,7 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 import numba
@@ -71,6 +71,47 @@ def merged(function: Function) -> Function:
     If it were compiled on its own, everything that it calls would be optimised once more.
     """
     return inner(function, inline="always")
+
+
+class Direct:
+    """A compiled function that is called without a look at the types of its arguments.
+
+    Numba looks at the type of each array in each call, which takes longer than an event of a live session.
+    Here the types are those of the first call, and the caller vouches that they are the same in all others:
+    that arrays are contiguous and of the same kind. With `checks`, as in tests, a call with other types
+    raises a `TypeError`.
+    """
+
+    checks = False
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function: Any = function
+        self._entry: Callable[..., Any] | None = None
+        self._kinds: list[Any] = []
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function, as it was compiled for the types of the first call."""
+        entry = self._entry or self._found(arguments)
+        if self.checks and _kinds(arguments) != self._kinds:
+            raise TypeError(f"{self._function.__name__} was called with other types than the first time")
+        return entry(*arguments)
+
+    def _found(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        types = tuple(map(numba.typeof, arguments))
+        self._function.compile(types)
+        entry: Callable[..., Any] = self._function.overloads[types].entry_point
+        self._kinds, self._entry = _kinds(arguments), entry
+        return entry
+
+
+def _kinds(arguments: Iterable[Any]) -> list[Any]:
+    """The types of arguments, as far as compiled code depends on them."""
+    return [
+        (one.dtype, one.ndim, one.flags.c_contiguous)
+        if isinstance(one, np.ndarray)
+        else (_kinds(one) if isinstance(one, tuple) else type(one))
+        for one in arguments
+    ]
 
 
 def plain(array: Array) -> Array:

@@ -150,7 +150,7 @@ def test_what_one_client_sends_wrong_disturbs_nobody(verifier, last, changed, me
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [(streams, "follow"), (streams, "score"), (watched_sessions, "watch")]
+    ("module", "name"), [(streams, "_follow"), (streams, "_score"), (watched_sessions, "_watch")]
 )
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_what_is_interrupted_midway_is_as_it_was(verifier, last, monkeypatch, module, name, error):

@@ -53,12 +53,12 @@ class Look(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Copies of the block sizes and judgements of sessions, and of the blocks that may be completed."""
+    """Copies of the block sizes of sessions, and of blocks that may be completed, with their judgements."""
 
     rows: Rows
     size: Integers
+    due: Rows
     found: Floats
-    due: Integers
     keys: NDArray[np.float32]
 
 
@@ -101,14 +101,17 @@ class ByHand:
     def take(self, runs: Runs, codes: Integers, values: NDArray[np.float32]) -> list[Look]:
         """Take events in runs, (B,) and (B, F), and judge the blocks that they complete."""
         own, offsets, sizes = runs.own, runs.offsets, runs.sizes
-        due = self._due(own, sizes)
-        if len(own) == 1 and not due[0]:
-            # Most events complete no block.
-            session, begin = own[0], self._size[own[0]]
+        if len(own) == 1:
+            session = own.item()
+            begin = self._size.item(session)
             end = begin + len(codes)
-            self._keys[session, begin:end, 0], self._keys[session, begin:end, 1:] = codes, values
-            self._size[session] = end
-            return []
+            if end < KEYS:
+                # Most events complete no block.
+                block = self._keys[session, begin:end]
+                block[:, 0], block[:, 1:] = codes, values
+                self._size[session] = end
+                return []
+        due = self._due(own, sizes)
         events = np.column_stack([codes, values]).astype(np.float32)
         adding = np.repeat(~due, sizes)
         place = np.arange(len(events)) + np.repeat(self._size[own] - offsets[:-1], sizes)
@@ -125,17 +128,20 @@ class ByHand:
 
     def kept(self, rows: Rows, runs: Runs) -> Kept:
         """Copy what `take` would change, for `put_back`; of blocks not completed, only the size."""
-        due = runs.own[self._due(rows, runs.sizes)]
-        return Kept(rows, self._size[rows].copy(), self._found[rows].copy(), due, self._keys[due])
+        own = runs.own[self._due(rows, runs.sizes)]
+        # Mostly there are none, and a slice without rows is found faster than no numbers of rows.
+        due = own if len(own) else slice(0)
+        return Kept(rows, self._size[rows].copy(), due, self._found[due], self._keys[due])
 
     def put_back(self, kept: Kept) -> None:
         """Restore sessions to their state before `take`."""
-        self._size[kept.rows], self._found[kept.rows] = kept.size, kept.found
-        self._keys[kept.due] = kept.keys
+        self._size[kept.rows] = kept.size
+        self._found[kept.due], self._keys[kept.due] = kept.found, kept.keys
 
     def _due(self, rows: Rows, sizes: Integers) -> Truths:
         """Mask of the sessions in which a block may be complete after these numbers of events."""
-        return np.asarray(self._size[rows] + sizes >= KEYS)
+        due: Truths = self._size[rows] + sizes >= KEYS
+        return due
 
     def check(self, state: Tensors) -> None:
         """Raise a `ValueError` if a stored state is impossible."""

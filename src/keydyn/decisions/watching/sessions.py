@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keydyn.arrays import Floats, Integers
+from keydyn.arrays import Direct, Floats, Integers
 from keydyn.decisions.calibration.background import Background
 from keydyn.decisions.calibration.calibration import Calibration
 from keydyn.decisions.decision import NOT_JUDGED, Typed
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 # The arrays with one row per session that `WatchedSessions` keeps besides its streams, in attributes of these
 # names with an underscore.
 NUMBERS = ("sums", "weights", "suspicion", "locked_at", "press")
+
+_watch = Direct(watch)
 
 
 class WatchedSessions:
@@ -327,7 +329,7 @@ class WatchedSessions:
         if not alone:
             sums, weights, suspicion, locked_at = sums[own], weights[own], suspicion[own], locked_at[own]
         standing = Standing(sums, weights, suspicion, locked_at, before, self._left_out[own])
-        watch(terms, runs.offsets, standing, self._limits, self._calibration.tables, found)
+        _watch(terms, runs.offsets, standing, self._limits, self._calibration.tables, found)
         if not alone:
             self._sums[own], self._weights[own], self._suspicion[own], self._locked_at[own] = standing[:4]
         return found

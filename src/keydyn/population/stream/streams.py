@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keydyn.arrays import Floats, Integers, Truths, without_counting
+from keydyn.arrays import Direct, Floats, Integers, Truths, without_counting
 from keydyn.files import Tensors
 from keydyn.model.data.label_codes import LabelCodes
 from keydyn.population.cells import LAST_IN_WORD, NO_EFFECTS, place_in_word, standardise
@@ -52,9 +52,10 @@ Rows = Integers | slice
 
 def rows_of(own: Integers) -> Rows:
     """The rows of sessions, whose numbers rise."""
-    if len(own) == 0 or own[-1] - own[0] >= len(own):
+    if len(own) == 0:
         return own
-    return slice(int(own[0]), int(own[-1]) + 1)
+    first, last = own.item(0), own.item(-1)
+    return own if last - first >= len(own) else slice(first, last + 1)
 
 
 def begins_of(sessions: Integers) -> Truths:
@@ -73,6 +74,32 @@ class Followed(NamedTuple):
     values: Floats  # (S, F) values of the last event
 
 
+class Kinds(NamedTuple):
+    """Which values are times, (F,), which keys are spaces, and the class of each key."""
+
+    times: Truths
+    spaces: Integers
+    classes: Integers
+
+
+class Moved(NamedTuple):
+    """The events before those of B events in n runs, whose terms these make known."""
+
+    around: Around
+    classes: Integers  # (B,) of the keys
+    # (n,) for the first of each run: the position in its sample, and the class of the key before it
+    position: Integers
+    before: Integers
+    shift: Floats  # (B, F) from log-densities of logarithms to those of times
+
+    @classmethod
+    def room(cls, B: int, n: int, F: int) -> Moved:
+        """Room for as many events, runs and features."""
+        *around, classes = np.empty((len(Around._fields) + 1, B), dtype=np.int64)
+        position, before = np.empty((2, n), dtype=np.int64)
+        return cls(Around(*around), classes, position, before, np.empty((B, F)))
+
+
 class PopulationStreams:
     """Streams of S sessions that give the terms of `PopulationModel.event_log_likelihoods` as keys are typed.
 
@@ -87,8 +114,9 @@ class PopulationStreams:
         self._fitted, self._known = fitted, fitted.parameters
         known = fitted.parameters
         vocabulary = known.cells.vocabulary
-        self._labels, self._classes = LabelCodes(vocabulary), known.classes
-        self._times = np.array([name in (INTERVAL, HOLD) for name in known.features])
+        self._labels = LabelCodes(vocabulary)
+        times = np.array([name in (INTERVAL, HOLD) for name in known.features])
+        self._kinds = Kinds(times, known.cells.spaces, known.classes)
         self._check(cohort)
         F, n = len(known.features), len(claimed)
         self._templates = together(self._rows(claimed), side_by_side(cohort) if len(cohort) else None)
@@ -103,7 +131,8 @@ class PopulationStreams:
         self._codes: Integers = np.empty((n, 3), dtype=np.int64)
         self._in_word: Integers = np.empty(n, dtype=np.int64)
         self._values: Floats = np.empty((n, F))
-        self._changing = self._count, self._codes, self._in_word, self._values, self._left
+        self._followed = Followed(self._count, self._codes, self._in_word, self._values)
+        self._changing = *self._followed, self._left
         self.restart()
 
     def __len__(self) -> int:
@@ -190,11 +219,10 @@ class PopulationStreams:
 
     def given(self, values: ArrayLike, keys: Any, codes: ArrayLike | None, n: int) -> tuple[Floats, Integers]:
         """Copy the values of n events and encode their keys; a `ValueError` if they do not fit."""
-        rows = np.array(values, dtype=np.float64)
-        if rows.shape != (n, len(self._times)):
-            raise ValueError(
-                f"an event has {len(self._times)} values: ({n}, {len(self._times)}), not {rows.shape}"
-            )
+        rows = np.array(values, dtype=np.float64, order="C")
+        F = len(self._kinds.times)
+        if rows.shape != (n, F):
+            raise ValueError(f"an event has {F} values: ({n}, {F}), not {rows.shape}")
         return rows, self._typed(keys, codes, n)
 
     def advance(self, runs: Runs, rows: Floats, codes: Integers) -> Asked:
@@ -202,15 +230,13 @@ class PopulationStreams:
 
         The values are overwritten. If values are refused, nothing else changes.
         """
-        around = Around(*np.empty((len(Around._fields), len(rows)), dtype=np.int64))
-        followed = Followed(self._count, self._codes, self._in_word, self._values)
-        session, shift = np.repeat(runs.own, runs.sizes), np.empty(rows.shape)
+        moved = Moved.room(len(rows), len(runs.own), rows.shape[1])
         # Each event makes the term of the one before it known, so `follow` replaces its values by that one's.
-        if not follow(session, codes, rows, shift, self._times, followed, self._known.cells.spaces, around):
+        if not _follow(runs.own, runs.offsets, codes, rows, self._kinds, self._followed, moved):
             given = np.empty(rows.shape)
             given[runs.order] = rows
             raise ValueError(self._complaint(given))
-        return self._terms(runs, rows, shift, around)
+        return self._terms(runs, rows, moved)
 
     def end(self, sessions: ArrayLike | None = None) -> Floats:
         """Return the terms, (B, 1 + C), of the last events, after which no key comes, and `restart`."""
@@ -218,11 +244,13 @@ class PopulationStreams:
         if (self._count[s] == 0).any():
             raise ValueError("there was no event")
         none = np.full(len(s), self._labels.missing)
-        two_before, before, key = self._codes[s].T
+        two_before, before, key = map(np.ascontiguousarray, self._codes[s].T)
         around = Around(two_before, before, key, none, self._count[s] - 1, self._in_word[s])
         runs = Runs(np.arange(len(s)), s, np.arange(len(s) + 1), np.ones(len(s), dtype=np.int64))
-        values = self._values[s]
-        terms = self._terms(runs, values, np.where(self._times, -values, 0.0), around).events
+        values, classes = self._values[s], self._kinds.classes
+        shift = np.where(self._kinds.times, -values, 0.0)
+        moved = Moved(around, classes[key], around.position, classes[before], shift)
+        terms = self._terms(runs, values, moved).events
         self.restart(s)
         return terms
 
@@ -270,38 +298,33 @@ class PopulationStreams:
         s = self.numbers(sessions)
         # One row per session; only their shape matters.
         present = self._common(s) | {name: table[: len(s)] for name, table in self._tables().items()}
-        found = checked(state, present, self._labels.missing, self._times)
+        found = checked(state, present, self._labels.missing, self._kinds.times)
         for name, table in self._tables().items():
             table[s] = found[name]
 
-    def _terms(self, runs: Runs, values: Floats, shift: Floats, around: Around) -> Asked:
+    def _terms(self, runs: Runs, values: Floats, moved: Moved) -> Asked:
         """Compute the terms, (B, 1 + C), of events in runs, and their hidden states as claimed.
 
-        They are NaN where the position is before a sample. `shift` holds that of logarithms; that of scales
-        is added to it.
+        They are NaN where the position is before a sample. To the shift, that of scales is added.
         """
-        known, offsets = self._known, runs.offsets
+        known, offsets, (around, classes, position, before, shift) = self._known, runs.offsets, moved
         y, cell = np.empty(values.shape), np.empty(values.shape, dtype=np.int64)
-        standardise(values, around, known.contexts, y, cell, shift, NO_EFFECTS)
-        found = Asked(events=np.empty((len(y), self.n_templates)), states=np.empty((len(y), self.n_states)))
-        first, classes = offsets[:-1], self._classes.take(around.key)
-        position, before = around.position.take(first), self._classes.take(around.before.take(first))
-        room = Work.room(len(self._times), self.n_states)
-        if len(y) * self.n_templates <= AT_A_TIME:
+        _standardise(values, around, known.contexts, y, cell, shift, NO_EFFECTS)
+        S, U = known.chain.n_states, self.n_templates
+        found = Asked(events=np.empty((len(y), U)), states=np.empty((len(y), S)))
+        room = Work.room(values.shape[1], S)
+        if len(y) * U <= AT_A_TIME:
             # All shapes are known here, so nothing needs to be checked.
-            typing, sessions = (
-                Typing(y, cell, offsets, classes),
-                Sessions(runs.own, position, before, self._left),
-            )
-            score(typing, self._templates, self._fitted.shared, sessions, room, found)
+            typing = Typing(y, cell, offsets, classes)
+            sessions = Sessions(runs.own, position, before, self._left)
+            _score(typing, self._templates, self._fitted.shared, sessions, room, found)
         else:
-            for some, b in _pieces(offsets, self.n_templates):
+            for some, b in _pieces(offsets, U):
                 typing = Typing(y[b], cell[b], offsets[some.start : some.stop + 1] - b.start, classes[b])
                 sessions = Sessions(runs.own[some], position[some], before[some], self._left)
                 part = Asked(events=found.events[b], states=found.states[b])
-                score(typing, self._templates, self._fitted.shared, sessions, room, part)
-        for f in range(shift.shape[1]):
-            found.events[:] += shift[:, f : f + 1]
+                _score(typing, self._templates, self._fitted.shared, sessions, room, part)
+        _add_shift(found.events, shift)
         return found
 
     def _check(self, templates: Sequence[Template]) -> None:
@@ -326,7 +349,7 @@ class PopulationStreams:
 
     def _complaint(self, rows: Floats) -> str:
         """The message that says what is wrong with values."""
-        times = rows[:, self._times]
+        times = rows[:, self._kinds.times]
         wrong = np.isinf(rows).any(axis=1) | (times <= 0).any(axis=1)
         if not wrong.any():
             return f"a value is beyond ±{LARGEST_VALUE:g}"
@@ -348,43 +371,60 @@ class PopulationStreams:
 
 @without_counting
 def follow(
-    session: Integers,
+    own: Integers,
+    offsets: Integers,
     key: Integers,
     rows: Floats,
-    shift: Floats,
-    times: Truths,
+    kinds: Kinds,
     followed: Followed,
-    spaces: Integers,
-    around: Around,
+    moved: Moved,
 ) -> bool:
-    """Add events to `followed`, and fill in the context and, in `rows`, the values of the event before each.
+    """Add events to `followed`, and fill in `moved` and, in `rows`, the values of the event before each.
 
-    `session`, `key` and `rows` are those of events in the order in which they came. `times` tells which
-    values are times, of which logarithms are taken; `shift` turns their log-densities into those of times.
-    Return False, without changing anything, if there are impossible values.
+    `key` and `rows` are those of events of the sessions `own`, one after the other from `offsets` on. Of the
+    values that are times, logarithms are taken. Return False, without changing anything, if there are
+    impossible values.
     """
-    for b in range(len(session)):
-        for f in range(rows.shape[1]):
+    F, around = rows.shape[1], moved.around
+    for b in range(len(rows)):
+        for f in range(F):
             value = rows[b, f]
-            if np.isinf(value) or abs(value) > LARGEST_VALUE or (times[f] and value <= 0.0):
+            if np.isinf(value) or abs(value) > LARGEST_VALUE or (kinds.times[f] and value <= 0.0):
                 return False
-    for b in range(len(session)):
-        s = session[b]
-        number, last = followed.number[s], followed.codes[s]
-        around.two_before[b], around.before[b], around.key[b] = last[0], last[1], last[2]
-        around.after[b], around.position[b], around.in_word[b] = key[b], number - 1, followed.in_word[s]
-        if number == 0:
-            # The first interval is unknown, whatever value stands there.
-            rows[b, 0] = np.nan
-        for f in range(rows.shape[1]):
-            value = math.log(rows[b, f]) if times[f] else rows[b, f]
-            rows[b, f], followed.values[s, f] = followed.values[s, f], value
-            shift[b, f] = -rows[b, f] if times[f] else 0.0
-        in_word = place_in_word(followed.in_word[s], number == 0, last[2], spaces)
-        followed.in_word[s] = min(in_word, LAST_IN_WORD)
-        last[0], last[1], last[2] = last[1], last[2], key[b]
-        followed.number[s] = number + 1
+    for q in range(len(own)):
+        s = own[q]
+        last = followed.codes[s]
+        moved.position[q], moved.before[q] = followed.number[s] - 1, kinds.classes[last[1]]
+        for b in range(offsets[q], offsets[q + 1]):
+            number = followed.number[s]
+            around.two_before[b], around.before[b], around.key[b] = last[0], last[1], last[2]
+            around.after[b], around.position[b], around.in_word[b] = key[b], number - 1, followed.in_word[s]
+            moved.classes[b] = kinds.classes[last[2]]
+            if number == 0:
+                # The first interval is unknown, whatever value stands there.
+                rows[b, 0] = np.nan
+            for f in range(F):
+                value = math.log(rows[b, f]) if kinds.times[f] else rows[b, f]
+                rows[b, f], followed.values[s, f] = followed.values[s, f], value
+                moved.shift[b, f] = -rows[b, f] if kinds.times[f] else 0.0
+            in_word = place_in_word(followed.in_word[s], number == 0, last[2], kinds.spaces)
+            followed.in_word[s] = min(in_word, LAST_IN_WORD)
+            last[0], last[1], last[2] = last[1], last[2], key[b]
+            followed.number[s] = number + 1
     return True
+
+
+@without_counting
+def add_shift(events: Floats, shift: Floats) -> None:
+    """Add the shift of each event's values, (B, F), to its terms, (B, U)."""
+    for b in range(len(shift)):
+        for f in range(shift.shape[1]):
+            for u in range(events.shape[1]):
+                events[b, u] += shift[b, f]
+
+
+# A live session calls these with every event.
+_follow, _standardise, _score, _add_shift = (Direct(one) for one in (follow, standardise, score, add_shift))
 
 
 def _pieces(offsets: Integers, n_templates: int) -> Iterator[tuple[slice, slice]]:
