@@ -90,14 +90,19 @@ class Moved(NamedTuple):
     # (n,) for the first of each run: the position in its sample, and the class of the key before it
     position: Integers
     before: Integers
-    shift: Floats  # (B, F) from log-densities of logarithms to those of times
+    # (B, F) from log-densities of logarithms to those of times, and what `standardise` finds
+    shift: Floats
+    y: Floats
+    cell: Integers
 
     @classmethod
     def room(cls, B: int, n: int, F: int) -> Moved:
         """Room for as many events, runs and features."""
         *around, classes = np.empty((len(Around._fields) + 1, B), dtype=np.int64)
         position, before = np.empty((2, n), dtype=np.int64)
-        return cls(Around(*around), classes, position, before, np.empty((B, F)))
+        shift, y = np.empty((2, B, F))
+        cell = np.empty((B, F), dtype=np.int64)
+        return cls(Around(*around), classes, position, before, shift, y, cell)
 
 
 class PopulationStreams:
@@ -133,6 +138,8 @@ class PopulationStreams:
         self._values: Floats = np.empty((n, F))
         self._followed = Followed(self._count, self._codes, self._in_word, self._values)
         self._changing = *self._followed, self._left
+        # Room for a single event, the usual case.
+        self._one = Moved.room(1, 1, F)
         self.restart()
 
     def __len__(self) -> int:
@@ -230,7 +237,7 @@ class PopulationStreams:
 
         The values are overwritten. If values are refused, nothing else changes.
         """
-        moved = Moved.room(len(rows), len(runs.own), rows.shape[1])
+        moved = self._one if len(rows) == 1 else Moved.room(len(rows), len(runs.own), rows.shape[1])
         # Each event makes the term of the one before it known, so `follow` replaces its values by that one's.
         if not _follow(runs.own, runs.offsets, codes, rows, self._kinds, self._followed, moved):
             given = np.empty(rows.shape)
@@ -249,7 +256,8 @@ class PopulationStreams:
         runs = Runs(np.arange(len(s)), s, np.arange(len(s) + 1), np.ones(len(s), dtype=np.int64))
         values, classes = self._values[s], self._kinds.classes
         shift = np.where(self._kinds.times, -values, 0.0)
-        moved = Moved(around, classes[key], around.position, classes[before], shift)
+        known = {"around": around, "classes": classes[key], "before": classes[before], "shift": shift}
+        moved = Moved.room(len(s), len(s), values.shape[1])._replace(position=around.position, **known)
         terms = self._terms(runs, values, moved).events
         self.restart(s)
         return terms
@@ -307,8 +315,7 @@ class PopulationStreams:
 
         They are NaN where the position is before a sample. To the shift, that of scales is added.
         """
-        known, offsets, (around, classes, position, before, shift) = self._known, runs.offsets, moved
-        y, cell = np.empty(values.shape), np.empty(values.shape, dtype=np.int64)
+        known, offsets, (around, classes, position, before, shift, y, cell) = self._known, runs.offsets, moved
         _standardise(values, around, known.contexts, y, cell, shift, NO_EFFECTS)
         S, U = known.chain.n_states, self.n_templates
         found = Asked(events=np.empty((len(y), U)), states=np.empty((len(y), S)))
