@@ -1,10 +1,11 @@
 """What a verification's time is spent on: the application in this process, with a clock around each part.
 
 `python benchmarks/service_parts.py` prints the table, the mean of some hundred verifications of people whose
-templates are in memory. A part's time is the processor time of its own thread, without that of the parts
-within it; what is left of the process's time is the way through the web framework and between threads. A
-route of bare FastAPI that parses the same body and answers is measured in the same way. With
-`--against REVISION`, the code of another revision and that of the working tree verify in turns.
+templates are in memory, once the jobs that their enrolments caused are done. A part's time is the processor
+time of its own thread, without that of the parts within it; what is left of the process's time is the way
+through the web framework and between threads. A route of bare FastAPI that parses the same body and answers
+is measured in the same way. With `--against REVISION`, the code of another revision and that of the working
+tree verify in turns.
 """
 
 from __future__ import annotations
@@ -181,6 +182,17 @@ async def _verified(app: Any, keys: list[str], typed: list[list[str]], numbers: 
     return took
 
 
+async def _jobs_done(database: Any) -> None:
+    """Wait until the jobs that enrolments have caused are done, as they take processor time too."""
+    from keydyn.service.jobs.queue import waiting
+
+    while True:
+        with database.reading() as connection:
+            if not waiting(connection):
+                return
+        await asyncio.sleep(0.1)
+
+
 async def measured(url: str, rounds: int = ROUNDS) -> dict[str, Any]:
     """The table's rows: milliseconds per verification of each part, of all, and of the bare route."""
     from keydyn.service.http.app import create_app
@@ -200,6 +212,7 @@ async def measured(url: str, rounds: int = ROUNDS) -> dict[str, Any]:
                 for number in range(FEW):
                     await answered(app, f"/v1/users/p{n}/samples", keys[n % 20], typed[n][number].encode())
             await _verified(app, keys, typed, range(FEW, FEW + 1))
+            await _jobs_done(database)
             found.restart()
             took = await _verified(app, keys, typed, range(FEW + 1, FEW + 1 + rounds))
     peer = await _verified(bare(), keys, typed, range(FEW + 1, FEW + 1 + rounds))
