@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from keydyn.datasets import make_typists
+from keydyn.decisions import Verifier, enrolling
 from keydyn.decisions.calibration.background import shipped_background
+from keydyn.decisions.calibration.calibration import open_set_scores
 from keydyn.decisions.enrolled import EnrolmentQuality, enrolment_quality
 from keydyn.decisions.liveness.copies import Fingerprints
-from keydyn.keystrokes import one_sample
+from keydyn.keystrokes import Samples, one_sample
 from keydyn.lab.forgeries import Robot
 from tests.decisions import typed_samples
 
@@ -101,3 +104,34 @@ def test_it_is_that_of_one_sample():
 
     with pytest.raises(ValueError, match="of one sample, not of 2"):
         quality(Samples.joined([sample(), sample(seed=1)]))
+
+
+def test_so_many_claims_are_scored_beside_everybody_but_the_two_concerned(monkeypatch):
+    monkeypatch.setattr(enrolling, "MOST_CLAIMED", 2)
+    monkeypatch.setattr(enrolling, "MOST_ASKED", 2)
+    background, verifier = shipped_background(), Verifier.shipped()
+    typing = make_typists(5, 3, "free", 40, random_state=4)
+    samples = {
+        str(user): Samples.of(typing[typing["user"] == user].reset_index(drop=True), first="missing")
+        for user in range(5)
+    }
+    people = {user: verifier.enrolled(typed) for user, typed in samples.items()}
+    found = enrolling.compared(background, people, samples)
+    for user, own in found.items():
+        # The first sample and the last, as claims to be two others.
+        asked, claimed = samples[user][[0, 2]], own.claimed[:2]
+        assert own.claimed == claimed * 2
+        assert user not in claimed
+        assert own.enrolled.tolist() == [people[name].keys for name in claimed] * 2
+        assert own.keys.tolist() == [40] * 4
+        templates = [one.template for one in people.values()]
+        raw = type(templates[0]).score_many(templates, asked)
+        for n, name in enumerate(claimed):
+            others = [v for v, one in enumerate(people) if one not in (user, name)]
+            beside = np.hstack([background.beside_scores(asked), raw[:, others]])
+            expected = open_set_scores(raw[:, [int(name)]], beside, asked.sequences.lengths)
+            np.testing.assert_allclose(own.scores[n::2], expected.ravel(), rtol=1e-9)
+    # Not everybody is claimed by the same people.
+    assert {name for own in found.values() for name in own.claimed} == set(people)
+    few = {user: people[user] for user in ("0", "1")}
+    assert len(enrolling.compared(background, few, {"0": samples["0"]})["0"]) == 0

@@ -1,4 +1,4 @@
-"""Which tests are asked about a change: quick ones that call the changed function, the quickest first.
+"""Which tests are asked about a change: those that call the changed function, the quickest first.
 
 Each file of tests runs once without any change, and it is noted which functions of the source each test calls
 and how long it takes. What is compiled cannot be watched: tests that are quick enough without the compiler
@@ -32,7 +32,18 @@ MODEL = (
     "model/test_model_files.py",
     "model/test_summary.py",
 )
-SERVICE = ("service/people", "service/http", "service/wire", "service/attacks")
+SERVICE = (
+    "service/people",
+    "service/http",
+    "service/wire",
+    "service/attacks",
+    "service/jobs",
+    "service/live/test_socket_protocol.py",
+    "service/live/test_watching_over_sockets.py",
+    "service/storage/test_audit.py",
+    "service/test_accounts.py",
+    "service/test_metrics.py",
+)
 AREAS: dict[str, tuple[str, ...]] = {
     "model/engine": MODEL,
     "model/fit": MODEL,
@@ -53,9 +64,9 @@ WITHOUT_COMPILER: dict[str, tuple[str, ...]] = {
     ),
     "decisions": ("decisions/liveness", "decisions/calibration/test_sequential.py"),
 }
-# Seconds of processor time that the tests asked about one change may take without it: the quick ones, of
-# which there may be MOST, and those asked when a survivor is tried again.
-BUDGET, MOST, THOROUGH = 6.0, 120, 15.0
+# Seconds of processor time that the tests asked about one change may take without it, and after which a test
+# is slow: those are asked last.
+BUDGET, SLOW = 35.0, 1.5
 
 
 @dataclass(frozen=True)
@@ -77,11 +88,11 @@ class Covered:
         change: Change,
         users: frozenset[str],
         without_compiler: bool = False,
-        budget: float = BUDGET,
     ) -> list[str]:
         """The quickest tests that call what was changed; for compiled code, that call a module using it.
 
-        Those of the file that bears the name of the changed one come first, then those of its folder.
+        Those of the file that bears the name of the changed one come first, then those of its folder, then
+        others, and the slow ones last.
         """
         runs = self.runs[without_compiler]
         if change.compiled and not without_compiler:
@@ -100,13 +111,14 @@ class Covered:
         for test, run in sorted(
             fitting.items(),
             key=lambda item: (
+                item[1].seconds > SLOW,
                 not item[0].startswith(own + "::"),
                 not item[0].startswith(folder),
                 item[1].seconds,
             ),
         ):
             total += run.seconds
-            if found and (total > budget or (len(found) >= MOST and budget <= BUDGET)):
+            if found and total > BUDGET:
                 break
             found.append(test)
         return found

@@ -25,8 +25,7 @@ from numba.core import event
 
 from tests.mutation.changes import Change
 from tests.mutation.covered import (
-    BUDGET,
-    THOROUGH,
+    SLOW,
     Covered,
     Run,
     Watching,
@@ -47,11 +46,11 @@ LOADED = """
     pydantic psycopg fastapi_offline distributed
 """
 # Seconds of processor time, and of any time, after which tests that do not end have noticed a change: many
-# times what they take. The first of each is for the quick ones, the second for all of some files and for
-# what is compiled again.
-PROCESSOR_LIMITS, LIMITS = (60, 600), (300.0, 900.0)
-# Seconds of processor time after which a test is too slow to be asked, and how many of those a file may have.
-LONGEST, FEW = 1.5, 3
+# times what they take. The second of each is for all tests of some files and for what is compiled again.
+PROCESSOR_LIMITS, LIMITS = (150, 600), (600.0, 900.0)
+# Seconds of processor time after which a test is too slow to be asked, with the compiler and without, and how
+# many of those a file may have.
+LONGEST, FEW = (10.0, SLOW), 3
 
 
 class Scratch:
@@ -100,15 +99,14 @@ class Scratch:
         """What becomes of a change: noticed, or survived; and the test that noticed it first.
 
         About compiled code those tests are asked that are quick without the compiler, and others only if
-        there are none. If it is `thorough`, all are asked that call it, up to a limit of their time, and the
-        whole file that bears the name of the changed one.
+        there are none. If it is `thorough`, these others are asked in any case, and the whole file that bears
+        the name of the changed one.
         """
         users = users_of(self.tree / "src", change.file)
-        budget = THOROUGH if thorough else BUDGET
         own = [own_tests(change.file)] if thorough and (self.tree / own_tests(change.file)).exists() else []
-        stages = [(False, [*own, *self.covered.chosen(change, users, budget=budget)])]
+        stages = [(False, [*own, *self.covered.chosen(change, users)])]
         if change.compiled:
-            interpreted = self.covered.chosen(change, users, without_compiler=True, budget=budget)
+            interpreted = self.covered.chosen(change, users, without_compiler=True)
             stages = [(True, interpreted), *(stages if thorough or not interpreted else [])]
         if not any(tests for _, tests in stages):
             return "survived", "no test calls it"
@@ -242,7 +240,7 @@ class _Listening:
             yield
             return
         signal.signal(signal.SIGVTALRM, self._too_slow)
-        signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
+        signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST[self.without_compiler])
         try:
             yield
         finally:
@@ -250,7 +248,7 @@ class _Listening:
 
     def _too_slow(self, *_: object) -> None:
         if self.compiling.depth:
-            signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
+            signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST[self.without_compiler])
             return
         self.slow += 1
         pytest.fail("too slow to be asked about changes")

@@ -11,7 +11,7 @@ import pytest
 
 from keydyn import arrays
 from tests.mutation.changes import COMPILERS, Change, changes_in
-from tests.mutation.covered import AREAS, BUDGET, MOST, WITHOUT_COMPILER, Covered, Run, files_of, own_tests
+from tests.mutation.covered import AREAS, BUDGET, SLOW, WITHOUT_COMPILER, Covered, Run, files_of, own_tests
 from tests.mutation.report import report
 from tests.mutation.run import ROOT, drawn
 from tests.mutation.scratch import users_of
@@ -98,7 +98,7 @@ def test_the_innermost_function_is_known_by_its_first_line() -> None:
 def test_the_quickest_tests_that_call_a_function_are_asked() -> None:
     covered = Covered()
     covered.runs[False] = {
-        "slow": Run(BUDGET, {"a.py": [3]}),
+        "too slow": Run(BUDGET, {"a.py": [3]}),
         "quick": Run(1.0, {"a.py": [3, 7], "b.py": [1]}),
         "other": Run(0.5, {"a.py": [7], "c.py": [1]}),
     }
@@ -115,23 +115,19 @@ def test_the_quickest_tests_that_call_a_function_are_asked() -> None:
     assert covered.chosen(compiled, nobody, without_compiler=True) == ["by hand"]
 
 
-def test_the_tests_of_the_same_name_are_asked_first_then_those_of_the_same_folder() -> None:
+def test_tests_of_the_same_name_are_asked_first_then_those_of_the_same_folder_and_slow_ones_last() -> None:
     assert own_tests("src/keydyn/model/fit/many.py") == "tests/model/fit/test_many.py"
-    change = Change("src/keydyn/a.py", 4, 0, "constant", "1", "2", 0, 1, compiled=False, function=3)
-    called = {change.file: [3]}
-    covered = Covered()
-    covered.runs[False] = {f"tests/b/test_b.py::{n}": Run(0.01, called) for n in range(MOST + 10)}
-    covered.runs[False] |= {"tests/test_a.py::own": Run(1.0, called)}
-    asked = covered.chosen(change, frozenset())
-    assert asked[0] == "tests/test_a.py::own"
-    assert len(asked) == MOST
-    assert len(covered.chosen(change, frozenset(), budget=2 * BUDGET)) == MOST + 11
-    change = replace(change, file="src/keydyn/model/a.py")
-    covered.runs[False] = {
-        "tests/b/test_b.py::far": Run(0.1, {change.file: [3]}),
-        "tests/model/test_b.py::near": Run(0.5, {change.file: [3]}),
+    change = Change("src/keydyn/model/a.py", 4, 0, "constant", "1", "2", 0, 1, compiled=False, function=3)
+    expected = {
+        "tests/model/test_a.py::own": 1.0,
+        "tests/model/test_b.py::near": 0.5,
+        "tests/b/test_b.py::far": 0.1,
+        "tests/model/test_a.py::own but slow": 2 * SLOW,
     }
-    assert covered.chosen(change, frozenset()) == ["tests/model/test_b.py::near", "tests/b/test_b.py::far"]
+    covered = Covered()
+    for test in sorted(expected):
+        covered.runs[False][test] = Run(expected[test], {change.file: [3]})
+    assert covered.chosen(change, frozenset()) == list(expected)
 
 
 def test_code_is_used_through_other_modules(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 import httpx
@@ -10,7 +11,25 @@ from fastapi.routing import APIRoute, APIWebSocketRoute
 from websockets.exceptions import InvalidStatus
 
 from keydyn.service import accounts
-from tests.service.running import KEYS, UNENCRYPTED, connect, http_options, http_post, running
+from keydyn.service.http.access import Caller, Door, check_own_page, identified, token_holder
+from keydyn.service.http.counted_notes import CountedNotes
+from keydyn.service.http.limits import Rates
+from keydyn.service.people import registry
+from keydyn.service.people.context import Context, Write
+from keydyn.service.people.rows import person_named
+from keydyn.service.problems import Problem
+from keydyn.service.storage import audit
+from keydyn.service.tokens import TokenClaims
+from keydyn.service.wire.answers import Erased
+from tests.service.running import (
+    KEYS,
+    UNENCRYPTED,
+    MovedClock,
+    connect,
+    http_options,
+    http_post,
+    running,
+)
 from tests.service.typists import enrol, keystrokes_of
 from tests.waiting import PATIENCE
 
@@ -273,3 +292,186 @@ def test_the_service_answers_only_to_its_own_names(service, client):
 def test_metrics_are_for_the_operator_of_the_service(service, client):
     assert "keydyn_requests_total" in client.get("/metrics").text
     assert client.get("/metrics", headers={"origin": "https://x.example"}).status_code == 403
+
+
+class Hall:
+    """A tenant with one key and ada, and a door that lets ten requests per second in; nothing is served."""
+
+    def __init__(self, database):
+        self.context = Context(database, KEYS, MovedClock())
+        self.key_id, self.key = accounts.new_key(database, KEYS, self.context.clock, "shop", "test")
+        with database.reading() as connection:
+            tenant_id = accounts.tenant_of_key(connection, self.key_id)
+            self.tenant = accounts.find_tenant(connection, KEYS, tenant_id)
+        registry.create(self.context, Write(self.tenant, "service"), "ada")
+        self.notes = CountedNotes(database, self.context.clock)
+        self.door = Door(self.context, Rates(10.0, lambda: 0.0), self.notes)
+
+    def token(self, nonce="n", purpose="verify", user="ada", uses=5, **more):
+        """A token for a person, with which so many samples can be sent."""
+        bound = "free", "keyboard", "standard", uses
+        claims = TokenClaims(
+            self.tenant.id, self.key_id, user, purpose, "", self.context.clock() + 1, nonce, *bound
+        )
+        return replace_claims(claims, **more).signed(self.tenant)
+
+    def admitted(self, presented, number, address="192.0.2.1", **options):
+        """How many of so many requests with a key or token are admitted; all others are too many."""
+        refused = []
+        for _ in range(number):
+            try:
+                self.door.enter({"authorization": f"Bearer {presented}"}, address, **options)
+            except Problem as problem:
+                refused.append(problem.kind)
+        assert set(refused) <= {"too-many-requests"}
+        return number - len(refused)
+
+    def logged(self):
+        """The refusals in the audit log: who was refused, why, and how often."""
+        self.notes.flush(everything=True)
+        self.context.database.write(lambda connection: None)
+        with self.context.database.reading() as connection:
+            entries = audit.newest(connection, self.tenant.id, 100, "request.refused")
+        return {(one["actor"], one["details"]["kind"]) for one in entries}
+
+
+def replace_claims(claims, **changed):
+    return type(claims)(*(changed.get(name, getattr(claims, name)) for name in claims.__struct_fields__))
+
+
+@pytest.fixture
+def hall(sqlite_database):
+    return Hall(sqlite_database)
+
+
+def refused(call, *args):
+    with pytest.raises(Problem) as caught:
+        call(*args)
+    return caught.value.status, caught.value.kind
+
+
+def test_a_browser_and_all_browsers_together_have_a_share_and_the_key_has_its_own(hall):
+    # A token has a tenth of the rate: two at once, as everybody has two seconds' worth.
+    assert hall.admitted(hall.token("first"), 5, purpose="verify") == 2
+    assert hall.logged() == {(f"token:{hall.key_id}", "too-many-requests")}
+    # The tokens of a key have the rate of one key together.
+    others = [hall.admitted(hall.token(f"{n}"), 2, purpose="verify") for n in range(12)]
+    assert sum(others) == 20 - 2
+    # What browsers use up is not the key's.
+    assert hall.admitted(hall.key, 25) == 20
+    assert hall.logged() == {(f"{who}:{hall.key_id}", "too-many-requests") for who in ("token", "key")}
+
+
+def test_requests_without_a_valid_key_count_for_their_address(hall):
+    wrong = {"authorization": f"Bearer kdk_{hall.key_id}_{'A' * 43}"}
+    for address in ("192.0.2.1", "192.0.2.2"):
+        answers = [refused(hall.door.enter, wrong, address) for _ in range(22)]
+        assert answers == [(401, "not-authenticated")] * 20 + [(429, "too-many-requests")] * 2
+    assert hall.logged() == {(f"key:{hall.key_id}", "not-authenticated")}
+    # A valid key may be used from there all the same.
+    assert hall.admitted(hall.key, 1) == 1
+
+
+def test_a_token_may_be_presented_in_place_of_a_header(hall):
+    entered = hall.door.enter({}, "192.0.2.1", "watch", hall.token(purpose="watch"))
+    assert (entered.tenant.id, entered.token.purpose) == (hall.tenant.id, "watch")
+    assert refused(hall.door.enter, {}, "192.0.2.1", "verify", hall.token()[:-1]) == (
+        401,
+        "not-authenticated",
+    )
+    assert refused(hall.door.enter, {}, "192.0.2.1", "enrol", hall.token()) == (403, "forbidden")
+    assert hall.logged() == {(f"token:{hall.key_id}", "forbidden")}
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_own"),
+    [
+        ({}, False),
+        ({"sec-fetch-site": "same-origin"}, True),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"origin": "https://Shop.Example", "host": "shop.example"}, True),
+        ({"origin": "http://shop.example:8000", "host": "SHOP.example:8000"}, True),
+        ({"origin": "ftp://shop.example", "host": "shop.example"}, False),
+        ({"origin": "https://shop.example", "host": "shop.example:1"}, False),
+        ({"origin": "https://shop.example"}, False),
+        ({"origin": "https://x.example", "host": "a", "sec-fetch-site": "same-origin"}, False),
+    ],
+)
+def test_browsers_say_whether_a_page_is_the_service_s_own(headers, is_own):
+    if is_own:
+        check_own_page(headers)
+    else:
+        assert refused(check_own_page, headers) == (403, "forbidden")
+
+
+def test_a_key_is_for_programs_and_a_session_for_pages(hall):
+    database, clock = hall.context.database, hall.context.clock
+    used, link = (
+        accounts.new_link(database, KEYS, clock, "shop", "http://localhost").partition("#link=")[2]
+        for _ in range(2)
+    )
+    session = accounts.open_page(database, KEYS, clock, link=used).token
+    other, own = {"origin": "http://x.example"}, {"origin": "http://localhost", "host": "localhost"}
+
+    def with_(presented, **headers):
+        return hall.context, {"authorization": presented, **headers}
+
+    assert identified(*with_(f"bEARER {hall.key}")).kind == "key"
+    assert refused(identified, *with_(f"Bearer {hall.key}", **own)) == (403, "forbidden")
+    assert identified(*with_(f"Bearer {session}", **own)).kind == "session"
+    for headers in ({}, other):
+        assert refused(identified, *with_(f"Bearer {session}", **headers)) == (403, "forbidden")
+    assert refused(identified, *with_(f"Bearer {link}")) == (401, "not-authenticated")
+    assert refused(identified, *with_("Bearer ")) == (401, "not-authenticated")
+    # A token does what it is for, and nothing where no token is taken.
+    assert refused(identified, *with_(f"Bearer {hall.token()}")) == (403, "forbidden")
+    assert identified(*with_(f"Bearer {hall.token()}"), "verify").token.nonce == "n"
+
+
+def test_a_token_is_valid_until_it_expires_its_key_is_revoked_or_it_is_used_up(hall):
+    context = hall.context
+    assert token_holder(context, {}, hall.token(), "verify").key_id == hall.key_id
+    assert refused(token_holder, context, {}, hall.token(tenant_id="0" * 32), "verify")[0] == 401
+    late = hall.token(expires_at=context.clock())
+    assert refused(token_holder, context, {}, late, "verify") == (401, "not-authenticated")
+    # Each write of its holder counts as a use.
+    caller, one = (
+        token_holder(context, {}, hall.token(uses=1), "verify"),
+        Erased(population="unchanged", pending=()),
+    )
+    context.database.write(lambda connection: caller.write().finish(connection, one, None))
+    assert refused(token_holder, context, {}, hall.token(uses=1), "verify") == (403, "token-used-up")
+    with pytest.raises(Problem) as caught:
+        context.database.write(lambda connection: caller.write().finish(connection, one, None))
+    assert caught.value.kind == "token-used-up"
+    context.database.write(lambda connection: accounts.revoke_key(connection, hall.key_id, 0))
+    assert refused(token_holder, context, {}, hall.token("another"), "verify") == (401, "not-authenticated")
+
+
+def test_what_callers_are_told_and_how_they_are_named(hall):
+    key = Caller(hall.tenant, "k", frozenset({"enrol"}))
+    page = replace(key, kind="session")
+    token = token_holder(hall.context, {}, hall.token(), "verify")
+    of_a_page = token_holder(hall.context, {}, hall.token(everything=True), "verify")
+    told = [one.write().told for one in (key, page, token, of_a_page)]
+    assert told == ["scores", "everything", "answer", "everything"]
+    named = [(one.name, one.actor, one.counted_as) for one in (key, page, token)]
+    own = hall.key_id
+    assert named == [
+        ("k", "key:k", "key k"),
+        ("k", "session:k", "key k"),
+        (f"{own}/n", f"token:{own}", "token n"),
+    ]
+    key.need("admin", "enrol")
+    assert refused(key.need, "admin") == (403, "forbidden")
+
+
+def test_a_token_is_for_one_user_and_a_key_for_all(hall):
+    registry.create(hall.context, Write(hall.tenant, "service"), "bob")
+    with hall.context.database.reading() as connection:
+        ada = person_named(connection, hall.context, hall.tenant, "ada")
+    token = token_holder(hall.context, {}, hall.token(user=ada.id), "verify")
+    token.check_user(hall.context, "ada")
+    for name in ("bob", "nobody"):
+        assert refused(token.check_user, hall.context, name) == (403, "forbidden")
+    Caller(hall.tenant, "k").check_user(hall.context, "nobody")

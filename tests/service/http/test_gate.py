@@ -13,11 +13,16 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
-from keydyn.service.http.gate import HEADERS, LARGEST_HEAD, Gate, HttpProtocol
+from keydyn.service.http.gate import HEADERS, LARGEST_HEAD, LARGEST_REST, Gate, HttpProtocol, host_name
+from keydyn.service.http.limits import ARRIVED
 from keydyn.service.metrics import Metrics
+from keydyn.service.problems import Problem
 from keydyn.service.serving import log_to_stderr
 from keydyn.service.settings import Deployment
 from tests.service.raw_http import head, problem_in, raw
@@ -365,3 +370,250 @@ def test_a_bug_before_the_answer_is_answered_and_one_within_it_ends_it(caplog, m
     said = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
     ends = [line.partition("status=")[2].split() for line in said]
     assert ends == [["500", "ms=2000.0", "tenant=the-shop"], ["200", "ms=2000.0", "tenant=-"]]
+
+
+async def through(gate, path="/v1/users", method="GET", kind="http", **headers):
+    """The first message that a gate sends for a request, and the headers in it."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        return {"type": f"{kind}.connect"}
+
+    lines = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    await gate({"type": kind, "method": method, "path": path, "headers": lines}, receive, send)
+    return sent[0], dict(sent[0].get("headers", []))
+
+
+async def answering(scope, receive, send):
+    """An application that says in a header that it was asked."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"asked", b"yes")]})
+
+
+def a_gate(application=answering, **settings):
+    return Gate(application, Deployment(database="none", **settings), Metrics())
+
+
+def test_so_many_requests_are_let_through_at_once_and_more_when_they_have_been_answered():
+    async def ask():
+        go = asyncio.Event()
+
+        async def slow(scope, receive, send):
+            if scope["path"] != "/healthz":
+                await go.wait()
+            await answering(scope, receive, send)
+
+        gate = a_gate(slow, concurrent=2)
+        waiting = [asyncio.ensure_future(through(gate, host="localhost")) for _ in range(8)]
+        await asyncio.sleep(0)
+        refused, headers = await through(gate, host="localhost")
+        assert (refused["status"], headers[b"retry-after"]) == (503, b"1")
+        assert headers[b"content-type"] == b"application/problem+json"
+        health, _ = await through(gate, "/healthz", host="localhost")
+        assert health["status"] == 200
+        assert gate.metrics.registry.get_sample_value("keydyn_running_requests") == 9.0
+        go.set()
+        assert {(await each)[0]["status"] for each in waiting} == {200}
+        assert (await through(gate, host="localhost"))[0]["status"] == 200
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("Shop.Example:8000", "shop.example"),
+        ("shop.example", "shop.example"),
+        ("[::1]:8000", "::1"),
+        ("[::1]", "::1"),
+        ("", ""),
+    ],
+)
+def test_the_name_of_a_host_has_no_port(host, name):
+    assert host_name(host) == name
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "localhost", "[::1]:80", "Shop.example:8", "inner.example"])
+def test_the_service_is_known_by_its_address_and_by_the_names_in_the_settings(host):
+    gate = a_gate(host="Inner.Example", names=("shop.Example",))
+    assert asyncio.run(through(gate, host=host))[0]["status"] == 200
+    for other in (f"x{host}", f"{host}x"):
+        assert asyncio.run(through(gate, host=other))[0]["status"] == 421
+        closed, _ = asyncio.run(through(gate, kind="websocket", host=other))
+        assert closed == {"type": "websocket.close", "code": 4403}
+
+
+def test_a_path_does_not_end_with_a_line_break():
+    assert asyncio.run(through(a_gate(), "/v1/users\n", host="localhost"))[0]["status"] == 404
+
+
+@pytest.mark.parametrize(
+    ("given", "is_kept"), [("x" * 8, True), ("x" * 64, True), ("x" * 7, False), ("x" * 65, False)]
+)
+def test_ids_of_requests_have_a_usual_length(given, is_kept):
+    _, headers = asyncio.run(through(a_gate(), host="localhost", x_request_id=given))
+    assert (headers[b"x-request-id"] == given.encode()) is is_kept
+
+
+@pytest.mark.parametrize(("status", "is_closed"), [(408, True), (413, True), (422, False)])
+def test_a_connection_is_closed_when_the_rest_of_its_request_is_unread(status, is_closed):
+    async def refusing(scope, receive, send):
+        raise Problem(status, "refused", "Refused", retry_after=7)
+
+    start, headers = asyncio.run(through(a_gate(refusing), host="localhost"))
+    assert (start["status"], headers[b"retry-after"]) == (status, b"7")
+    assert (headers.get(b"connection") == b"close") is is_closed
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "asks", "status", "is_open"),
+    [
+        ("/v1/users/ada/verify", "OPTIONS", True, 204, True),
+        ("/v1/users/ada/samples", "POST", True, 200, True),
+        ("/v1/users/ada/samples", "OPTIONS", False, 200, True),
+        ("/v1/users/ada", "OPTIONS", True, 200, False),
+        ("/v1/users/ada/verify/x", "OPTIONS", True, 200, False),
+    ],
+)
+def test_pages_of_other_origins_may_ask_for_what_takes_tokens(path, method, asks, status, is_open):
+    asked = {"access_control_request_method": "POST"} if asks else {}
+    start, headers = asyncio.run(through(a_gate(), path, method, host="localhost", **asked))
+    assert start["status"] == status
+    assert (b"asked" in headers) is (status == 200)
+    assert (headers.get(b"access-control-allow-origin") == b"*") is is_open
+    resources = b"cross-origin" if is_open else b"same-origin"
+    assert headers[b"cross-origin-resource-policy"] == resources
+
+
+def test_a_bug_in_a_watched_session_is_one_line_in_the_log(caplog):
+    async def buggy(scope, receive, send):
+        raise RuntimeError("not said")
+
+    gate = a_gate(buggy)
+    scope = {
+        "type": "websocket",
+        "path": "/",
+        "headers": [(b"host", b"localhost"), (b"x-request-id", b"the-bad-one")],
+    }
+    asyncio.run(gate(scope, None, None))
+    (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert line.startswith("request the-bad-one: RuntimeError at ")
+    assert line.split()[-1].startswith("test_gate.py:")
+    assert "not said" not in line
+
+
+class Later:
+    """A loop on which nothing happens until it is told to; it runs no application."""
+
+    def __init__(self):
+        self.timers = []
+
+    def call_later(self, seconds, call, *_):
+        timer = SimpleNamespace(seconds=seconds, call=call, is_off=False)
+        timer.cancel = partial(setattr, timer, "is_off", True)
+        self.timers.append(timer)
+        return timer
+
+    def create_task(self, coroutine, **_):
+        coroutine.close()
+        return Mock()
+
+    def left(self):
+        """The timers that run."""
+        return [timer for timer in self.timers if not timer.is_off]
+
+
+class Wire(asyncio.Transport):
+    """A connection that keeps what is written to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.written, self.is_closed = b"", False
+
+    def write(self, data):
+        self.written += data
+
+    def close(self):
+        self.is_closed = True
+
+    def is_closing(self):
+        return self.is_closed
+
+
+@pytest.fixture
+def line():
+    """A protocol with a connection, on a loop that stands still."""
+    config = uvicorn.Config(answering, log_config=None, lifespan="off", http=HttpProtocol)
+    protocol = HttpProtocol(config, ServerState(), {}, Later())
+    protocol.connection_made(Wire())
+    return protocol
+
+
+HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def test_headers_must_arrive_in_time(line):
+    (timer,) = line.loop.left()
+    assert timer.seconds == HttpProtocol.arrival_s
+    # The beginning of a request does not put the end off.
+    line.data_received(HEAD)
+    assert line.loop.left() == [timer]
+    timer.call()
+    assert line.transport.written.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+    assert b"\r\nconnection: close\r\n" in line.transport.written
+    assert line.transport.is_closed
+    for name, value in HEADERS:
+        assert b"\r\n%b: %b\r\n" % (name, value) in line.transport.written
+
+
+def test_the_time_ends_with_the_headers_or_the_connection(line):
+    line.data_received(HEAD + b"\r\n")
+    assert line.loop.left() == []
+    line.data_received(HEAD)
+    assert [timer.seconds for timer in line.loop.left()] == [HttpProtocol.arrival_s]
+    line.connection_lost(None)
+    assert line.loop.left() == []
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_headers_have_a_largest_size(line, more):
+    line.data_received(HEAD + b"X: ")
+    line.data_received(b"x" * (LARGEST_HEAD - len(HEAD) - 3))
+    assert not line.transport.is_closed
+    line.data_received(b"x" * more)
+    assert line.transport.written.startswith(b"HTTP/1.1 431 ") is line.transport.is_closed is bool(more)
+    # Nothing is read after that.
+    written = line.transport.written
+    line.data_received(b"\r\n\r\n" + HEAD)
+    assert line.transport.written == written
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_rest_of_a_request_that_was_answered_must_arrive_in_time_and_has_a_largest_size(line, more):
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (2 * LARGEST_REST)
+    line.data_received(head)
+    line.cycle.response_complete = True
+    line.on_response_complete()
+    (timer,) = [timer for timer in line.loop.left() if timer.seconds == HttpProtocol.arrival_s]
+    line.data_received(b"x" * (LARGEST_REST - len(head) + more))
+    assert line.transport.is_closed is bool(more)
+    timer.call()
+    assert line.transport.is_closed
+
+
+def test_the_next_request_begins_where_the_last_one_ended(line):
+    line.data_received(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\n")
+    assert ARRIVED not in line.scope["state"]
+    line.cycle.response_complete = True
+    line.on_response_complete()
+    (timer,) = [timer for timer in line.loop.left() if timer.seconds == HttpProtocol.arrival_s]
+    line.data_received(b"abc")
+    assert ARRIVED in line.scope["state"]
+    # Now the connection is kept as any other is, and the next headers may have the whole size.
+    assert timer.is_off
+    (kept,) = line.loop.left()
+    assert kept.seconds == line.timeout_keep_alive
+    line.data_received(HEAD + b"X: " + b"x" * (LARGEST_HEAD - len(HEAD) - 3))
+    assert not line.transport.is_closed

@@ -7,7 +7,18 @@ import asyncio
 import pytest
 from fastapi import Request
 
-from keydyn.service.http.limits import Bodies, Rates, by_address
+from keydyn.service.http.limits import (
+    ARRIVED,
+    OF_A_TENANT,
+    OF_ALL,
+    WAITING,
+    Bodies,
+    HeavyWork,
+    Rates,
+    arrived_body,
+    by_address,
+    checked_size,
+)
 from keydyn.service.problems import Problem
 from keydyn.service.settings import Deployment
 
@@ -133,3 +144,111 @@ def test_no_more_is_read_of_a_body_than_it_may_have(headers):
     with pytest.raises(Problem) as caught:
         asyncio.run(bodies(1).read(sent(b"12345", b"678901", **headers), "key a", 10))
     assert (caught.value.status, caught.value.more["limit"]) == (413, 10)
+
+
+def test_a_body_is_what_arrived_and_may_be_as_large_as_the_limit():
+    left = [(b"67890", False), (b"12345", True)]
+
+    async def receive():
+        part, more = left.pop()
+        return {"type": "http.request", "body": part, "more_body": more}
+
+    waited_for, headers = bodies(1), [(b"content-length", b"10")]
+    request = Request({"type": "http", "headers": headers}, receive)
+    assert asyncio.run(waited_for.read(request, "key a", 10)) == b"1234567890"
+    # Nothing is remembered of a body that has arrived.
+    assert waited_for._callers == waited_for._waiting == {}
+
+
+def test_the_places_of_a_caller_are_free_again_when_bodies_are_given_up():
+    async def twice():
+        waited_for = bodies(1)
+        return [await refusals(waited_for, ["key a"] * 5) for _ in range(2)]
+
+    assert asyncio.run(twice()) == [[None] * 4 + [429]] * 2
+
+
+def test_a_client_that_leaves_amid_a_body_is_no_longer_waited_for():
+    async def left():
+        return {"type": "http.disconnect"}
+
+    with pytest.raises(Problem) as caught:
+        asyncio.run(bodies(1).read(Request({"type": "http", "headers": []}, left), "key a", 10))
+    assert (caught.value.status, caught.value.kind) == (400, "gone")
+
+
+@pytest.mark.parametrize(
+    ("state", "message", "body"),
+    [
+        ({}, {"type": "http.request", "body": b"x"}, None),
+        ({ARRIVED: True}, {"type": "http.request", "body": b"x"}, b"x"),
+        ({ARRIVED: True}, {"type": "http.disconnect"}, None),
+    ],
+)
+def test_a_body_that_arrived_with_its_headers_is_not_waited_for(state, message, body):
+    async def receive():
+        return message
+
+    request = Request({"type": "http", "headers": [], "state": state}, receive)
+    assert asyncio.run(arrived_body(request)) == body
+
+
+def test_a_body_that_has_arrived_may_be_as_large_as_the_limit():
+    assert checked_size(b"12345", 5) == b"12345"
+    with pytest.raises(Problem) as caught:
+        checked_size(b"123456", 5)
+    assert (caught.value.status, caught.value.more["limit"]) == (413, 5)
+
+
+class Turns:
+    """Requests that take long, each of which runs until it is let go."""
+
+    def __init__(self):
+        self.heavy, self.running, self.go = HeavyWork(), [], asyncio.Event()
+
+    async def one(self, tenant):
+        """Run one; the status of the problem if it is refused."""
+        try:
+            async with self.heavy.turn(tenant):
+                self.running.append(tenant)
+                await self.go.wait()
+                self.running.remove(tenant)
+        except Problem as problem:
+            return problem.status
+        return None
+
+    async def asked(self, tenants):
+        """The tasks of some more requests, which have got as far as they can."""
+        tasks = [asyncio.ensure_future(self.one(tenant)) for tenant in tenants]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return tasks
+
+
+def test_few_requests_of_a_tenant_that_take_long_run_at_once_some_wait_and_others_are_refused():
+    async def ask():
+        turns = Turns()
+        tasks = await turns.asked(["a"] * (OF_A_TENANT + WAITING + 2))
+        assert turns.running == ["a"] * OF_A_TENANT
+        assert [task.result() for task in tasks if task.done()] == [429] * 2
+        # Other tenants have their own turns.
+        tasks += await turns.asked(["b"])
+        assert turns.running == [*["a"] * OF_A_TENANT, "b"]
+        turns.go.set()
+        assert (await asyncio.gather(*tasks)).count(None) == OF_A_TENANT + WAITING + 1
+        # Nothing is remembered of tenants whose requests have been answered, and all turns are free.
+        assert turns.heavy._asked == turns.heavy._tenants == {}
+        assert await turns.one("a") is None
+
+    asyncio.run(ask())
+
+
+def test_few_requests_of_all_tenants_that_take_long_run_at_once():
+    async def ask():
+        turns = Turns()
+        tasks = await turns.asked([f"tenant-{n}" for n in range(OF_ALL + 2)])
+        assert len(turns.running) == OF_ALL
+        turns.go.set()
+        assert await asyncio.gather(*tasks) == [None] * (OF_ALL + 2)
+
+    asyncio.run(ask())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from keydyn.service.accounts import Tenant, find_tenant, tenant_named
 from keydyn.service.people import registry
 from keydyn.service.people.context import Context, Write
 from keydyn.service.people.keystroke_payload import TypedKeys, TypedSample
+from keydyn.service.people.rows import PersonRow, person_named
+from keydyn.service.storage import audit
 from keydyn.service.storage.database import Database
 from keydyn.service.wire.both_ways import Text
 from tests.service.running import KEYS, MovedClock
@@ -23,6 +27,18 @@ def tenant_of(context: Context, name: str) -> Tenant:
         found = find_tenant(connection, KEYS, tenant_id)
     assert found is not None
     return found
+
+
+def person_of(context: Context, write: Write, name: str = "ada") -> PersonRow:
+    """A person of the tenant as stored now."""
+    with context.database.reading() as connection:
+        return person_named(connection, context, write.tenant, name)
+
+
+def logged(context: Context, write: Write) -> list[dict[str, Any]]:
+    """The entries of the tenant's audit log."""
+    with context.database.reading() as connection:
+        return audit.entries(connection, write.tenant.id)
 
 
 def typed_by(user: int, session: int) -> TypedSample:

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keydyn.service.people.keystroke_payload import LARGEST_SAMPLE, TypedKeys, TypedSample, samples_of
+from keydyn.service.people.keystroke_payload import (
+    LARGEST_SAMPLE,
+    TypedKeys,
+    TypedSample,
+    samples_of,
+    samples_of_people,
+)
 from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import Text, decoded
 from keydyn.service.wire.requests import SampleBody
@@ -98,3 +104,40 @@ def test_a_stored_sample_unpacks_to_no_more_than_its_limit():
     too_large = json.dumps([["a" * LARGEST_SAMPLE], [1.0], [None]]).encode()
     with pytest.raises(ValueError, match="Unterminated string"):
         TypedKeys.from_bytes(zlib.compress(too_large))
+
+
+def test_only_a_key_that_is_pressed_at_the_time_of_the_one_before_is_left_out():
+    rows = [("a", 0, 10), ("b", 5, 5), ("c", 5, 9), ("d", 5, None), ("e", 6, 6)]
+    typed = TypedKeys(*(tuple(column) for column in zip(*rows, strict=True)))
+    assert typed.resolved() == TypedKeys(("a", "b", "e"), (0, 5, 6), (10, None, None))
+    assert typed.first(2) == TypedKeys(("a", "b"), (0, 5), (10, 5))
+    assert typed.rows()[1] == {"keyname": "b", "timepress": 5, "timerelease": 5}
+
+
+@pytest.mark.parametrize(("key", "is_a_position"), [("99999", True), ("100000", False), ("-1", False)])
+def test_positions_have_at_most_five_digits(key, is_a_position):
+    typed, text = [TypedKeys(("1", key), (0.0, 100.0), (50.0, 150.0))], Text("positions", "pin")
+    if is_a_position:
+        assert len(samples_of(typed, text)) == 1
+    else:
+        with pytest.raises(Problem):
+            samples_of(typed, text)
+    # For other texts, any name is one.
+    assert len(samples_of(typed, Text())) == 1
+
+
+def test_events_of_two_recordings_are_no_sample():
+    events = [{"type": "press", "key": key, "time": at} for key, at in (("a", 5000.0), ("b", 100.0))]
+    with pytest.raises(Problem) as caught:
+        received(events=events)
+    assert (caught.value.status, caught.value.kind) == (422, "unusable-keystrokes")
+    assert "clock was set back" in caught.value.detail
+
+
+def test_samples_of_people_are_in_their_order_and_bear_their_ids():
+    one, two = (TypedKeys(("a", "b"), (0.0, 100.0 + n), (50.0, 150.0)) for n in range(2))
+    found = samples_of_people({"ada": [one, two], "bob": [two]}, Text())
+    assert len(found) == 3
+    alone = samples_of([two], Text(), ["bob"])
+    assert len(alone) == 1
+    assert list(found.users) == ["ada", "ada", "bob"]

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import insert, select, text
 
-from keydyn.service.storage.tables import metadata
+from keydyn.service.jobs import queue
+from keydyn.service.people import registry
+from keydyn.service.people.recognition import attempts
+from keydyn.service.storage import audit
+from keydyn.service.storage.tables import members, metadata, populations, tenants
+from keydyn.service.wall_clock import DAY
+from keydyn.service.wire.answers import Erased
+from tests.service.people.conftest import logged, person_of
+from tests.service.running import KEYS, STARTED
 from tests.service.typists import enrol, keystrokes_of
 
 
@@ -207,3 +216,115 @@ def test_no_more_fingerprints_are_kept_than_are_compared(service, client, monkey
 def _count(service, table):
     with service.database.reading() as connection:
         return len(connection.execute(select(table)).all())
+
+
+def test_what_is_done_to_people_is_in_the_audit_log(context, write):
+    by_key, done = replace(write, actor="key:k"), []
+    write = replace(by_key, finish=lambda _, answer, user: done.append((answer.id, user)))
+    registry.create(context, write, "bob")
+    bob = person_of(context, write, "bob")
+    context.clock.now += 5
+    registry.unblock(context, write, "bob")
+    registry.unblock(context, write, "bob", budget=True)
+    registry.unblock(context, write, "bob", action="user.reset", reset=True)
+    registry.erase(context, by_key, "bob")
+    found = [one for one in logged(context, write) if one["subject"] == audit.pseudonym(bob.key)]
+    assert [(one["action"], one["details"]) for one in found] == [
+        ("user.created", {}),
+        ("user.unblocked", {}),
+        ("user.unblocked", {"budget": True}),
+        ("user.reset", {}),
+        ("user.erased", {}),
+    ]
+    assert {one["actor"] for one in found} == {"key:k"}
+    assert [one["at"] for one in found] == [STARTED] + [STARTED + 5] * 4
+    assert done == [("bob", bob.id)] * 4
+
+
+def test_what_attempts_have_cost_is_told_until_it_is_forgotten(context, write):
+    ada, failed = person_of(context, write), attempts.Attempt("high", "high", accepted=False)
+    for _ in range(attempts.FREE_FAILURES):
+        now = context.clock()
+        context.database.write(lambda c, now=now: attempts.count_attempt(c, write.tenant, ada, failed, now))
+    context.clock.now += 500
+    cost = attempts.FREE_FAILURES * write.tenant.settings.levels.high
+    found = registry.find_user(context, write.tenant, "ada")
+    assert (found.failed_attempts, found.wait_s) == (attempts.FREE_FAILURES, 30)
+    assert found.takeover_chance_spent == pytest.approx(cost)
+    expires = (STARTED // DAY + attempts.WINDOW) * DAY
+    spent = [{"expires_at": expires, "amount": round(cost * attempts.UNIT)}]
+    exported = registry.export(context, write.tenant, "ada")
+    assert (exported["failed_attempts"], exported["failed_attempts_cost"]) == (attempts.FREE_FAILURES, spent)
+    found = registry.unblock(context, write, "ada")
+    assert (found.failed_attempts, found.wait_s) == (0, 0)
+    assert found.takeover_chance_spent == pytest.approx(cost)
+    assert registry.unblock(context, write, "ada", budget=True).takeover_chance_spent == 0.0
+
+
+def test_an_erased_person_is_dropped_from_memory_and_the_answer_belongs_to_nobody(context, write):
+    ada, finished, amended = person_of(context, write), [], []
+    for held in (context.people, context.remembered):
+        held.put(ada.id, 1, "of ada")
+        held.put("other", 1, "of another")
+    context.crowds.put(f"{write.tenant.id}/keyboard/free", 1, "all people")
+    context.crowds.put("another/keyboard/free", 1, "all people")
+    write = replace(write, finish=lambda _, *done: finished.append(done), amend=amended.append)
+    done = registry.erase(context, write, "ada")
+    assert (done.population, done.pending) == ("unchanged", ())
+    assert finished == [(Erased(population="unchanged", pending=("log",)), None)]
+    assert amended == [done]
+    assert context.people.names() == context.remembered.names() == ["other"]
+    assert context.crowds.names() == ["another/keyboard/free"]
+    with context.database.reading() as connection:
+        one = select(tenants.c.erasures).where(tenants.c.id == write.tenant.id)
+        assert connection.execute(one).scalar_one() == 1
+        assert queue.waiting(connection) == {"truncate-log": 1}
+
+
+def test_the_log_is_truncated_later_if_it_cannot_be_now(context, write, monkeypatch):
+    monkeypatch.setattr(type(context.database), "truncate_log", lambda _: False)
+    amended = []
+    done = registry.erase(context, replace(write, amend=amended.append), "ada")
+    assert (done.pending, amended) == (("log",), [])
+
+
+def test_populations_in_use_are_learnt_again_without_a_person_who_is_erased(context, write):
+    ada, tenant = person_of(context, write), write.tenant
+
+    def fill(connection):
+        for name, replaced_at in (("in use", None), ("earlier", 5)):
+            row = {"id": name, "tenant_id": tenant.id, "device": "phone", "vocabulary": name}
+            more = {"background": name, "created_at": 1, "learnt_here": True, "contents": b""}
+            connection.execute(insert(populations).values(**row, **more, replaced_at=replaced_at))
+            connection.execute(insert(members).values(population_id=name, user_id=ada.id))
+
+    context.database.write(fill)
+    assert registry.erase(context, write, "ada").population == "being learnt again without them"
+    now = context.clock()
+    take = lambda connection: queue.take(connection, "learn-population", now)  # noqa: E731
+    lease = context.database.write(take)
+    assert lease.opened(KEYS).payload == {"device": "phone", "vocabulary": "in use", "without": True}
+    assert context.database.write(take) is None
+
+
+def test_a_page_of_people_says_where_the_next_one_begins(context, write):
+    for name in ("Bob_1", "bob%2", "bob3"):
+        context.clock.now += 1
+        registry.create(context, write, name)
+    tenant = write.tenant
+
+    def ids(*args):
+        found, after = registry.listed(context, tenant, *args)
+        return [one.id for one in found], after
+
+    names, after = ids(2, None)
+    assert names == ["ada", "Bob_1"]
+    assert after[0] == STARTED + 1
+    assert ids(2, after) == (["bob%2", "bob3"], None)
+    # What is searched for is a text, not a pattern.
+    assert [ids(9, None, search)[0] for search in ("B_", "b%", "OB3", "x")] == [
+        ["Bob_1"],
+        ["bob%2"],
+        ["bob3"],
+        [],
+    ]

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keydyn.client import Client, Decision, Settings, Text, User
-from keydyn.service.http.routing import located
+from keydyn.service.http.routing import CURSOR_ID, CURSOR_NUMBER, cursor_at, cursor_values, located
+from keydyn.service.problems import Problem
 from keydyn.service.wire import answers, both_ways, report_answers, requests
 from keydyn.service.wire.both_ways import Moment, decoded, encoded
 from tests.documents import ROOT
@@ -154,3 +155,31 @@ def test_types_are_prepared_nowhere_else_but_on_import(folder):
         or (len(node.args) > 1 and ast.unparse(node.args[1]) != "Device")
     }
     assert found <= {"both_ways.py"}
+
+
+def test_cursors_hold_what_was_put_into_them_and_nothing_else():
+    fields = CURSOR_NUMBER, CURSOR_ID
+    for number in (-(1 << 60), 0, 1 << 60):
+        assert cursor_values(cursor_at(number, "0" * 32), *fields) == (number, "0" * 32)
+    assert cursor_values(None, *fields) is None
+    wrong = [
+        (1 << 61, "0" * 32),
+        (-(1 << 61), "0" * 32),
+        (1, "0" * 31),
+        (1,),
+        (1, "0" * 32, 1),
+        ("1", "0" * 32),
+    ]
+    for cursor in ("x", "é", *(cursor_at(*values) for values in wrong)):
+        with pytest.raises(Problem) as caught:
+            cursor_values(cursor, *fields)
+        assert (caught.value.status, caught.value.kind) == (400, "bad-cursor")
+
+
+def test_a_message_says_where_the_error_is_and_is_cut():
+    assert located("Expected `int` - at `$.a[3].b`") == ("/body/a/3/b", "Expected `int`")
+    assert located("Object contains unknown field `x` - at `$.a`") == (
+        "/body/a/x",
+        "Object contains unknown field `x`",
+    )
+    assert located("x" * 300) == ("/body", "x" * 200)

@@ -10,17 +10,19 @@ from sqlalchemy import insert, select, update
 from keydyn.datasets import make_typists
 from keydyn.decisions import Verifier, shipped_background
 from keydyn.service.accounts import find_tenant, tenant_named
+from keydyn.service.jobs import queue
 from keydyn.service.jobs.queue import Job
 from keydyn.service.people.background import own_people
 from keydyn.service.people.background.backgrounds import find_background
 from keydyn.service.people.background.own_people import TenantPlace, comparisons_among
 from keydyn.service.people.context import Context
 from keydyn.service.people.job_handlers import handlers
-from keydyn.service.people.rows import NOTHING, find_person
+from keydyn.service.people.rows import NOTHING, Stale, find_person, new_profile
 from keydyn.service.storage.tables import comparisons, own_places, profiles, tenants, users
 from keydyn.service.wire.both_ways import Text
 from tests.service.conftest import opened
 from tests.service.http.test_watching import address, said
+from tests.service.people.conftest import person_of
 from tests.service.running import KEYS, connect, running
 from tests.service.storage.rows import add_user
 
@@ -361,3 +363,92 @@ def test_comparisons_with_a_population_that_is_no_longer_used_do_not_count(servi
         lambda c: c.execute(update(own_places).values(background="0" * 64, version=own_places.c.version + 1))
     )
     assert background_of(service)[0] is shipped
+
+
+def place_of(write):
+    return TenantPlace(write.tenant, Text(), "keyboard")
+
+
+@pytest.mark.parametrize(
+    ("cohort", "people", "anew", "is_learnt"),
+    [(100, 105, False, True), (100, 104, False, False), (100, 90, True, True), (0, 0, False, True)],
+)
+def test_an_adjustment_is_learnt_when_there_are_enough_more_people(
+    context, write, monkeypatch, cohort, people, anew, is_learnt
+):
+    background = shipped_background()
+    monkeypatch.setattr(own_people, "own_people", lambda *_: dict.fromkeys(range(people)))
+    monkeypatch.setattr(own_people, "comparisons_among", lambda *_: {})
+    if cohort:
+        own_people_row(context, write, background=background.sha256, cohort=cohort, version=3)
+    own_people.learn_place(context, place_of(write), background, anew)
+    with context.database.reading() as connection:
+        row = connection.execute(select(own_places)).one()
+    if is_learnt:
+        assert (row.cohort, row.version, row.background) == (people, 4 if cohort else 1, background.sha256)
+    else:
+        assert (row.cohort, row.version) == (cohort, 3)
+
+
+def own_people_row(context, write, device="keyboard", **values):
+    row = {
+        "tenant_id": write.tenant.id,
+        "device": device,
+        "text": "free",
+        "version": 1,
+        "background": "other",
+    }
+    numbers = {"cohort": 9, "people": 9, "comparisons": 9, "shift": 1.0, "unsure": 1.0}
+    context.database.write(lambda c: c.execute(insert(own_places).values(row | numbers | values)))
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_adjustment_that_another_one_overtakes_is_not_kept(context, write, monkeypatch, is_there):
+    if is_there:
+        own_people_row(context, write)
+
+    def meanwhile(*_):
+        if is_there:
+            change = update(own_places).values(version=2)
+            context.database.write(lambda connection: connection.execute(change))
+        else:
+            own_people_row(context, write)
+        return {}
+
+    monkeypatch.setattr(own_people, "comparisons_among", meanwhile)
+    with pytest.raises(Stale):
+        own_people.learn_place(context, place_of(write), shipped_background(), anew=True)
+    with context.database.reading() as connection:
+        assert connection.execute(select(own_places.c.cohort)).scalar_one() == 9
+
+
+def test_an_adjustment_is_learnt_anew_when_somebody_leaves_who_was_compared(context, write):
+    """Either typed, or claimed to be; others' comparisons stay."""
+    for device in ("keyboard", "phone"):
+        own_people_row(context, write, device)
+
+    def fill(connection):
+        ada = person_of(context, write)
+        texts = [Text(), *(Text("fixed", f"text-{n}") for n in range(3))]
+        some = [new_profile(connection, ada, text, "keyboard", 0) for text in texts]
+        for one, other in ((0, 1), (2, 0), (1, 2), (2, 3)):
+            ids = {"profile_id": some[one].id, "claimed_id": some[other].id}
+            connection.execute(insert(comparisons).values(**ids, background="", contents=b""))
+        return some
+
+    some = context.database.write(fill)
+    for profile, jobs in ((some[0], 1), (some[0], 0), (some[3], 1)):
+        context.database.write(
+            lambda c, one=profile: own_people.forget(c, write.tenant, one, context.clock())
+        )
+        lease = context.database.write(lambda c: queue.take(c, "own-people", context.clock()))
+        assert (lease is not None) is bool(jobs)
+        if lease is not None:
+            told = {"text": str(profile.text), "device": "keyboard", "anew": True}
+            assert lease.opened(KEYS).payload == told
+    with context.database.reading() as connection:
+        rows = connection.execute(select(own_places.c.device, own_places.c.version)).all()
+        (left,) = connection.execute(select(comparisons)).all()
+    # Whether somebody was compared or not, they leave the cohort.
+    assert dict(map(tuple, rows)) == {"keyboard": 3, "phone": 1}
+    assert (left.profile_id, left.claimed_id) == (some[1].id, some[2].id)

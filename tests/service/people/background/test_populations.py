@@ -7,13 +7,14 @@ from functools import partial
 
 import pytest
 from msgspec import structs
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from keydyn.datasets import make_typists
-from keydyn.decisions import Verifier
+from keydyn.decisions import Verifier, shipped_background
 from keydyn.decisions.calibration.trials import LEAST_PEOPLE
 from keydyn.keystrokes import Samples, one_sample
 from keydyn.service.accounts import find_tenant
+from keydyn.service.jobs import queue
 from keydyn.service.jobs.periodic import expire
 from keydyn.service.people import registry
 from keydyn.service.people.background import populations
@@ -23,10 +24,11 @@ from keydyn.service.people.background.populations import PopulationKind
 from keydyn.service.people.context import Write
 from keydyn.service.people.recognition import enrolment
 from keydyn.service.problems import Problem
+from keydyn.service.storage.tables import own_places, profiles, tenants, users
 from keydyn.service.storage.tables import populations as populations_table
-from keydyn.service.storage.tables import profiles, tenants, users
-from keydyn.service.wire.both_ways import Text
-from tests.service.people.conftest import typed_by
+from keydyn.service.wire.answers import PopulationAnswer
+from keydyn.service.wire.both_ways import Moment, Text
+from tests.service.people.conftest import logged, person_of, tenant_of, typed_by
 from tests.service.running import KEYS
 from tests.waiting import wait_until
 
@@ -219,3 +221,68 @@ def learnt_elsewhere(typed, first):
         for session, sample in enumerate(person)
     ]
     return Verifier.learn(Samples.joined(samples)).background.with_cohort({})
+
+
+def test_a_population_that_is_installed_or_removed_is_noted_and_all_templates_are_learnt_again(
+    context, write
+):
+    background, phone = shipped_background(), PopulationKind("phone", "keys")
+    other = Write(tenant_of(context, "another"), "operator")
+
+    def place(connection):
+        for tenant in (write.tenant, other.tenant):
+            row = {"tenant_id": tenant.id, "device": "phone", "text": "free", "version": 3}
+            numbers = {"cohort": 1, "people": 1, "comparisons": 1, "shift": 0.0, "unsure": 0.0}
+            connection.execute(insert(own_places).values(**row, background="some", **numbers))
+
+    def listed(tenant):
+        with context.database.reading() as connection:
+            return populations.list_populations(connection, tenant)
+
+    def versions():
+        with context.database.reading() as connection:
+            rows = connection.execute(select(own_places)).all()
+        return {row.tenant_id: (row.version, row.background) for row in rows}
+
+    context.database.write(place)
+    populations.install(context, other, phone, background)
+    done = populations.install(context, write, phone, background)
+    made = Moment.at(context.clock())
+    assert done == PopulationAnswer("phone", "keys", background.sha256, made, learnt_here=False, people=0)
+    assert listed(write.tenant) == [done]
+    # Whoever was compared with others was so beside another population.
+    assert versions() == {write.tenant.id: (4, ""), other.tenant.id: (4, "")}
+    populations.install(context, write, PopulationKind("keyboard", "keys"), background)
+    populations.remove(context, write, phone)
+    assert [one.device for one in listed(write.tenant)] == ["keyboard"]
+    assert len(listed(other.tenant)) == 1
+    told = {"device": "phone", "vocabulary": "keys"}
+    noted = [(one["action"], one["details"]) for one in logged(context, write)][-3:]
+    assert noted == [
+        ("population.replaced", told),
+        ("population.replaced", told | {"device": "keyboard"}),
+        ("population.removed", told),
+    ]
+    jobs = []
+    while lease := context.database.write(lambda c: queue.take(c, "migrate", context.clock())):
+        jobs.append((lease.tenant_id, lease.opened(KEYS).payload["device"]))
+    own = write.tenant.id
+    assert jobs == [(other.tenant.id, "phone"), (own, "phone"), (own, "keyboard"), (own, "phone")]
+
+
+def test_a_population_of_someone_who_was_erased_meanwhile_is_not_used(context, write):
+    ada = person_of(context, write)
+    registry.erase(context, write, "ada")
+    with pytest.raises(Problem) as caught:
+        populations._replace(context, write, PopulationKind("phone", "keys"), shipped_background(), [ada])
+    assert (caught.value.status, caught.value.kind) == (409, "busy")
+    with context.database.reading() as connection:
+        assert populations.list_populations(connection, write.tenant) == []
+
+
+def test_a_population_that_cannot_be_learnt_again_is_removed(context, write):
+    kind = PopulationKind("keyboard", "keys")
+    populations.install(context, write, kind, shipped_background())
+    populations.learn_again(context, write, kind)
+    with context.database.reading() as connection:
+        assert populations.list_populations(connection, write.tenant) == []
