@@ -308,7 +308,7 @@ class Hall:
         self.door = Door(self.context, Rates(10.0, lambda: 0.0), self.notes)
 
     def token(self, nonce="n", purpose="verify", user="ada", uses=5, **more):
-        """A token for a person, with which so many samples can be sent."""
+        """A token for a person, with which a number of samples can be sent."""
         bound = "free", "keyboard", "standard", uses
         claims = TokenClaims(
             self.tenant.id, self.key_id, user, purpose, "", self.context.clock() + 1, nonce, *bound
@@ -316,7 +316,7 @@ class Hall:
         return replace_claims(claims, **more).signed(self.tenant)
 
     def admitted(self, presented, number, address="192.0.2.1", **options):
-        """How many of so many requests with a key or token are admitted; all others are too many."""
+        """How many of a number of requests with a key or token are admitted; the others are too many."""
         refused = []
         for _ in range(number):
             try:
