@@ -118,8 +118,6 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         responses=ANSWERS,
-        # Its records of errors would hold their messages, which may name people.
-        telemetry={"tracing": False, "metrics": False, "logs": False},
         separate_input_output_schemas=False,
     )
     app.state.context, app.state.metrics = context, metrics
@@ -130,8 +128,7 @@ def create_app(
     add_handlers(app)
     # The most frequent routes come first, because routes are searched in this order.
     for part in (recognition, people, configuration, reports, pages, health):
-        # Included as a router of its own, each would look for its route once more.
-        app.router.routes += part.routes.router.routes
+        app.include_router(part.routes.router)
     app.include_router(health.metrics_router)
     app.include_router(pages.files_router)
     app.include_router(watch_router(engine, admission.admit, admission.may_unlock))

@@ -12,7 +12,7 @@ import base64
 import inspect
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -22,13 +22,12 @@ import msgspec
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keydyn.files import Field, matching, sha256, whole
 from keydyn.service.http.access import Caller, context_of
 from keydyn.service.http.limits import arrived_body, checked_size
 from keydyn.service.http.openapi import reference
-from keydyn.service.http.problem_answers import ANSWERS, WORDS
+from keydyn.service.http.problem_answers import WORDS
 from keydyn.service.people.context import Context
 from keydyn.service.problems import Problem
 from keydyn.service.wire.both_ways import ABOUT_USER_ID, USER_ID, decoded, encoded
@@ -96,15 +95,13 @@ class Declared:
 class AdmittedRoute(APIRoute):
     """A route that checks the key and the rate before anything else, and reads the body after that."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The route's own handler, behind its rule."""
+        handler = super().get_route_handler()
         declared: Declared | None = getattr(self.endpoint, "declared", None)
-        if declared is not None and declared.rule is not None:
-            self.app = self._admitting(declared, declared.rule, self.app)
-
-    def _admitting(self, declared: Declared, rule: Admits, parsing: ASGIApp) -> ASGIApp:
-        """The route behind its rule; `parsing` is FastAPI's own form of it, which parses parameters."""
-        own = {param.name for param in self.dependant.path_params}
+        if declared is None or declared.rule is None:
+            return handler
+        rule, own = declared.rule, {param.name for param in self.dependant.path_params}
         # Other parameters are parsed by FastAPI, which also reports an id that is not valid.
         only_id = own <= {"id"} and not self.dependant.query_params
         takes_keystrokes = declared.body is not None and "keystrokes" in declared.body.__struct_fields__
@@ -122,8 +119,7 @@ class AdmittedRoute(APIRoute):
             answer: Response = self.endpoint(request, **request.path_params)
             return answer
 
-        async def admitted(scope: Scope, receive: Receive, send: Send) -> None:
-            request = Request(scope, receive)
+        async def admitted(request: Request) -> Response:
             state = request.app.state
             # Whether FastAPI has nothing to parse, so that the endpoint can be called directly.
             plain = only_id and all(USER_IDS.fullmatch(name) for name in request.path_params.values())
@@ -131,18 +127,14 @@ class AdmittedRoute(APIRoute):
                 body = b"" if declared.body is None else await arrived_body(request)
                 if body is not None:
                     # Nothing is waited for: one change of threads is enough.
-                    answer = await in_thread(request, at_once, request, body)
-                    await answer(scope, receive, send)
-                    return
+                    return await in_thread(request, at_once, request, body)
             most = await in_thread(request, admit, request)
             if declared.body is not None:
                 request.state.body = await state.bodies.read(request, request.state.counted_as, most)
             async with state.heavy.turn(request.state.tenant_id) if declared.heavy else nullcontext():
                 if plain:
-                    answer = await in_thread(request, self.endpoint, request, **request.path_params)
-                    await answer(scope, receive, send)
-                else:
-                    await parsing(scope, receive, send)
+                    return await in_thread(request, self.endpoint, request, **request.path_params)
+                return await handler(request)
 
         return admitted
 
@@ -159,7 +151,7 @@ class Routes:
     """The routes of one tag of the OpenAPI document."""
 
     def __init__(self, prefix: str, tag: str) -> None:
-        self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittedRoute, responses=ANSWERS)
+        self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittedRoute)
 
     def route(
         self, method: str, path: str, rule: Admits | None = None, *, status: int = 200, heavy: bool = False
