@@ -175,7 +175,22 @@ class Load:
         return self._send([("/v1/identify", body) for body in bodies], connections=1)
 
 
-def load(port: int, keys: list[str], many: int) -> None:
+def learnt(url: str) -> float:
+    """Wait until nothing is left to be learnt from enrolments; return the seconds."""
+    from keydyn.service.jobs.queue import waiting
+    from keydyn.service.storage.database import Database
+
+    began, database = time.perf_counter(), Database(url)
+    while True:
+        with database.reading() as connection:
+            left = waiting(connection)
+        if not left:
+            database.close()
+            return time.perf_counter() - began
+        time.sleep(0.5)
+
+
+def load(port: int, keys: list[str], many: int, url: str) -> None:
     """The load generator."""
 
     def say(**found: Any) -> None:
@@ -191,7 +206,8 @@ def load(port: int, keys: list[str], many: int) -> None:
     say(soaked=generator.verify("few", typed, range(32, SAMPLES)))
     if many:
         typed = typing(many, FEW + 1, 1_000_000)
-        say(many=generator.enrol("many", many, typed, FEW))
+        found = generator.enrol("many", many, typed, FEW)
+        say(many=found | {"learnt_after": learnt(url)})
         some = [typed[n] for n in range(ASKED)]
         say(many_verified=generator.verify("many", some, range(FEW, FEW + 1)))
         say(identify_first=generator.identify([typed[ASKED][FEW]]))
@@ -313,6 +329,7 @@ def measured(url: str, many: int, workers: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with service(url, workers) as (pid, port):
         command = [sys.executable, __file__, "--role", "load", "--port", str(port), "--many", str(many)]
+        command += ["--database", url]
         generator = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert generator.stdin is not None
         assert generator.stdout is not None
@@ -349,7 +366,7 @@ def main() -> None:
         compare(options.against, options.out)
         return
     if options.role == "load":
-        load(options.port, json.loads(sys.stdin.read()), options.many)
+        load(options.port, json.loads(sys.stdin.read()), options.many, options.database)
         return
     os.environ["KEYDYN_MASTER_KEY"] = b64encode(secrets.token_bytes(32)).decode()
     with tempfile.TemporaryDirectory() as folder:
@@ -396,6 +413,7 @@ def report(found: dict[str, Any], workers: int) -> list[tuple[str, str, str]]:
         rows += [
             (f"people enrolled through the API, {FEW} samples each", "", f"{many['people']:,}"),
             ("time to enrol them", "", f"{many['all_seconds']:.0f} s"),
+            ("time until their templates are learnt, after that", "", f"{many['learnt_after']:.0f} s"),
             ("size of the database", "", f"{found['database_mb']:.0f} MB"),
             ("verification of a person not yet in memory, 99th percentile", "40 ms", f"{later:.1f} ms"),
             ("first identification among them", "2 s", f"{first:.1f} s"),
