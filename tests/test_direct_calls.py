@@ -1,5 +1,6 @@
 """Compiled functions that are called without a look at the types of their arguments."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -31,3 +32,10 @@ def test_other_types_than_the_first_are_refused_in_tests() -> None:
         with pytest.raises(TypeError, match="add was called with other types"):
             called(other, 1.0, total)
     assert total.tolist() == [3.0, 5.0, 7.0]
+
+
+def test_without_the_compiler_the_function_itself_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    called, total = Direct(lambda rows, total: total.__iadd__(rows)), np.zeros(2)
+    called(np.ones(2), total)
+    assert total.tolist() == [1.0, 1.0]

@@ -97,9 +97,12 @@ class Direct:
         return entry(*arguments)
 
     def _found(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-        types = tuple(map(numba.typeof, arguments))
-        self._function.compile(types)
-        entry: Callable[..., Any] = self._function.overloads[types].entry_point
+        entry: Callable[..., Any] = self._function
+        # With Numba's setting DISABLE_JIT nothing is compiled.
+        if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+            types = tuple(map(numba.typeof, arguments))
+            self._function.compile(types)
+            entry = self._function.overloads[types].entry_point
         self._kinds, self._entry = _kinds(arguments), entry
         return entry
 
