@@ -422,7 +422,7 @@ def test_an_adjustment_that_another_one_overtakes_is_not_kept(context, write, mo
         assert connection.execute(select(own_places.c.cohort)).scalar_one() == 9
 
 
-def test_an_adjustment_is_learnt_anew_when_somebody_leaves_who_was_compared(context, write):
+def test_an_adjustment_is_learnt_anew_when_a_compared_person_leaves(context, write):
     """Either typed, or claimed to be; others' comparisons stay."""
     for device in ("keyboard", "phone"):
         own_people_row(context, write, device)
@@ -449,6 +449,6 @@ def test_an_adjustment_is_learnt_anew_when_somebody_leaves_who_was_compared(cont
     with context.database.reading() as connection:
         rows = connection.execute(select(own_places.c.device, own_places.c.version)).all()
         (left,) = connection.execute(select(comparisons)).all()
-    # Whether somebody was compared or not, they leave the cohort.
+    # A person leaves the cohort, compared or not.
     assert dict(map(tuple, rows)) == {"keyboard": 3, "phone": 1}
     assert (left.profile_id, left.claimed_id) == (some[1].id, some[2].id)

@@ -250,7 +250,7 @@ def test_a_population_that_is_installed_or_removed_is_noted_and_all_templates_ar
     made = Moment.at(context.clock())
     assert done == PopulationAnswer("phone", "keys", background.sha256, made, learnt_here=False, people=0)
     assert listed(write.tenant) == [done]
-    # Whoever was compared with others was so beside another population.
+    # The comparisons so far were made beside another population.
     assert versions() == {write.tenant.id: (4, ""), other.tenant.id: (4, "")}
     populations.install(context, write, PopulationKind("keyboard", "keys"), background)
     populations.remove(context, write, phone)

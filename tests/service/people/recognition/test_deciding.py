@@ -134,20 +134,26 @@ def test_a_decision_is_kept_noted_and_belongs_to_the_person(context, enrolled):
     assert person_of(context, enrolled).failures == 1
 
 
+def make_meanwhile(changes, context, monkeypatch):
+    """Make each of these changes to the database while a decision is being made, one per decision."""
+    usual = deciding.verifier_for
+
+    def meanwhile(*arguments):
+        if changes:
+            change = changes.pop()
+            context.database.write(lambda connection: connection.execute(change))
+        return usual(*arguments)
+
+    monkeypatch.setattr(deciding, "verifier_for", meanwhile)
+
+
 @pytest.mark.parametrize("updating", [True, False])
 def test_what_was_decided_about_a_profile_that_has_changed_since_is_decided_again(
     context, enrolled, monkeypatch, updating
 ):
     write, before = enrolled if updating else without_updating(enrolled), profile_row(context)
-    usual, others = deciding.verifier_for, [update(profiles).values(version=profiles.c.version + 1)]
-
-    def meanwhile(*arguments):
-        if others:
-            change = others.pop()
-            context.database.write(lambda connection: connection.execute(change))
-        return usual(*arguments)
-
-    monkeypatch.setattr(deciding, "verifier_for", meanwhile)
+    others = [update(profiles).values(version=profiles.c.version + 1)]
+    make_meanwhile(others, context, monkeypatch)
     found = deciding.verify(context, write, "ada", typed_by(0, 6), "standard")
     assert (found.answer, found.updated, others) == ("accept", updating, [])
     after = profile_row(context)
@@ -160,15 +166,7 @@ def test_what_was_decided_about_a_profile_that_has_changed_since_is_decided_agai
 
 def test_a_sample_that_another_one_overtakes_is_decided_again(context, enrolled, monkeypatch):
     """The other one could be its copy."""
-    usual, others = deciding.verifier_for, [update(users).values(remembered=users.c.remembered + 1)]
-
-    def meanwhile(*arguments):
-        if others:
-            change = others.pop()
-            context.database.write(lambda connection: connection.execute(change))
-        return usual(*arguments)
-
-    monkeypatch.setattr(deciding, "verifier_for", meanwhile)
+    make_meanwhile([update(users).values(remembered=users.c.remembered + 1)], context, monkeypatch)
     assert deciding.verify(context, enrolled, "ada", typed_by(0, 6), "standard").answer == "accept"
     assert len(decided(context)) == 1
     assert person_of(context, enrolled).remembered == 5
